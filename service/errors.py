@@ -1,0 +1,81 @@
+"""Every error the service raises on purpose, in one tree.
+
+    ServiceError
+     ├─ ConfigurationError        a setting is wrong; exit code 2
+     ├─ InputFileError            a file given by the user cannot be read as said
+     ├─ ServerError               the HTTP address cannot be used
+     └─ TransportError            the stream said no
+         ├─ TransportUnavailable  try again later: broker away, file locked
+         ├─ TransactionFailed     nothing of this batch was written: roll back, do it again
+         ├─ OwnershipLost         another process owns the partition now
+         ├─ TopicMissing          a topic is not there and may not be created
+         ├─ AccessRefused         the broker does not let us
+         ├─ MessageTooLarge       a record is over the stream's limit
+         └─ StorageFull           the disk or the stream's quota is full
+
+What a client library or the operating system raises is translated into this tree
+at one boundary (``service/transport``); nothing foreign passes it.
+"""
+
+from __future__ import annotations
+
+
+class ServiceError(Exception):
+    """Base of all. ``str()`` says what, where and why; `hint` names what to change.
+
+    Parameters
+    ----------
+    message
+        What happened, where (``topic[partition]@offset``, a file, a setting) and why.
+    hint
+        What the reader can do about it: one sentence, naming the setting. May be empty.
+
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class ConfigurationError(ServiceError):
+    """A setting has a value that cannot be used. The message names the setting."""
+
+
+class InputFileError(ServiceError):
+    """A file named by the user is missing, unreadable or not in the format said."""
+
+
+class ServerError(ServiceError):
+    """The HTTP server cannot listen where it was told to."""
+
+
+class TransportError(ServiceError):
+    """The stream (SQLite file or Kafka broker) refused or failed; see the subclasses."""
+
+
+class TransportUnavailable(TransportError):
+    """The stream cannot be reached now; the same call may succeed later."""
+
+
+class TransactionFailed(TransportError):
+    """The transaction was rolled back, or may have been: restore the task and repeat the batch."""
+
+
+class OwnershipLost(TransportError):
+    """The partition belongs to another process now; nothing more may be written for it."""
+
+
+class TopicMissing(TransportError):
+    """A topic does not exist and was not to be created."""
+
+
+class AccessRefused(TransportError):
+    """Authentication or authorisation failed."""
+
+
+class MessageTooLarge(TransportError):
+    """A record is larger than the stream accepts."""
+
+
+class StorageFull(TransportError):
+    """There is no room left to write."""

@@ -1,0 +1,221 @@
+"""What a stream must do for the service: one protocol, met by SQLite and by Kafka.
+
+In: topics of partitioned, ordered records. Out: records and consumed offsets, committed as one.
+
+Vocabulary: a *topic* has *partitions*; a *record* sits at an *offset*. Members of a consumer
+*group* share the partitions of the group's leading topic; the same partition of every further
+input topic goes with it (the topics are co-partitioned). Readers see committed records only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+Headers = tuple[tuple[str, bytes], ...]
+
+
+class Record(NamedTuple):
+    """A record as it was read."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    """Event time: milliseconds since the Unix epoch, set by whoever produced the record."""
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+class Output(NamedTuple):
+    """A record to be written. With no `partition`, `partition_for_key` chooses one."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    partition: int | None = None
+    timestamp_ms: int | None = None
+    """Event time; the time of writing when None."""
+
+
+class Assignee(Protocol):
+    """Told by `Consumer.poll` which partitions come and go."""
+
+    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+        """These are ours now. No record of them arrives before `Consumer.start`.
+
+        Called on the thread that polls.
+        """
+
+    def partitions_revoked(self, partitions: frozenset[int]) -> None:
+        """These are still ours and will be handed over when this returns: a last commit is possible.
+
+        May be called on a client's own thread, while the polling thread waits in `poll` or `close`.
+        """
+
+    def partitions_lost(self, partitions: frozenset[int]) -> None:
+        """These are no longer ours; whatever was not committed is void. Threads as for revoked."""
+
+
+class Writer(Protocol):
+    """The only one who may write for one partition of one group; made by `Consumer.writer`.
+
+    Making a writer fences the one before it, in whatever process, and ends its open transaction:
+    what that writer had committed is visible to `Transport.read` when the new one exists, and
+    nothing more of it ever will be.
+    """
+
+    def commit(self, outputs: Sequence[Output], offsets: Mapping[str, int]) -> None:
+        """Write `outputs` and the group's next offsets (by topic) in one transaction.
+
+        When it returns, all of it is committed; when it raises, the caller must assume nothing
+        and start again from what `Transport.read` and `Consumer.committed` then show.
+
+        Raises
+        ------
+        TransactionFailed
+            Rolled back, or not known to be committed; a new writer may be made at once.
+        OwnershipLost
+            Fenced by a newer owner.
+        TransportUnavailable, StorageFull, MessageTooLarge, AccessRefused
+            As their names say.
+
+        """
+
+    def close(self) -> None:
+        """Release the writer's resources. Idempotent."""
+
+
+class Consumer(Protocol):
+    """One member of a consumer group."""
+
+    def poll(self, timeout_seconds: float, max_records: int) -> dict[int, list[Record]]:
+        """Wait up to `timeout_seconds` for records; at most `max_records`, by partition.
+
+        A partition's records are ordered by topic (as given to `Transport.join`), then offset.
+        Calls the assignee when partitions come or go.
+
+        Raises
+        ------
+        TransportUnavailable
+            The stream is away; call again later.
+        TopicMissing, AccessRefused
+            As their names say.
+
+        """
+
+    def start(self, partition: int, offsets: Mapping[str, int]) -> None:
+        """Deliver records of `partition` from these offsets (by topic) on; also used to rewind.
+
+        A topic without an entry starts at its first record.
+        """
+
+    def committed(self, partition: int) -> dict[str, int]:
+        """Give the group's committed next offsets of `partition`, by topic; no entry if never."""
+
+    def writer(self, partition: int) -> Writer:
+        """Make the writer of an assigned partition, fencing any earlier one.
+
+        Raises
+        ------
+        OwnershipLost
+            The partition is not assigned to this member.
+        TransportUnavailable, AccessRefused
+            As their names say.
+
+        """
+
+    def positions(self, partition: int) -> dict[str, int]:
+        """Give the next offset to be delivered, by topic. Only for partitions that were started."""
+
+    def lag(self) -> dict[tuple[str, int], int]:
+        """Count the records not yet delivered, by (topic, partition), for started partitions.
+
+        Counts from what the client already knows; makes no request that can wait long.
+        """
+
+    def at_end(self) -> bool:
+        """Tell whether every assigned partition was delivered up to the end the stream has now.
+
+        Asks the stream. False while a partition is assigned but not started.
+        """
+
+    def close(self) -> None:
+        """Leave the group: calls `partitions_revoked` for what is held, then lets go. Idempotent."""
+
+
+class Transport(Protocol):
+    """A stream: topics, partitions, records, groups."""
+
+    def ensure_topics(self, partitions: Mapping[str, int], *, create: bool = True) -> None:
+        """Make sure that each topic exists, creating it with that many partitions if it does not.
+
+        A topic that exists keeps the partitions it has.
+
+        Raises
+        ------
+        TopicMissing
+            A topic is not there and `create` is False (the message names it).
+        TransportUnavailable, AccessRefused
+            As their names say.
+
+        """
+
+    def partition_count(self, topic: str) -> int:
+        """Count the partitions of `topic`. Raises `TopicMissing`."""
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """Give the first available offset and the one after the last committed record."""
+
+    def read(
+        self, topic: str, partition: int, start: int = 0, end: int | None = None
+    ) -> Iterator[Record]:
+        """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
+
+    def produce(self, outputs: Sequence[Output]) -> None:
+        """Write `outputs`, durable when this returns; outside any group, atomic per call if it can be."""
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`; readers then start there."""
+
+    def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> Consumer:
+        """Become a member of `group`, consuming `topics`; the first one leads.
+
+        Raises
+        ------
+        TopicMissing
+            One of the topics does not exist.
+        ConfigurationError
+            A further topic has not the same number of partitions as the leading one.
+
+        """
+
+    def close(self) -> None:
+        """Release everything. Idempotent."""
+
+
+def partition_for_key(key: bytes | None, partitions: int) -> int:
+    """Choose a partition as Apache Kafka's default partitioner does: murmur2 of the key.
+
+    So a stream moved from SQLite to Kafka keeps each key in the same partition. A record without
+    a key goes to partition 0.
+    """
+    if key is None:
+        return 0
+    return (_murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def _murmur2(data: bytes) -> int:
+    """Hash `data` to 32 bits (Austin Appleby, 2008; seed and form as in Kafka's clients)."""
+    m, length, mask = 0x5BD1E995, len(data), 0xFFFFFFFF
+    h = (0x9747B28C ^ length) & mask
+    whole = length & ~3
+    for start in range(0, whole, 4):
+        k = int.from_bytes(data[start : start + 4], "little") * m & mask
+        h = (h * m & mask) ^ ((k ^ (k >> 24)) * m & mask)
+    if length != whole:
+        h = (h ^ int.from_bytes(data[whole:], "little")) * m & mask
+    h = (h ^ (h >> 13)) * m & mask
+    return h ^ (h >> 15)
