@@ -1,1 +1,76 @@
-"""Streams behind one protocol: `memory://`, `sqlite:///…`, `kafka://…`."""
+"""Streams behind one protocol: `memory://`, `sqlite:///…`, `kafka://…`.
+
+In: the setting `broker`. Out: a `Transport`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from service.errors import ConfigurationError
+from service.transport.base import Transport
+from service.transport.memory import MemoryTransport
+from service.transport.sqlite import Limits, SqliteTransport
+
+__all__ = ["open_transport"]
+
+_SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>\d{1,5})")
+_HIGHEST_PORT = 65535
+
+
+def open_transport(
+    url: str,
+    *,
+    embedded: Limits | None = None,
+    kafka: Mapping[str, Any] | None = None,
+) -> Transport:
+    """Open the stream at `url`.
+
+    Parameters
+    ----------
+    url
+        `kafka://host:9092[,host2:9092]`; `sqlite:///relative.db` or `sqlite:////absolute/path.db`
+        (`~` is the home directory; directories are created); `memory://` for a stream of one's own
+        or `memory://name` for one shared within the process.
+    embedded
+        Options of `memory://` and `sqlite://`: the parameters of `EmbeddedTransport`.
+    kafka
+        Options of `kafka://`: the parameters of `KafkaPythonTransport`.
+
+    Raises
+    ------
+    ConfigurationError
+        The URL has none of these forms.
+    TransportError
+        The stream cannot be opened; see the subclasses.
+
+    """
+    scheme, separator, place = url.partition("://")
+    if separator and scheme == "memory":
+        return MemoryTransport(place, **(embedded or {}))
+    if separator and scheme == "sqlite" and place.startswith("/") and not place.endswith("/"):
+        return SqliteTransport(place[1:], **(embedded or {}))
+    if separator and scheme == "kafka":
+        # Who needs no broker should not wait for its client to be imported.
+        from service.transport.kafka_python import KafkaPythonTransport  # noqa: PLC0415
+
+        return KafkaPythonTransport(_servers(url, place), **(kafka or {}))
+    raise _malformed(url)
+
+
+def _servers(url: str, place: str) -> list[str]:
+    servers = place.split(",")
+    for server in servers:
+        found = _SERVER.fullmatch(server)
+        if not found or not 0 < int(found["port"]) <= _HIGHEST_PORT:
+            raise _malformed(url)
+    return servers
+
+
+def _malformed(url: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"broker: {url!r} is not the address of a stream",
+        hint="set `broker` to kafka://host:9092[,host2:9092], sqlite:///path/to/stream.db or memory://",
+    )

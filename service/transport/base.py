@@ -169,9 +169,7 @@ class Transport(Protocol):
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Give the first available offset and the one after the last committed record."""
 
-    def read(
-        self, topic: str, partition: int, start: int = 0, end: int | None = None
-    ) -> Iterator[Record]:
+    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
 
     def produce(self, outputs: Sequence[Output]) -> None:

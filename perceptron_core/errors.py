@@ -1,0 +1,20 @@
+"""What a learner refuses. It refuses before it writes: its state is as it was.
+
+LearnerError (a ValueError)
+ ├─ FeatureError   a feature value is not a finite number of sane size
+ └─ LabelError     a label denotes no class the learner knows
+"""
+
+from __future__ import annotations
+
+
+class LearnerError(ValueError):
+    """Base of what a learner refuses."""
+
+
+class FeatureError(LearnerError):
+    """A feature value is NaN, infinite, beyond `MAX_MAGNITUDE`, or no number at all."""
+
+
+class LabelError(LearnerError):
+    """A label that denotes no class."""

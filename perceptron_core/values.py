@@ -1,0 +1,49 @@
+"""Which numbers and labels a learner takes. In: what the caller gave. Out: the same, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from perceptron_core.errors import FeatureError, LabelError
+
+MAX_MAGNITUDE: Final = 1e100
+"""Largest absolute feature value taken.
+
+Weights are sums of feature values, so a dot product of n features after u updates stays below
+n · u · 1e200: far from the largest double, whatever the stream. One comparison with this bound also
+catches NaN and ±inf.
+"""
+
+_SIGNS: Final[Mapping[object, int]] = {True: 1, False: -1, -1: -1}
+
+
+def sign_of(label: Any) -> int:
+    """Map a binary label to y ∈ {−1, +1}.
+
+    True, 1 → +1; False, 0, −1 → −1. NumPy's booleans and numbers are taken as Python's.
+
+    Raises
+    ------
+    LabelError
+        For anything else.
+
+    """
+    try:
+        return _SIGNS[label]
+    except (KeyError, TypeError):
+        raise LabelError(f"label {label!r} denotes no class; use True/False, 1/0 or 1/-1") from None
+
+
+def refuse_features(x: Mapping[Any, Any]) -> FeatureError:
+    """Make the error that names the first feature of `x` that cannot be taken."""
+    for name, value in x.items():
+        try:
+            if -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
+                continue
+        except (TypeError, ValueError):
+            return FeatureError(f"feature {name!r} is {value!r}, not a number")
+        return FeatureError(
+            f"feature {name!r} is {value!r}; values must be finite and at most {MAX_MAGNITUDE:g} in size"
+        )
+    return FeatureError("the features add up to no finite score")

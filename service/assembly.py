@@ -1,0 +1,82 @@
+"""Puts the rooms together. In: settings. Out: a stream, and a processor ready for its first record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from service.decode import Decoder
+from service.features import FeatureExtractor, FeatureOptions
+from service.labels import LabelJoin
+from service.models import make_learner
+from service.processor import OutputTopics, Processor, Step
+from service.settings import Settings
+from service.transport import open_transport
+from service.transport.base import Transport
+from service.vocabulary import Vocabulary
+
+
+def open_stream(settings: Settings, url: str) -> Transport:
+    """Open the stream at `url` with the settings for its kind.
+
+    Raises
+    ------
+    ConfigurationError, TransportError
+        The URL makes no sense; the stream cannot be opened.
+
+    """
+    kafka = settings.kafka
+    return open_transport(
+        url,
+        kafka={
+            "client_options": kafka.client_options(),
+            "session_timeout_seconds": kafka.session_timeout_seconds,
+            "transaction_timeout_seconds": kafka.transaction_timeout_seconds,
+            "commit_timeout_seconds": kafka.commit_timeout_seconds,
+            "instance_id": kafka.instance_id or None,
+        },
+    )
+
+
+def input_topics(settings: Settings) -> tuple[str, ...]:
+    """List the topics read, the leading one first."""
+    return tuple(filter(None, (settings.events_topic, settings.labels_topic)))
+
+
+def make_decoder(settings: Settings) -> Decoder:
+    """Make the decoder that the settings describe."""
+    return Decoder(Vocabulary(settings.classes), settings.max_message_bytes)
+
+
+def make_extractor(settings: Settings) -> FeatureExtractor:
+    """Make the feature extractor that the settings describe."""
+    return FeatureExtractor(
+        FeatureOptions(
+            text=settings.text,
+            ngrams=settings.ngrams,
+            token_pattern=settings.token_pattern,
+            lowercase=settings.lowercase,
+            text_values=settings.text_values,
+            normalize=settings.normalize,
+            hash_bits=settings.hash_bits,
+        )
+    )
+
+
+def make_processor(settings: Settings, observe: Callable[[Step], None] = lambda _: None) -> Processor:
+    """Make a processor with an untrained model.
+
+    Raises
+    ------
+    ConfigurationError
+        If the model cannot be made.
+
+    """
+    return Processor(
+        make_learner(settings.model, settings.model_params, settings.classes),
+        vocabulary=Vocabulary(settings.classes),
+        decoder=make_decoder(settings),
+        extractor=make_extractor(settings),
+        join=LabelJoin(settings.label_timeout_seconds, settings.max_pending),
+        topics=OutputTopics(settings.predictions_topic, settings.dead_letters_topic),
+        observe=observe,
+    )

@@ -1,0 +1,153 @@
+"""The root of the command line: finds the command, reports its errors, ends with its exit code.
+
+In: the arguments. Out: exit code 0 success, 1 failure, 2 usage, 130 interrupted. Only the chosen
+command's module is imported, so that ``--help`` and shell completion stay quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+from click.shell_completion import CompletionItem
+
+from service.errors import ConfigurationError, ServiceError
+
+FAILURE, USAGE, INTERRUPTED = 1, 2, 130
+
+# Each command is the click command named `command` in the module `service.cli.<name>`.
+COMMANDS = {
+    "demo": "Run the whole thing on this machine, with a real data set.",
+    "serve": "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP.",
+    "replay": "Predict and learn over a file, one event after the other, and count the mistakes.",
+    "produce": "Send the events of a file to a topic.",
+    "consume": "Print the records of a topic.",
+    "schema": "Print the JSON Schema of a message.",
+    "config": "Show the settings and where each value comes from.",
+    "completion": "Print the shell completion script.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only when it is run, and turns every error into an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is click's
+        """Name the commands, in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
+        """Import the command, if there is one of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"service.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one was probably meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.NoSuchCommand(name, possibilities=list(COMMANDS), ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command's name without importing the commands."""
+        names = [CompletionItem(n, help=text) for n, text in COMMANDS.items() if n.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever the command returns
+        """Run the command; a reader that went away (``| head``) is a quiet end."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Python flushes stdout once more at exit; that must not fail a second time.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return None
+        return result
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override] # noqa: ANN401 - what click takes; it always exits
+        """Run the command line and exit."""
+        extra["standalone_mode"] = False  # click raises, and everything is reported here
+        try:
+            result = super().main(args, prog_name or "perceptron", **extra)
+            code = result if isinstance(result, int) else 0
+        except ServiceError as error:
+            report_error(str(error), error.hint)
+            code = USAGE if isinstance(error, ConfigurationError) else FAILURE
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            code = USAGE
+        except click.ClickException as error:
+            _report_click_error(error)
+            code = error.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            code = INTERRUPTED
+        sys.exit(code)
+
+
+def report_error(message: str, hint: str = "") -> None:
+    """Write ``error: …`` and ``hint: …`` to stderr, in colour on a terminal unless NO_COLOR is set."""
+    report("error", "red", message)
+    if hint:
+        report("hint", "cyan", hint)
+
+
+def report_warning(message: str) -> None:
+    """Write ``warning: …`` to stderr."""
+    report("warning", "yellow", message)
+
+
+def report(label: str, colour: str, message: str) -> None:
+    """Write ``label: message`` to stderr, the label in colour on a terminal unless NO_COLOR is set."""
+    wanted = False if os.environ.get("NO_COLOR") else None
+    click.echo(f"{click.style(f'{label}:', fg=colour, bold=True)} {message}", err=True, color=wanted)
+
+
+def _report_click_error(error: click.ClickException) -> None:
+    message = error.format_message()
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"`{ctx.command_path} --help` explains the usage." if ctx else ""
+    report_error(message[:1].lower() + message[1:], hint)
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click calls it so
+    if value and not ctx.resilient_parsing:
+        from perceptron_core.version import __version__  # noqa: PLC0415 - importing the core takes a second
+
+        click.echo(f"perceptron {__version__}")
+        ctx.exit()
+
+
+@click.command(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version.",
+)
+def cli() -> None:
+    """Learn online with the perceptron: receive x, predict, receive y, update on a mistake.
+
+    Start with `perceptron demo`. Data goes to stdout, everything else to stderr.
+    """
+
+
+def main() -> NoReturn:
+    """Run the `perceptron` command with the arguments of this process."""
+    cli.main()

@@ -1,0 +1,156 @@
+"""Makes command line options out of the settings, so that each is described in one place.
+
+In: names of settings. Out: a decorator; the command then receives ``loaded``, the checked settings.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import click
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from service.cli.app import report, report_warning
+from service.settings import KafkaSettings, Loaded, Settings, load_settings, parse_scalar
+
+Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
+
+CONSUMING = ("broker", "group", "events_topic", "labels_topic", "predictions_topic", "dead_letters_topic")
+"""Settings of a command that takes part in the stream."""
+
+LEARNING = (
+    "model",
+    "model_params",
+    "classes",
+    "text",
+    "ngrams",
+    "token_pattern",
+    "lowercase",
+    "text_values",
+    "normalize",
+    "hash_bits",
+    "max_message_bytes",
+)
+"""Settings that decide what is learned from a message."""
+
+
+def setting_options(*names: str) -> Decorator:
+    """Give a command ``--config`` and an option for each of the named settings.
+
+    The command gets the checked settings as the keyword argument `loaded` (a `Loaded`); only what
+    the user gave overrides environment and files. Nested settings are named with a dot.
+
+    Raises
+    ------
+    ConfigurationError
+        When the command is run with a wrong value, from whatever source.
+
+    """
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(*args: object, config_file: Path | None, **given: Any) -> Any:  # noqa: ANN401 - the command's own types
+            command_line = {name: given.pop(_parameter(name)) for name in names}
+            return command(*args, loaded=_load(command_line, config_file), **given)
+
+        wrapped: Command = _CONFIG(run)
+        for name in reversed(names):
+            wrapped = _option(name)(wrapped)
+        return wrapped
+
+    return decorate
+
+
+_CONFIG = click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="TOML file with settings; the environment and the command line override it.",
+)
+
+
+def broker_url(loaded: Loaded) -> str:
+    """Give the stream's URL; when it is the default, say so on stderr and make its folder."""
+    settings = loaded.settings
+    if not settings.broker:
+        path = Path(settings.broker_url.removeprefix("sqlite:///"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        report("note", "cyan", f"no --broker given; the stream is {settings.broker_url}")
+    return settings.broker_url
+
+
+def _load(command_line: Mapping[str, object], config_file: Path | None) -> Loaded:
+    loaded = load_settings(command_line, config_file)
+    for variable in loaded.unknown_variables:
+        report_warning(f"the environment variable {variable} is no setting and is ignored")
+    return loaded
+
+
+def _parameter(name: str) -> str:
+    return "setting_" + name.replace(".", "__")
+
+
+def _field(name: str) -> FieldInfo:
+    outer, _, inner = name.partition(".")
+    return KafkaSettings.model_fields[inner] if inner else Settings.model_fields[outer]
+
+
+def _option(name: str) -> Decorator:
+    """Make the option of one setting: its name, type, help and default come from the field."""
+    field = _field(name)
+    if field.annotation is SecretStr:
+        raise ValueError(f"{name} is a secret: other users of a machine can see its command lines")
+    flag = "--" + name.replace("_", "-").replace(".", "-")
+    described: dict[str, Any] = {"default": None, "help": _help(field)}
+    if name == "model_params":
+        described |= {"multiple": True, "metavar": "KEY=VALUE", "callback": _parse_parameters}
+        return click.option("--model-param", _parameter(name), **described)
+    if field.annotation is bool:
+        return click.option(f"{flag}/--no-{flag[2:]}", _parameter(name), **described)
+    if choices := _choices(field.annotation):
+        return click.option(flag, _parameter(name), type=click.Choice(choices), **described)
+    return click.option(flag, _parameter(name), metavar=_metavar(name, field), **described)
+
+
+def _choices(annotation: object) -> list[str]:
+    return [choice for choice in get_args(annotation) if choice] if get_origin(annotation) is Literal else []
+
+
+_METAVARS = {"broker": "URL", "classes": "NAME,NAME[,…]", "ngrams": "N|MIN-MAX", "http": "HOST:PORT"}
+_TYPE_METAVARS: dict[Any, str] = {int: "INTEGER", float: "NUMBER"}
+
+
+def _metavar(name: str, field: FieldInfo) -> str:
+    return _METAVARS.get(name) or _TYPE_METAVARS.get(field.annotation, "TEXT")
+
+
+def _help(field: FieldInfo) -> str:
+    default = field.get_default(call_default_factory=True)
+    return f"{field.description}{f'  [default: {_written(default)}]' if default not in ('', (), {}) else ''}"
+
+
+def _written(default: object) -> str:
+    if isinstance(default, bool):
+        return "yes" if default else "no"
+    if isinstance(default, tuple):
+        return "-".join(str(part) for part in dict.fromkeys(default))
+    return str(default)
+
+
+def _parse_parameters(
+    _: click.Context, __: click.Parameter, pairs: tuple[str, ...]
+) -> dict[str, object] | None:
+    """Turn ``threshold=0.5`` into ``{"threshold": 0.5}``."""
+    parameters: dict[str, object] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not key or not equals:
+            raise click.BadParameter(f"{pair!r} is not of the form key=value")
+        parameters[key] = parse_scalar(text)
+    return parameters or None

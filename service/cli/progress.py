@@ -1,0 +1,106 @@
+"""Shows how learning goes: the doubling table of Vowpal Wabbit, and a bar where one makes sense.
+
+In: running counts, example by example. Out: lines on stderr at 1, 2, 4, 8, … labelled events.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from service.sources import Source
+
+_HEADER = """\
+    events   mistakes    error    error        score  truth      predicted  features
+               so far   recent   so far"""
+_MESSAGES_PER_UPDATE = 256  # a bar moved more often than this costs more than the learning
+
+
+class ProgressTable:
+    """Rows at 1, 2, 4, 8, … labelled events: the mistakes so far, and the example at hand.
+
+    ``error recent`` is the share of mistakes since the row before, ``error so far`` that of all events.
+
+    Parameters
+    ----------
+    write_line
+        Takes each line of the table; by default it goes to stderr.
+
+    """
+
+    def __init__(self, write_line: Callable[[str], None] | None = None) -> None:
+        self._write_line = write_line or _to_stderr
+        self.next_row = 1
+        """Number of labelled events at which the next row is due."""
+        self._shown = (0, 0)
+
+    def example(
+        self, events: int, mistakes: int, score: float, truth: object, predicted: object, n_features: int
+    ) -> None:
+        """Take note of a labelled event: the counts include it, the prediction was made before it."""
+        if events < self.next_row:
+            return
+        self.next_row = events * 2
+        self._row(events, mistakes, f"{score:>12.6g}  {_cell(truth)} {_cell(predicted)} {n_features:>8}")
+
+    def finish(self, events: int, mistakes: int) -> None:
+        """Show the final counts, unless the last row shows them."""
+        if events > self._shown[0]:
+            self._row(events, mistakes, "")
+
+    def _row(self, events: int, mistakes: int, example: str) -> None:
+        events_before, mistakes_before = self._shown
+        if not events_before:
+            for line in _HEADER.splitlines():
+                self._write_line(line)
+        recent = (mistakes - mistakes_before) / (events - events_before)
+        counts = f"{events:>10} {mistakes:>10} {recent:>8.4f} {mistakes / events:>8.4f}"
+        self._write_line(f"{counts} {example}".rstrip())
+        self._shown = (events, mistakes)
+
+
+def _cell(value: object) -> str:
+    """Fit a label into its column."""
+    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+    return f"{text if len(text) <= 10 else text[:9] + '…':<10}"  # noqa: PLR2004 - the column's width
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - the table is what this command shows
+
+
+@contextmanager
+def progress_bar(
+    source: Source, description: str, stream: TextIO | None = None
+) -> Iterator[tuple[Iterable[bytes], Callable[[str], None]]]:
+    """Show how much of a file has been read, if its length is known and `stream` is a terminal.
+
+    Yields
+    ------
+    (messages, write_line)
+        The source's messages, and a function that writes a line above the bar (or where it would be).
+
+    """
+    stream = stream or sys.stderr
+    console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    if not stream.isatty() or console.is_dumb_terminal or not source.size_bytes:
+        yield source, lambda line: print(line, file=stream, flush=True)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task(description, total=source.size_bytes)
+        yield _counted(source, lambda: bar.update(task, completed=source.bytes_read)), console.print
+
+
+def _counted(source: Source, update: Callable[[], None]) -> Iterator[bytes]:
+    """Pass the messages on and move the bar now and then."""
+    for number, message in enumerate(source):
+        if number % _MESSAGES_PER_UPDATE == 0:
+            update()
+        yield message
+    update()

@@ -1,0 +1,16 @@
+"""`perceptron schema`: the JSON Schema of a message, for the programs that write or read it."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from service.messages import KINDS, json_schema
+
+
+@click.command()
+@click.argument("message", type=click.Choice(list(KINDS)))
+def command(message: str) -> None:
+    """Print the JSON Schema of a MESSAGE."""
+    click.echo(json.dumps(json_schema(message), indent=2, ensure_ascii=False))

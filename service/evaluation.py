@@ -1,0 +1,73 @@
+"""How well a run predicted. In: labelled predictions. Out: the confusion matrix and the ROC curve's area."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from typing import Any
+
+from service.processor import Processor, Step
+from service.vocabulary import Truth
+
+
+class Evaluation:
+    """Collects labelled predictions; 9 bytes each."""
+
+    def __init__(self) -> None:
+        self._confusion: Counter[tuple[Truth, Truth]] = Counter()
+        self._scores = array("d")
+        self._truths = bytearray()
+
+    def observe(self, step: Step) -> None:
+        """Take note of a labelled prediction."""
+        self._confusion[step.truth, step.predicted] += 1
+        self._scores.append(step.score)
+        self._truths.append(step.truth is True)
+
+    def confusion(self) -> dict[str, dict[str, int]]:
+        """Count predictions as {truth: {predicted: count}}."""
+        classes = sorted({name for pair in self._confusion for name in pair}, key=str)
+        return {_name(t): {_name(p): self._confusion[t, p] for p in classes} for t in classes}
+
+    def auc(self) -> float | None:
+        """Compute the area under the ROC curve of the scores, each given before its label was learned.
+
+        It is the Mann-Whitney statistic: the share of (positive, negative) pairs that the scores put in
+        the right order, ties counting half. None unless there are examples of exactly two classes.
+        """
+        positives = sum(self._truths)
+        negatives = len(self._truths) - positives
+        is_binary = all(isinstance(truth, bool) for truth, _ in self._confusion)
+        if not (is_binary and positives and negatives):
+            return None
+        from scipy.stats import rankdata  # noqa: PLC0415  takes long to import, and only a summary needs it
+
+        ranks = rankdata(self._scores)
+        rank_sum = sum(rank for rank, truth in zip(ranks, self._truths, strict=True) if truth)
+        return float((rank_sum - positives * (positives + 1) / 2) / (positives * negatives))
+
+
+def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
+    """Sum a run up: what `replay --format json` prints."""
+    counters = processor.counters
+    summary: dict[str, Any] = {
+        "events": counters.predictions,
+        "labelled": counters.labelled,
+        "mistakes": counters.mistakes,
+        "updates": processor.learner.updates,
+        "error_rate": counters.error_ratio(),
+        "rejected": counters.rejected.total(),
+        "rejected_by_reason": dict(counters.rejected),
+        "confusion": evaluation.confusion(),
+        "auc": evaluation.auc(),
+        "seconds": seconds,
+        "events_per_second": counters.predictions / seconds if seconds else 0.0,
+    }
+    weights = processor.learner.weights()
+    if weights is not None:
+        summary |= {"weights_nonzero": len(weights[0]), "bias": weights[1]}
+    return {name: value for name, value in summary.items() if value is not None}
+
+
+def _name(truth: Truth) -> str:
+    return str(truth).lower() if isinstance(truth, bool) else truth

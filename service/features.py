@@ -1,0 +1,130 @@
+"""Features from an event. In: named values and text. Out: x, a dictionary of numbers.
+
+Numbers stay as they are, booleans become 0 and 1, a string becomes the category `name=value` with
+value 1, a token of the text becomes `text=token`. With hashing, names become indices below 2**bits.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import mmh3
+
+X = dict[Any, float]
+"""Feature values by name (str) or, hashed, by index (int)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureOptions:
+    """How features are made; each field is the setting of the same name."""
+
+    text: Literal["words", "chars"] = "words"
+    ngrams: tuple[int, int] = (1, 1)
+    token_pattern: str = r"\w+"  # noqa: S105  a token of text, not of access
+    lowercase: bool = True
+    text_values: Literal["binary", "counts"] = "binary"
+    normalize: Literal["none", "l2"] = "none"
+    hash_bits: int = 0
+
+
+class FeatureExtractor:
+    """Turns the features and the text of an event into x.
+
+    Hashing is MurmurHash3 (x86, 32 bits, seed 0) of the UTF-8 name, its lowest `hash_bits` bits: as in
+    scikit-learn's FeatureHasher, without its alternating sign. Features whose names collide add up;
+    tokens of a binary text that collide count once.
+    """
+
+    def __init__(self, options: FeatureOptions) -> None:
+        self._lowercase = options.lowercase
+        self._tokens: Callable[[str], Iterable[str]] = (
+            _word_ngrams(options.token_pattern, *options.ngrams)
+            if options.text == "words"
+            else _char_ngrams(*options.ngrams)
+        )
+        self._counts = options.text_values == "counts"
+        self._l2 = options.normalize == "l2"
+        self._mask = (1 << options.hash_bits) - 1
+
+    def extract(self, features: Mapping[str, bool | int | float | str] | None, text: str | None) -> X:
+        """Make x of what an event carries.
+
+        Parameters
+        ----------
+        features
+            Named values, or None.
+        text
+            Free text, or None.
+
+        """
+        x = self._named(features) if features else {}
+        if text:
+            self._add_text(x, text)
+        if self._l2:
+            _scale_to_unit_length(x)
+        return x
+
+    def _named(self, features: Mapping[str, bool | int | float | str]) -> X:
+        x: X = {}
+        for name, value in features.items():
+            if isinstance(value, str):
+                x[f"{name}={value}"] = 1.0
+            else:
+                x[name] = float(value)
+        return self._hashed(x) if self._mask else x
+
+    def _hashed(self, named: X) -> X:
+        x: X = {}
+        for name, value in named.items():
+            index = mmh3.hash(name, 0, signed=False) & self._mask
+            x[index] = x.get(index, 0.0) + value
+        return x
+
+    def _add_text(self, x: X, text: str) -> None:
+        tokens: Iterable[Any] = self._tokens(text.lower() if self._lowercase else text)
+        names: Iterable[Any] = (f"text={token}" for token in tokens)
+        if self._mask:
+            names = (mmh3.hash(name, 0, signed=False) & self._mask for name in names)
+        counted = Counter(names) if self._counts else dict.fromkeys(names, 1)
+        for name, count in counted.items():
+            x[name] = x.get(name, 0.0) + count
+
+
+def _word_ngrams(pattern: str, shortest: int, longest: int) -> Callable[[str], Iterable[str]]:
+    find = re.compile(pattern).finditer
+
+    def ngrams(text: str) -> Iterable[str]:
+        words = [match.group() for match in find(text)]
+        if longest == 1:
+            return words
+        return (
+            " ".join(words[start : start + n])
+            for n in range(shortest, longest + 1)
+            for start in range(len(words) - n + 1)
+        )
+
+    return ngrams
+
+
+def _char_ngrams(shortest: int, longest: int) -> Callable[[str], Iterable[str]]:
+    def ngrams(text: str) -> Iterable[str]:
+        return (
+            text[start : start + n]
+            for n in range(shortest, longest + 1)
+            for start in range(len(text) - n + 1)
+        )
+
+    return ngrams
+
+
+def _scale_to_unit_length(x: X) -> None:
+    """Divide by ‖x‖₂, in place; x = 0 stays. Values are at most 1e100, so no square overflows."""
+    norm = math.sqrt(sum(value * value for value in x.values()))
+    if norm:
+        for name in x:
+            x[name] /= norm

@@ -1,0 +1,122 @@
+"""The label join: which example a label belongs to. In: event ids with examples or labels. Out: the pair.
+
+Everything kept here is bounded: by event time (`timeout_seconds`) and by number (`capacity`); the oldest
+leaves first. The clock is the largest event time seen, so the same records always give the same joins.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from service.features import X
+from service.vocabulary import Truth
+
+
+@dataclass(slots=True)
+class Example:
+    """An event that was predicted, as it was at that time."""
+
+    x: X
+    predicted: Truth
+    score: float
+    timestamp_ms: int
+    truth: Truth | None = None
+    step: float = 0.0
+    """What learning it added to the weights, in units of x."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyLabel:
+    """A label that came before its event."""
+
+    truth: Truth
+    timestamp_ms: int
+
+
+class LabelJoin:
+    """Keeps examples for the labels to come, and labels for the events to come.
+
+    Parameters
+    ----------
+    timeout_seconds
+        Event time after which an example or an early label is let go.
+    capacity
+        Most examples kept, and most early labels, and most ids of unlabelled examples let go.
+
+    Attributes
+    ----------
+    n_pending : int
+        Examples kept that have no label yet.
+
+    """
+
+    def __init__(self, timeout_seconds: float, capacity: int) -> None:
+        self._timeout_ms = int(timeout_seconds * 1000)
+        self._capacity = capacity
+        self._now_ms = 0
+        self._examples: OrderedDict[str, Example] = OrderedDict()
+        self._early: OrderedDict[str, EarlyLabel] = OrderedDict()
+        self._expired: OrderedDict[str, None] = OrderedDict()
+        self.n_pending = 0
+
+    def advance(self, timestamp_ms: int) -> int:
+        """Let event time pass; give the number of early labels whose event never came."""
+        if timestamp_ms <= self._now_ms:
+            return 0
+        self._now_ms = timestamp_ms
+        horizon = timestamp_ms - self._timeout_ms
+        while self._examples and next(iter(self._examples.values())).timestamp_ms < horizon:
+            self._drop_oldest_example()
+        orphans = 0
+        while self._early and next(iter(self._early.values())).timestamp_ms < horizon:
+            self._early.popitem(last=False)
+            orphans += 1
+        return orphans
+
+    def example(self, event_id: str) -> Example | None:
+        """Give the kept example of an event, if it is still kept."""
+        return self._examples.get(event_id)
+
+    def keep(self, event_id: str, example: Example) -> None:
+        """Keep an example; the oldest gives way when there is no room."""
+        if len(self._examples) >= self._capacity:
+            self._drop_oldest_example()
+        self._examples[event_id] = example
+        self.n_pending += example.truth is None
+
+    def settle(self, example: Example, truth: Truth, step: float) -> None:
+        """Note the truth about a kept example and what learning it did."""
+        self.n_pending -= example.truth is None
+        example.truth = truth
+        example.step = step
+
+    def early_label(self, event_id: str) -> EarlyLabel | None:
+        """Give the label that waits for this event, if there is one."""
+        return self._early.get(event_id)
+
+    def take_early_label(self, event_id: str) -> Truth | None:
+        """Take out the label that waited for this event, if there is one."""
+        early = self._early.pop(event_id, None)
+        return None if early is None else early.truth
+
+    def hold(self, event_id: str, label: EarlyLabel) -> int:
+        """Hold a label until its event comes; give the number of labels that gave way to it."""
+        gave_way = 0
+        if event_id not in self._early and len(self._early) >= self._capacity:
+            self._early.popitem(last=False)
+            gave_way = 1
+        self._early[event_id] = label
+        return gave_way
+
+    def expired(self, event_id: str) -> bool:
+        """Tell whether this event was let go without a label, as far as ids are remembered."""
+        return event_id in self._expired
+
+    def _drop_oldest_example(self) -> None:
+        event_id, example = self._examples.popitem(last=False)
+        if example.truth is None:
+            self.n_pending -= 1
+            if len(self._expired) >= self._capacity:
+                self._expired.popitem(last=False)
+            self._expired[event_id] = None

@@ -1,0 +1,199 @@
+"""Every metric of the service. In: what was committed, and what was observed. Out: OpenMetrics.
+
+Cumulative counts belong to the models, not to the process: the collector reads them from the last
+committed `Counters` of each partition, so after a restart they go on where they stopped.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Info
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from perceptron_core import __version__
+from service.counters import WINDOW, Counters
+from service.models import Learner
+from service.processor import Processor, Step
+
+_MICROSECOND: Final = 1e-6
+_DURATION_BUCKETS: Final = tuple(
+    m * _MICROSECOND for m in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 1e4, 1e5, 1e6)
+)
+_MARGIN_BUCKETS: Final = (-100.0, -30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+_DELAY_BUCKETS: Final = (0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What one partition shows: its committed counts and, to be looked at on demand, its model."""
+
+    counters: Counters
+    updates: int
+    pending: int
+    learner: Learner
+
+
+class Buckets:
+    """A histogram that costs a bisection per value; one per process, not per model."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = tuple(bounds)
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count a value into its bucket."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self._sum += value
+
+    def family(self, name: str, documentation: str, unit: str = "") -> HistogramMetricFamily:
+        """Give the metric family."""
+        edges = [*map(repr, self._bounds), "+Inf"]
+        counts = zip(edges, accumulate(self._counts), strict=True)
+        return HistogramMetricFamily(
+            name, documentation, buckets=list(counts), sum_value=self._sum, unit=unit
+        )
+
+
+@dataclass(slots=True)
+class Metrics:
+    """The metrics of one process, registered with `registry`."""
+
+    registry: CollectorRegistry
+    process_duration: Buckets = field(default_factory=lambda: Buckets(_DURATION_BUCKETS))
+    margin: Buckets = field(default_factory=lambda: Buckets(_MARGIN_BUCKETS))
+    label_delay: Buckets = field(default_factory=lambda: Buckets(_DELAY_BUCKETS))
+    rebalances: Counter = field(init=False)
+    published: dict[int, Published] = field(default_factory=dict)
+    last_published: dict[int, Published] = field(default_factory=dict)
+    """Of every partition that was ever published here, the newest state: for a closing summary."""
+    lag: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rebalances = Counter(
+            "perceptron_rebalances", "Times partitions came or went.", registry=self.registry
+        )
+        Info("perceptron_build", "Version of the service.", registry=self.registry).info(
+            {"version": __version__}
+        )
+        self.registry.register(_CommittedState(self))
+
+    def observe(self, step: Step) -> None:
+        """Take note of a labelled prediction."""
+        if isinstance(step.truth, bool):
+            self.margin.observe(step.score if step.truth else -step.score)
+        if step.label_delay_seconds is not None:
+            self.label_delay.observe(step.label_delay_seconds)
+
+    def publish(self, partition: int, processor: Processor) -> None:
+        """Show a partition's state, which has just been committed."""
+        state = Published(
+            processor.counters.copy(), processor.learner.updates, processor.join.n_pending, processor.learner
+        )
+        self.published[partition] = self.last_published[partition] = state
+
+    def withdraw(self, partition: int) -> None:
+        """Show a partition no longer: another process does."""
+        self.published.pop(partition, None)
+
+
+class _CommittedState(Collector):
+    """Reads the published state when Prometheus asks."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def describe(self) -> Sequence[Metric]:
+        """Name nothing in advance: registering must not need state."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Give all families; the published states are replaced, never changed, so no lock is needed."""
+        published = dict(self._metrics.published)
+        yield from _counts(published)
+        yield from _state(published)
+        yield from _weights(published)
+        yield self._metrics.process_duration.family(
+            "perceptron_process_duration", "Time to process one message.", "seconds"
+        )
+        yield self._metrics.margin.family(
+            "perceptron_margin", "y·a of labelled predictions: negative where the prediction was wrong."
+        )
+        yield self._metrics.label_delay.family(
+            "perceptron_label_delay", "Event time from an event to its label.", "seconds"
+        )
+        lag = GaugeMetricFamily(
+            "perceptron_consumer_lag_messages",
+            "Records not yet consumed.",
+            labels=["topic", "partition"],
+            unit="messages",
+        )
+        for (topic, partition), count in dict(self._metrics.lag).items():
+            lag.add_metric([topic, str(partition)], count)
+        yield lag
+
+
+def _counts(published: Mapping[int, Published]) -> Iterator[Metric]:
+    by_label = (
+        ("messages_consumed", "Records consumed.", "topic", "consumed"),
+        ("messages_rejected", "Messages sent to the dead letters.", "reason", "rejected"),
+        ("labels", "Labels received, by what became of them.", "outcome", "labels"),
+    )
+    for name, documentation, label, attribute in by_label:
+        family = CounterMetricFamily(f"perceptron_{name}", documentation, labels=[label, "partition"])
+        for partition, state in published.items():
+            for value, count in getattr(state.counters, attribute).items():
+                family.add_metric([value, str(partition)], count)
+        yield family
+    totals = (
+        ("predictions", "Predictions made.", lambda state: state.counters.predictions),
+        ("mistakes", "Predictions that turned out wrong.", lambda state: state.counters.mistakes),
+        ("updates", "Updates of the model.", lambda state: state.updates),
+    )
+    for name, documentation, read in totals:
+        family = CounterMetricFamily(f"perceptron_{name}", documentation, labels=["partition"])
+        for partition, state in published.items():
+            family.add_metric([str(partition)], read(state))
+        yield family
+
+
+def _state(published: Mapping[int, Published]) -> Iterator[Metric]:
+    pending = GaugeMetricFamily(
+        "perceptron_pending_labels", "Predictions that wait for their label.", labels=["partition"]
+    )
+    error = GaugeMetricFamily(
+        "perceptron_prequential_error_ratio",
+        f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW}.",
+        labels=["window", "partition"],
+        unit="ratio",
+    )
+    for partition, state in published.items():
+        pending.add_metric([str(partition)], state.pending)
+        error.add_metric(["lifetime", str(partition)], state.counters.error_ratio())
+        error.add_metric([str(WINDOW), str(partition)], state.counters.recent_error_ratio())
+    yield pending
+    yield error
+
+
+def _weights(published: Mapping[int, Published]) -> Iterator[Metric]:
+    norm = GaugeMetricFamily(
+        "perceptron_weight_norm", "Euclidean norm of the weights, without the bias.", labels=["partition"]
+    )
+    nonzero = GaugeMetricFamily("perceptron_nonzero_weights", "Weights that are not 0.", labels=["partition"])
+    for partition, state in published.items():
+        weights = state.learner.weights()
+        if weights is not None:
+            values: list[Any] = list(
+                weights[0].values()
+            )  # one step for the interpreter: nothing changes meanwhile
+            norm.add_metric([str(partition)], math.hypot(*values))
+            nonzero.add_metric([str(partition)], len(values))
+    yield norm
+    yield nonzero

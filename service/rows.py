@@ -1,0 +1,208 @@
+"""Rows of CSV, TSV and LIBSVM files as JSON events. In: lines of bytes. Out: messages as bytes.
+
+A row that is no example in its format comes out as the bytes it was, for decoding to refuse. A row
+without an id is named ``row-N``, N counting the file's rows from 1.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+LABEL_COLUMNS = ("label", "class", "target", "y")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LARGEST_EXACT_INTEGER = 1 << 53  # beyond it, a float stands for several integers
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+class BadRowError(ValueError):
+    """A row that is no example in its format."""
+
+
+class HeaderError(ValueError):
+    """A CSV header that does not fit what was asked for."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a CSV file are; None: by their usual names."""
+
+    label: str | None = None
+    id: str | None = None
+    text: str | None = None
+    classes: frozenset[str] = frozenset()
+    """Class names; a label spelled like one stays text."""
+
+
+class Lines:
+    """The lines of a binary file, counted; a byte order mark at its start is not part of a line."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.number = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._stream:
+            self.number += 1
+            yield line.removeprefix(_BYTE_ORDER_MARK) if self.number == 1 else line
+
+    def without_newlines(self) -> Iterator[bytes]:
+        """Yield the lines that are not blank, each exactly as it is up to its newline."""
+        for line in self:
+            if not line.isspace():
+                yield line.removesuffix(b"\n")
+
+
+Parse = Callable[[str, Collection[str]], dict[str, Any]]
+"""Turns a row's text into the fields of an event; `BadRowError` or ValueError if it is none."""
+
+
+def line_events(lines: Lines, parse: Parse, classes: Collection[str]) -> Iterator[bytes]:
+    """Yield an event for each line that is not blank."""
+    for row, line in enumerate(lines.without_newlines(), start=1):
+        try:
+            yield _event(f"row-{row}", parse(line.decode().removesuffix("\r"), classes))
+        except ValueError:
+            yield line
+
+
+def tsv_event(line: str, classes: Collection[str]) -> dict[str, Any]:
+    """Read ``label<TAB>text``; nothing is quoted, further tabs belong to the text."""
+    label, tab, text = line.partition("\t")
+    if not tab:
+        raise BadRowError("no tab")
+    return {"text": text, "label": label_value(label, classes)}
+
+
+def libsvm_event(line: str, classes: Collection[str]) -> dict[str, Any]:
+    """Read ``label index:value … # comment``; a feature is named by its index. The label may be missing."""
+    fields = line.partition("#")[0].split()
+    label = fields.pop(0) if fields and ":" not in fields[0] else ""
+    pairs = [field.partition(":") for field in fields]
+    features = {index: _plain(float(value)) for index, _, value in pairs}
+    if len(features) < len(pairs) or not all(index.isdecimal() for index in features):
+        raise BadRowError("an index is no number or occurs twice")
+    return {"features": features, "label": label_value(label, classes)}
+
+
+def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
+    """Yield an event for each row of a CSV file with a header.
+
+    Numbers become numbers, ``true`` and ``false`` booleans, other cells categories; an empty cell is
+    left out. A row of the wrong length, or not UTF-8, comes out as it was.
+    """
+    pending: list[bytes] = []
+    reader = csv.reader(_decoded(lines, pending))
+    header = next(reader, [])
+    place = _place_columns(header, columns)
+    row = 0
+    while (cells := _next_row(reader, pending)) is not None:
+        if cells or not pending[-1].isspace():
+            row += 1
+            try:
+                yield _event(f"row-{row}", place(cells))
+            except ValueError:
+                yield b"".join(pending).removesuffix(b"\n")
+
+
+def _next_row(reader: Iterator[list[str]], pending: list[bytes]) -> list[str] | None:
+    """Give the next row's cells: none for a blank line or an endless cell, None at the end."""
+    pending.clear()
+    try:
+        return next(reader, None)
+    except csv.Error:  # longer than csv's limit, most likely an open quote; the next line starts afresh
+        return []
+
+
+def _decoded(lines: Lines, pending: list[bytes]) -> Iterator[str]:
+    """Decode the lines, keeping those of the row being read; what is no UTF-8 fails at encoding again."""
+    for line in lines:
+        pending.append(line)
+        yield line.decode(errors="surrogateescape")
+
+
+def _place_columns(header: list[str], columns: Columns) -> Callable[[list[str]], dict[str, Any]]:
+    """Find the columns in the header; give a function that makes a row's cells the fields of an event."""
+    _check_header(header)
+    label = _find(header, columns.label, LABEL_COLUMNS, "--label-column")
+    row_id = _find(header, columns.id, ("id",), "--id-column")
+    text = _find(header, columns.text, ("text",), "--text-column")
+    special = {label, row_id, text}
+    named = [(index, name) for index, name in enumerate(header) if index not in special]
+
+    def fields(cells: list[str]) -> dict[str, Any]:
+        if len(cells) != len(header):
+            raise BadRowError(f"{len(cells)} cells under {len(header)} columns")
+        found: dict[str, Any] = {}
+        if row_id is not None and cells[row_id]:
+            found["id"] = cells[row_id]
+        if named or text is None:
+            found["features"] = {name: _value(cells[index]) for index, name in named if cells[index]}
+        if text is not None:
+            found["text"] = cells[text]
+        if label is not None:
+            found["label"] = label_value(cells[label], columns.classes)
+        return found
+
+    return fields
+
+
+def _check_header(header: list[str]) -> None:
+    if not header:
+        raise HeaderError("no header row", "The first line of a CSV file names its columns.")
+    if "" in header:
+        raise HeaderError(
+            f"column {header.index('') + 1} has no name", "Name it, or leave an index column out."
+        )
+    if twice := next((name for name in header if header.count(name) > 1), ""):
+        raise HeaderError(f"two columns are named {twice!r}")
+
+
+def _find(header: list[str], wanted: str | None, usual: tuple[str, ...], option: str) -> int | None:
+    if wanted is not None and wanted not in header:
+        raise HeaderError(f"no column {wanted!r}", f"{option} may name: {', '.join(header)}.")
+    names = (wanted,) if wanted is not None else usual
+    return next((header.index(name) for name in names if name in header), None)
+
+
+def label_value(text: str, classes: Collection[str] = ()) -> object:
+    """Read a label: a class name stays as it is, numbers and booleans become values; None if empty.
+
+    >>> [label_value(text, {"ham"}) for text in ("+1", "0", "True", "ham", "")]
+    [1, 0, True, 'ham', None]
+    """
+    text = text.strip()
+    return text if text in classes else _value(text) if text else None
+
+
+def _value(cell: str) -> object:
+    """Read a cell: a number, a boolean, else a category.
+
+    >>> [_value(cell) for cell in ("7", "2.50", "1e3", "true", "red", "1_000")]
+    [7, 2.5, 1000, True, 'red', '1_000']
+    """
+    try:
+        number = float(cell)
+    except ValueError:
+        return {"true": True, "false": False}.get(cell.strip().lower(), cell)
+    return cell if "_" in cell else _plain(number)  # Python reads 1_000 as a number; no one else does
+
+
+def _plain(number: float) -> float:
+    """Write whole numbers without a fraction. NaN and infinity stay, for decoding to refuse."""
+    exact = math.isfinite(number) and number.is_integer() and abs(number) < _LARGEST_EXACT_INTEGER
+    return int(number) if exact else number
+
+
+def _event(name: str, fields: dict[str, Any]) -> bytes:
+    if fields.get("label", "") is None:
+        del fields["label"]
+    return _encode({"id": name, **fields}).encode()

@@ -1,0 +1,51 @@
+"""Who should own which partition: balanced, deterministic, and moving as little as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+def balanced(members: Sequence[int], owners: Mapping[int, int | None]) -> dict[int, int]:
+    """Share the partitions so that no member has two more than another.
+
+    Parameters
+    ----------
+    members
+        The living members, in the order they joined.
+    owners
+        For every partition the member that owns it now, or None. Owners that are not among
+        `members` count as None.
+
+    Returns
+    -------
+    dict
+        For every partition the member that should own it; empty without members. Every member
+        keeps as many of its own partitions as its share allows, the lowest first.
+
+    Examples
+    --------
+    >>> balanced([1, 2], {0: 1, 1: 1, 2: 1, 3: None})
+    {0: 1, 1: 1, 2: 2, 3: 2}
+
+    """
+    if not members:
+        return {}
+    held: dict[int, list[int]] = {member: [] for member in members}
+    for partition, owner in sorted(owners.items()):
+        if owner in held:
+            held[owner].append(partition)
+    quota = _quotas(held, len(owners))
+    kept = {member: partitions[: quota[member]] for member, partitions in held.items()}
+    homeless = sorted(set(owners).difference(*kept.values()))
+    for member in members:
+        wanted = quota[member] - len(kept[member])
+        kept[member] += homeless[:wanted]
+        del homeless[:wanted]
+    return dict(sorted((partition, member) for member, owned in kept.items() for partition in owned))
+
+
+def _quotas(held: Mapping[int, Sequence[int]], partitions: int) -> dict[int, int]:
+    """Give each member's share; those who hold most get what does not divide, so less moves."""
+    share, rest = divmod(partitions, len(held))
+    by_holding = sorted(held, key=lambda member: -len(held[member]))  # stable: then by joining
+    return {member: share + (place < rest) for place, member in enumerate(by_holding)}

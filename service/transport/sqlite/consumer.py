@@ -1,0 +1,294 @@
+"""A member of a group: polls its partitions' records and writes what became of them.
+
+In: records. Out: outputs and offsets, in one transaction, while the partition is ours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from service.errors import OwnershipLost, TransportError
+from service.transport.base import Assignee, Output, Record
+from service.transport.sqlite.database import Database
+from service.transport.sqlite.group import Membership, Standing
+from service.transport.sqlite.heartbeat import Heartbeat
+from service.transport.sqlite.log import Log
+
+_NAP_SECONDS = 0.005
+"""Between two looks for new records: the longest delay this transport adds to a message."""
+_LOOK_SECONDS = 1.0
+"""How often to look for members that are gone, even when nobody writes."""
+
+Source = tuple[int, str]
+"""A partition and one of the topics."""
+
+
+class SqliteWriter:
+    """Writes for one partition in one epoch; see `service.transport.base.Writer`."""
+
+    def __init__(
+        self, database: Database, log: Log, membership: Membership, group: str, partition: int
+    ) -> None:
+        self._database = database
+        self._log = log
+        self._membership = membership
+        self._group = group
+        self._partition = partition
+        self._epoch = membership.next_epoch(partition)
+
+    def commit(self, outputs: Sequence[Output], offsets: Mapping[str, int]) -> None:
+        """Write `outputs` and the group's next offsets in one durable transaction."""
+        rows = self._log.prepare(outputs)
+        committed = [
+            (self._group, self._log.log(topic, self._partition), offset) for topic, offset in offsets.items()
+        ]
+        with self._database.writing() as connection:
+            self._membership.check(connection, self._partition, self._epoch)
+            self._log.append(connection, rows)
+            connection.executemany("REPLACE INTO committed VALUES (?, ?, ?)", committed)
+
+    def close(self) -> None:
+        """Do nothing: a writer holds no resources. Its successor fences it."""
+
+
+class SqliteConsumer:
+    """One member of a consumer group; see `service.transport.base.Consumer`."""
+
+    def __init__(
+        self,
+        database: Database,
+        log: Log,
+        group: str,
+        topics: Sequence[str],
+        assignee: Assignee,
+        *,
+        session_seconds: float,
+        patience_seconds: float,
+    ) -> None:
+        self._database = database
+        self._log = log
+        self._group = group
+        self._topics = tuple(topics)
+        self._assignee = assignee
+        self._assigned: frozenset[int] = frozenset()  # what the assignee was told
+        self._positions: dict[Source, int] = {}  # of what was started
+        self._ends: dict[Source, int] = {}  # as last seen
+        self._settled = False
+        self._seen: tuple[int, int] | None = None
+        self._look_at = 0.0
+        self._turn = 0
+        self._closed = False
+        self._membership = Membership(database, group, topics[0], len(log.logs(topics[0])), session_seconds)
+        self._membership.enter()
+        self._heartbeat = Heartbeat(
+            self._membership.renew, interval_seconds=session_seconds / 6, patience_seconds=patience_seconds
+        )
+
+    def poll(self, timeout_seconds: float, max_records: int) -> dict[int, list[Record]]:
+        """Wait for records, or until partitions came or went; see the protocol."""
+        if self._closed:
+            raise TransportError(f"{self._membership} has left")
+        deadline = time.monotonic() + timeout_seconds
+        self._heartbeat.polled()
+        while True:
+            version = self._database.version()
+            changed = self._look(version)
+            records = self._fetch(max_records)
+            # Whoever was assigned partitions may want to start them before we wait on.
+            if records or changed or not self._wait(version, deadline):
+                return records
+
+    def _wait(self, version: tuple[int, int], deadline: float) -> bool:
+        """Sleep until there may be something new; False when the time is over."""
+        while (now := time.monotonic()) < deadline:
+            if now >= self._look_at or self._database.version() != version:
+                return True
+            time.sleep(min(_NAP_SECONDS, deadline - now))
+        return False
+
+    def _look(self, version: tuple[int, int]) -> bool:
+        """Follow the group if it may have changed; tell whether our partitions did."""
+        now = time.monotonic()
+        if version == self._seen and now < self._look_at:
+            return False
+        before = self._assigned
+        self._membership.renew()
+        self._follow(self._settle())
+        self._seen, self._look_at = version, now + _LOOK_SECONDS
+        return self._assigned != before
+
+    def _settle(self) -> Standing:
+        standing = self._membership.settle()
+        while standing is None:
+            self._lose(self._assigned)
+            self._membership.enter()
+            standing = self._membership.settle()
+        return standing
+
+    def _follow(self, standing: Standing) -> None:
+        """Tell the assignee what went, what must go and what came, in this order."""
+        self._lose(self._assigned - standing.held)
+        self._hand_over(standing.held - standing.planned)
+        fresh = (standing.held & standing.planned) - self._assigned
+        self._settled = standing.held == standing.planned
+        if fresh:
+            self._assigned |= fresh
+            try:
+                self._assignee.partitions_assigned(fresh)
+            except BaseException:
+                self._forget(fresh)  # to be told again at the next poll
+                raise
+
+    def _hand_over(self, partitions: frozenset[int]) -> None:
+        if known := partitions & self._assigned:
+            self._assignee.partitions_revoked(known)
+            self._forget(known)
+        if partitions:
+            self._membership.release(partitions)
+
+    def _lose(self, partitions: frozenset[int]) -> None:
+        if partitions:
+            self._forget(partitions)
+            self._assignee.partitions_lost(partitions)
+
+    def _forget(self, partitions: frozenset[int]) -> None:
+        self._assigned -= partitions
+        self._positions = {s: at for s, at in self._positions.items() if s[0] not in partitions}
+
+    def _fetch(self, max_records: int) -> dict[int, list[Record]]:
+        """Read the next records of what was started, each source getting its fair share."""
+        if not self._positions:
+            return {}
+        records: dict[int, list[Record]] = {}
+        positions = {}
+        with self._database.reading() as connection:
+            for (partition, topic), position in self._positions.items():
+                first, self._ends[partition, topic] = self._log.bounds(connection, topic, partition)
+                positions[partition, topic] = max(position, first)  # what was before it is deleted
+            available = {source: self._ends[source] - position for source, position in positions.items()}
+            grants = shares(max_records, available, self._turn)
+            for partition, topic in sorted(grants, key=self._order):
+                start = positions[partition, topic]
+                end = start + grants[partition, topic]
+                page = self._log.page(connection, topic, partition, start, end)
+                positions[partition, topic] = page[-1].offset + 1
+                records.setdefault(partition, []).extend(page)
+        # Only now: had anything failed, the records must come again.
+        self._positions = positions
+        self._turn += 1
+        return records
+
+    def _order(self, source: Source) -> tuple[int, int]:
+        partition, topic = source
+        return partition, self._topics.index(topic)
+
+    def start(self, partition: int, offsets: Mapping[str, int]) -> None:
+        """Deliver records of `partition` from these offsets on.
+
+        Raises
+        ------
+        OwnershipLost
+            The partition is not assigned to this member.
+
+        """
+        self._require(partition)
+        with self._database.reading() as connection:
+            for topic in self._topics:
+                first, end = self._log.bounds(connection, topic, partition)
+                self._ends[partition, topic] = end
+                self._positions[partition, topic] = max(offsets.get(topic, first), first)
+
+    def committed(self, partition: int) -> dict[str, int]:
+        """Give the group's committed next offsets of `partition`, by topic."""
+        topics = {self._log.log(topic, partition): topic for topic in self._topics}
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT log_id, next_offset FROM committed WHERE group_name = ?", (self._group,)
+            ).fetchall()
+        return {topics[log]: offset for log, offset in rows if log in topics}
+
+    def writer(self, partition: int) -> SqliteWriter:
+        """Make the writer of an assigned partition, fencing any earlier one."""
+        self._require(partition)
+        return SqliteWriter(self._database, self._log, self._membership, self._group, partition)
+
+    def _require(self, partition: int) -> None:
+        if partition not in self._assigned:
+            raise OwnershipLost(f"{self._topics[0]}[{partition}] is not assigned to {self._membership}")
+
+    def positions(self, partition: int) -> dict[str, int]:
+        """Give the next offset to be delivered, by topic."""
+        return {topic: at for (p, topic), at in self._positions.items() if p == partition}
+
+    def lag(self) -> dict[tuple[str, int], int]:
+        """Count the records not yet delivered, as of the last poll; asks nobody."""
+        return {
+            (topic, partition): max(0, self._ends[partition, topic] - at)
+            for (partition, topic), at in self._positions.copy().items()
+        }
+
+    def at_end(self) -> bool:
+        """Tell whether everything there is was delivered.
+
+        False, too, while partitions of ours are still to come: before the first poll, and until
+        another member has handed them over.
+        """
+        started = {partition for partition, _ in self._positions}
+        if not self._settled or started != self._assigned:
+            return False
+        with self._database.reading() as connection:
+            return all(
+                at >= self._log.bounds(connection, topic, partition)[1]
+                for (partition, topic), at in self._positions.items()
+            )
+
+    def close(self) -> None:
+        """Leave the group: last commits first, then the partitions are free. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._part()
+        finally:
+            self.abandon()
+
+    def _part(self) -> None:
+        self._lose(self._assigned - self._membership.held())
+        if self._assigned:
+            self._assignee.partitions_revoked(self._assigned)
+            self._forget(self._assigned)
+
+    def abandon(self) -> None:
+        """Leave the group without a word to the assignee: nothing more can be committed. Idempotent."""
+        self._closed = True
+        self._heartbeat.stop()
+        self._settled = False
+        # If the stream is away, the lease expires by itself.
+        with suppress(TransportError):
+            self._membership.leave()
+
+
+def shares(budget: int, available: Mapping[Source, int], turn: int) -> dict[Source, int]:
+    """Divide `budget` records between sources: nobody waits for another's backlog.
+
+    Small sources get all they have, large ones equal parts of the rest. Where there are more sources
+    than records to give, they take turns. Sources that get nothing are left out.
+
+    Examples
+    --------
+    >>> shares(10, {(0, "events"): 100, (1, "events"): 2, (2, "events"): 0}, 0)
+    {(1, 'events'): 2, (0, 'events'): 8}
+
+    """
+    sources = [source for source in available if available[source] > 0]
+    first = turn % max(1, len(sources))
+    sources = (sources[first:] + sources[:first])[:budget]
+    granted = {}
+    for left, source in zip(
+        range(len(sources), 0, -1), sorted(sources, key=available.__getitem__), strict=True
+    ):
+        granted[source] = min(available[source], budget // left)
+        budget -= granted[source]
+    return granted

@@ -1,0 +1,218 @@
+"""The records: topics of append-only logs, one log a partition.
+
+In: outputs, offsets. Out: records. What takes a `connection` runs inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import NamedTuple
+
+from service.errors import ConfigurationError, MessageTooLarge, TopicMissing
+from service.transport.base import Headers, Output, Record, partition_for_key
+from service.transport.sqlite.database import Database, wall_clock_ms
+
+_PAGE_RECORDS = 1000
+_PAGE_BYTES = 4 * 1024 * 1024
+"""A page is at most so large (and one record more): a stream of large records must fit the memory."""
+_LENGTH = struct.Struct("<I")
+
+
+class Row(NamedTuple):
+    """An output as it will be stored, less its offset."""
+
+    log_id: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: bytes | None
+
+
+class Log:
+    """All topics of one database.
+
+    Parameters
+    ----------
+    database
+        Where they are.
+    max_record_bytes
+        The largest record taken: key, value and headers together, in bytes.
+
+    """
+
+    def __init__(self, database: Database, *, max_record_bytes: int) -> None:
+        self._database = database
+        self._max_record_bytes = max_record_bytes
+        self._logs: dict[str, list[int]] = {}  # topics never change once they exist
+
+    def ensure(self, partitions: Mapping[str, int], *, create: bool) -> None:
+        """Create the topics that do not exist. Raises `TopicMissing` if `create` is False."""
+        wrong = [topic for topic, number in partitions.items() if number < 1 or not topic]
+        if wrong:
+            raise ConfigurationError(f"a topic needs a name and at least one partition: {wrong[0]!r}")
+        missing = [topic for topic in partitions if not self._find(topic)]
+        if missing and not create:
+            raise self._missing(missing[0])
+        if missing:
+            with self._database.writing() as connection:
+                for topic in missing:
+                    self._create(connection, topic, partitions[topic])
+
+    @staticmethod
+    def _create(connection: sqlite3.Connection, topic: str, partitions: int) -> None:
+        """Create `topic` unless another process has done so meanwhile."""
+        if not connection.execute("SELECT 1 FROM logs WHERE topic = ?", (topic,)).fetchone():
+            connection.executemany(
+                "INSERT INTO logs (topic, partition) VALUES (?, ?)",
+                [(topic, partition) for partition in range(partitions)],
+            )
+
+    def logs(self, topic: str) -> list[int]:
+        """Give the log of each partition of `topic`. Raises `TopicMissing`."""
+        if found := self._find(topic):
+            return found
+        raise self._missing(topic)
+
+    def log(self, topic: str, partition: int) -> int:
+        """Give the log of one partition. Raises `TopicMissing`."""
+        logs = self.logs(topic)
+        if 0 <= partition < len(logs):
+            return logs[partition]
+        raise TopicMissing(
+            f"{topic}[{partition}] does not exist in {self._database.name}: it has {len(logs)} partitions"
+        )
+
+    def _find(self, topic: str) -> list[int]:
+        if topic not in self._logs:
+            with self._database.reading() as connection:
+                query = "SELECT id FROM logs WHERE topic = ? ORDER BY partition"
+                found = [log for (log,) in connection.execute(query, (topic,))]
+            if not found:
+                return []
+            self._logs[topic] = found
+        return self._logs[topic]
+
+    def _missing(self, topic: str) -> TopicMissing:
+        return TopicMissing(
+            f"topic {topic!r} does not exist in {self._database.name}",
+            hint="create it, or correct the setting that names the topic",
+        )
+
+    def bounds(self, connection: sqlite3.Connection, topic: str, partition: int) -> tuple[int, int]:
+        """Give the first available offset and the next one to be written."""
+        first, end = connection.execute(
+            "SELECT first_offset, next_offset FROM logs WHERE id = ?", (self.log(topic, partition),)
+        ).fetchone()
+        return first, end
+
+    def prepare(self, outputs: Iterable[Output]) -> list[Row]:
+        """Choose partitions and check sizes: what can be done, or refused, before a transaction."""
+        now = wall_clock_ms()
+        return [self._row(output, now) for output in outputs]
+
+    def _row(self, output: Output, now: int) -> Row:
+        topic, key, value, headers, partition, timestamp_ms = output
+        logs = self.logs(topic)
+        if partition is None:
+            partition = partition_for_key(key, len(logs)) if len(logs) > 1 else 0
+        encoded = encode_headers(headers) if headers else None
+        size = len(key or b"") + len(value or b"") + len(encoded or b"")
+        if size > self._max_record_bytes:
+            raise MessageTooLarge(
+                f"a record for {topic}[{partition}] in {self._database.name} has {size} bytes, "
+                f"more than the limit of {self._max_record_bytes}",
+                hint="send smaller messages, or raise `max_record_bytes`",
+            )
+        log_id = logs[partition] if 0 <= partition < len(logs) else self.log(topic, partition)
+        return Row(log_id, now if timestamp_ms is None else timestamp_ms, key, value, encoded)
+
+    @staticmethod
+    def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        """Write rows at the ends of their logs, in the order given."""
+        offsets = {log: count(_next_offset(connection, log)) for log in {row.log_id for row in rows}}
+        connection.executemany(
+            "INSERT INTO records (record_offset, log_id, timestamp_ms, key, value, headers)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            [(next(offsets[row[0]]), *row) for row in rows],
+        )
+        connection.executemany(
+            "UPDATE logs SET next_offset = ? WHERE id = ?",
+            [(next(offset), log) for log, offset in offsets.items()],
+        )
+
+    def page(
+        self,
+        connection: sqlite3.Connection,
+        topic: str,
+        partition: int,
+        start: int,
+        end: int,
+    ) -> list[Record]:
+        """Give the records from `start` to `end` (exclusive), or as many as a page holds."""
+        records: list[Record] = []
+        size = 0
+        cursor = connection.execute(
+            "SELECT record_offset, timestamp_ms, key, value, headers FROM records"
+            " WHERE log_id = ? AND record_offset >= ? AND record_offset < ? ORDER BY record_offset",
+            (self.log(topic, partition), start, end),
+        )
+        for offset, timestamp_ms, key, value, headers in cursor:
+            found = decode_headers(headers) if headers else ()
+            records.append(Record(topic, partition, offset, timestamp_ms, key, value, found))
+            size += len(value or b"") + len(key or b"")
+            if size >= _PAGE_BYTES:
+                break
+        cursor.close()  # a cursor left half-way would hold its view of the file
+        return records
+
+    def read(self, topic: str, partition: int, start: int, end: int | None) -> Iterator[Record]:
+        """Yield records page by page; the end is the present one if None."""
+        with self._database.reading() as connection:
+            first, last = self.bounds(connection, topic, partition)
+        start, end = max(start, first), last if end is None else min(end, last)
+        while start < end:
+            with self._database.reading() as connection:
+                page = self.page(connection, topic, partition, start, min(end, start + _PAGE_RECORDS))
+                first, _ = self.bounds(connection, topic, partition)
+            yield from page
+            # Where records are deleted while we read, we go on at the new beginning.
+            start = page[-1].offset + 1 if page else max(first, start + 1)
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`, at most all there are."""
+        log = self.log(topic, partition)
+        with self._database.writing() as connection:
+            first, end = self.bounds(connection, topic, partition)
+            begin = min(max(first, offset), end)
+            connection.execute("DELETE FROM records WHERE log_id = ? AND record_offset < ?", (log, begin))
+            connection.execute("UPDATE logs SET first_offset = ? WHERE id = ?", (begin, log))
+
+
+def _next_offset(connection: sqlite3.Connection, log: int) -> int:
+    (offset,) = connection.execute("SELECT next_offset FROM logs WHERE id = ?", (log,)).fetchone()
+    assert isinstance(offset, int)
+    return offset
+
+
+def encode_headers(headers: Headers) -> bytes:
+    """Write names and values one after the other, each behind its length."""
+    parts = []
+    for name, value in headers:
+        for part in (name.encode(), value):
+            parts += [_LENGTH.pack(len(part)), part]
+    return b"".join(parts)
+
+
+def decode_headers(encoded: bytes) -> Headers:
+    """Read what `encode_headers` wrote."""
+    parts = []
+    at = 0
+    while at < len(encoded):
+        (length,) = _LENGTH.unpack_from(encoded, at)
+        at += _LENGTH.size
+        parts.append(encoded[at : at + length])
+        at += length
+    return tuple((name.decode(), value) for name, value in zip(parts[::2], parts[1::2], strict=True))

@@ -1,0 +1,93 @@
+"""The tables of the stream's file, and the refusal of files that are not ours."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from service.errors import TransportError
+
+APPLICATION_ID = 0x50455243
+"""The letters PERC: tells `file(1)`, and us, whose file it is."""
+SCHEMA_VERSION = 1
+
+_TABLES = """
+CREATE TABLE logs (  -- a partition of a topic
+    id INTEGER PRIMARY KEY,
+    topic TEXT NOT NULL,
+    partition INTEGER NOT NULL,
+    first_offset INTEGER NOT NULL DEFAULT 0,
+    next_offset INTEGER NOT NULL DEFAULT 0,  -- kept here: it must grow even when every record is deleted
+    UNIQUE (topic, partition)
+);
+CREATE TABLE records (
+    log_id INTEGER NOT NULL,
+    record_offset INTEGER NOT NULL,
+    timestamp_ms INTEGER NOT NULL,
+    key BLOB,
+    value BLOB,
+    headers BLOB,  -- NULL: none
+    PRIMARY KEY (log_id, record_offset)
+) WITHOUT ROWID;
+CREATE TABLE committed (
+    group_name TEXT NOT NULL,
+    log_id INTEGER NOT NULL,
+    next_offset INTEGER NOT NULL,
+    PRIMARY KEY (group_name, log_id)
+) WITHOUT ROWID;
+CREATE TABLE consumer_groups (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    topic TEXT NOT NULL,  -- the leading one, whose partitions are shared
+    UNIQUE (name, topic)
+);
+CREATE TABLE members (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never given twice, and the order of joining
+    group_id INTEGER NOT NULL,
+    session_ms INTEGER NOT NULL,
+    lease_until_ms INTEGER NOT NULL
+);
+CREATE TABLE owners (
+    group_id INTEGER NOT NULL,
+    partition INTEGER NOT NULL,
+    member_id INTEGER,  -- NULL: free
+    epoch INTEGER NOT NULL DEFAULT 0,  -- a writer of an older epoch is fenced
+    PRIMARY KEY (group_id, partition)
+) WITHOUT ROWID;
+"""
+
+
+def is_empty(connection: sqlite3.Connection) -> bool:
+    """Tell whether the file is new."""
+    return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+
+def check(connection: sqlite3.Connection, name: str) -> None:
+    """Refuse the file `name` unless it is a stream of the version this program writes.
+
+    Raises
+    ------
+    TransportError
+        It is another program's database, or a stream of another version.
+
+    """
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION_ID:
+        raise TransportError(
+            f"{name} is a database of another program",
+            hint="name a file of its own for the stream in the setting `broker`",
+        )
+    if version != SCHEMA_VERSION:
+        raise TransportError(
+            f"{name} has stream format {version}; this program knows format {SCHEMA_VERSION}",
+            hint="use the online-perceptron that wrote it, or name another file in the setting `broker`",
+        )
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Write the tables and the file's identity; inside a transaction."""
+    for statement in _TABLES.split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

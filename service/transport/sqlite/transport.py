@@ -1,0 +1,154 @@
+"""The embedded stream as the service sees it; see `service.transport.base.Transport`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from service.errors import ConfigurationError
+from service.transport.base import Assignee, Output, Record
+from service.transport.sqlite.consumer import SqliteConsumer
+from service.transport.sqlite.database import BUSY_TIMEOUT_SECONDS, Database
+from service.transport.sqlite.log import Log
+
+SESSION_TIMEOUT_SECONDS = 10.0
+"""After so long without a heartbeat a member's partitions go to others (Kafka's old default)."""
+MAX_POLL_INTERVAL_SECONDS = 300.0
+"""After so long without a poll a member is taken for stuck (Kafka's default)."""
+MAX_RECORD_BYTES = 16 * 1024 * 1024
+"""One record must fit the memory several times over."""
+
+
+class Limits(TypedDict, total=False):
+    """The options of `EmbeddedTransport`, for those who pass them on."""
+
+    session_timeout_seconds: float
+    max_poll_interval_seconds: float
+    max_record_bytes: int
+
+
+class EmbeddedTransport:
+    """A stream inside a SQLite database.
+
+    Safe to use from several threads; a consumer and its writers belong to one thread, but for
+    `Consumer.lag`. `close` leaves the groups still joined without calling their assignees.
+
+    Parameters
+    ----------
+    database
+        Where the stream is; closed with the transport.
+    session_timeout_seconds
+        How long a group waits for a member that gives no sign of life. A thread of its own gives
+        these signs, so work between two polls may take longer.
+    max_poll_interval_seconds
+        How long a member may go without polling before it is taken for stuck.
+    max_record_bytes
+        The largest record taken: key, value and headers together, in bytes.
+
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        session_timeout_seconds: float = SESSION_TIMEOUT_SECONDS,
+        max_poll_interval_seconds: float = MAX_POLL_INTERVAL_SECONDS,
+        max_record_bytes: int = MAX_RECORD_BYTES,
+    ) -> None:
+        self._database = database
+        self._session_seconds = session_timeout_seconds
+        self._patience_seconds = max_poll_interval_seconds
+        self._log = Log(database, max_record_bytes=max_record_bytes)
+        self._consumers: list[SqliteConsumer] = []
+
+    def ensure_topics(self, partitions: Mapping[str, int], *, create: bool = True) -> None:
+        """Make sure that each topic exists; one that exists keeps its partitions."""
+        self._log.ensure(partitions, create=create)
+
+    def partition_count(self, topic: str) -> int:
+        """Count the partitions of `topic`. Raises `TopicMissing`."""
+        return len(self._log.logs(topic))
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """Give the first available offset and the one after the last committed record."""
+        with self._database.reading() as connection:
+            return self._log.bounds(connection, topic, partition)
+
+    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
+        """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
+        return self._log.read(topic, partition, start, end)
+
+    def produce(self, outputs: Sequence[Output]) -> None:
+        """Write `outputs`, all or none; durable when this returns."""
+        if rows := self._log.prepare(outputs):
+            with self._database.writing() as connection:
+                self._log.append(connection, rows)
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`; offsets go on growing."""
+        self._log.delete_before(topic, partition, offset)
+
+    def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> SqliteConsumer:
+        """Become a member of `group`, consuming `topics`; the first one leads."""
+        counts = [self.partition_count(topic) for topic in topics]
+        for topic, partitions in zip(topics, counts, strict=True):
+            if partitions != counts[0]:
+                raise ConfigurationError(
+                    f"{topic} has {partitions} partitions and {topics[0]} has {counts[0]}: "
+                    "topics consumed together need the same number",
+                    hint=f"create {topic} anew with {counts[0]} partitions",
+                )
+        consumer = SqliteConsumer(
+            self._database,
+            self._log,
+            group,
+            topics,
+            assignee,
+            session_seconds=self._session_seconds,
+            patience_seconds=self._patience_seconds,
+        )
+        self._consumers.append(consumer)
+        return consumer
+
+    def close(self) -> None:
+        """Leave all groups and close the database. Idempotent."""
+        for consumer in self._consumers:
+            consumer.abandon()
+        self._consumers.clear()
+        self._database.close()
+
+
+class SqliteTransport(EmbeddedTransport):
+    """A stream in one SQLite file, for the processes of one machine.
+
+    Every commit is on the disk when it returns. Beside the file lie SQLite's `-wal` and `-shm` and,
+    for each member of a group, an empty `-member-N`.
+
+    Parameters
+    ----------
+    path
+        The file, created with its directories; `~` is the home directory.
+    busy_timeout_seconds
+        How long to wait for another process that is writing before `TransportUnavailable`.
+    limits
+        As for `EmbeddedTransport`.
+
+    Raises
+    ------
+    TransportError
+        The file is not a stream, is damaged, or has another format.
+    TransportUnavailable, AccessRefused, StorageFull
+        As their names say.
+
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS,
+        **limits: Unpack[Limits],
+    ) -> None:
+        database = Database(Path(path).expanduser(), busy_timeout_seconds=busy_timeout_seconds)
+        super().__init__(database, **limits)

@@ -1,0 +1,91 @@
+"""Label values. In: a label as a message spells it. Out: the class it denotes, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+LabelValue = bool | int | float | str
+"""A label as it stands in a message."""
+
+Truth = bool | str
+"""A class: False or True where there are two, its name where there are more."""
+
+Spelling = tuple[LabelValue, LabelValue]
+"""How the two classes are written: (negative, positive)."""
+
+BINARY: Final = 2
+"""Classes of a binary problem."""
+
+BOOLEANS: Final[Spelling] = (False, True)
+_SIGNS: Final[Spelling] = (-1, 1)
+_BITS: Final[Spelling] = (0, 1)
+_BINARY: Final[Mapping[LabelValue, bool]] = {True: True, False: False, -1: False}
+
+
+class UnknownLabelError(ValueError):
+    """A label value that denotes no class."""
+
+
+class Vocabulary:
+    """The label values a stream may use.
+
+    Parameters
+    ----------
+    classes
+        Class names. None: `true/false`, `1/-1` and `1/0`. Two, negative first: these names too.
+        More than two: these names only, and the problem is multiclass.
+
+    """
+
+    def __init__(self, classes: Sequence[str] = ()) -> None:
+        self.classes = tuple(classes)
+        self.is_multiclass = len(self.classes) > BINARY
+        self._truths: dict[LabelValue, Truth] = {}
+        if self.is_multiclass:
+            self._truths.update((name, name) for name in self.classes)
+        else:
+            self._truths.update(_BINARY)
+            self._truths.update(zip(self.classes, (False, True), strict=bool(self.classes)))
+
+    def truth(self, label: LabelValue) -> Truth:
+        """Give the class that `label` denotes.
+
+        Raises
+        ------
+        UnknownLabelError
+            If it denotes none.
+
+        """
+        try:
+            return self._truths[label]
+        except KeyError:
+            raise UnknownLabelError(f"label {label!r} is none of {self._known()}") from None
+
+    def spelling(self, label: LabelValue, current: Spelling) -> Spelling:
+        """Give the spelling to answer in after `label` was seen: the stream's own.
+
+        A lone 1 leaves open whether the other class is −1 or 0: the current choice stays if it has
+        a 1, else −1.
+        """
+        if isinstance(label, str):
+            return current
+        if isinstance(label, bool):
+            return BOOLEANS
+        if label == 1:
+            return _SIGNS if current is BOOLEANS else current
+        return _SIGNS if label == -1 else _BITS
+
+    def first_spelling(self) -> Spelling:
+        """Give the spelling to answer in before any label was seen."""
+        if self.classes and not self.is_multiclass:
+            return (self.classes[0], self.classes[1])
+        return BOOLEANS
+
+    def spell(self, truth: Truth, spelling: Spelling) -> LabelValue:
+        """Write a class as the stream does."""
+        return spelling[truth] if isinstance(truth, bool) else truth
+
+    def _known(self) -> str:
+        numbers = "" if self.is_multiclass else "true/false, 1/-1, 1/0"
+        return ", ".join(filter(None, [numbers, *map(repr, self.classes)]))

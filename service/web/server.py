@@ -1,0 +1,75 @@
+"""The HTTP server beside the loop. In: an application and an address. Out: a thread that serves it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from types import TracebackType
+from typing import Final, Self
+
+import uvicorn
+from fastapi import FastAPI
+
+from service.errors import ServerError
+from service.settings import split_address
+
+_STOP_SECONDS: Final = 5.0
+"""How long open requests may take when the service ends."""
+
+
+class HttpServer:
+    """Serves an application from a thread of its own, for as long as the context lasts.
+
+    Parameters
+    ----------
+    app
+        What to serve.
+    address
+        `host:port`; port 0 takes a free one, which `url` then tells.
+
+    Raises
+    ------
+    ServerError
+        If the address cannot be listened on.
+
+    """
+
+    def __init__(self, app: FastAPI, address: str) -> None:
+        host, port = split_address(address)
+        self._socket = _listen(host, port, address)
+        bound = self._socket.getsockname()[1]
+        self.url = f"http://[{host}]:{bound}" if ":" in host else f"http://{host}:{bound}"
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, timeout_graceful_shutdown=int(_STOP_SECONDS)
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name="http", daemon=True
+        )
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.should_exit = True
+        self._thread.join(_STOP_SECONDS + 1)
+        self._socket.close()
+
+
+def _listen(host: str, port: int, address: str) -> socket.socket:
+    """Bind before the thread starts, so that a port that is taken is an error and not a log line."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise ServerError(
+            f"http: cannot listen on {address}: {error.strerror or error}",
+            hint="choose another address with --http HOST:PORT, or none with --http ''",
+        ) from error
+    return listener

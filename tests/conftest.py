@@ -1,0 +1,76 @@
+"""Fixtures for every test: a real Apache Kafka broker, where this machine can have one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.kafka_broker import KafkaBroker, NoBroker, answers
+
+
+@pytest.fixture(scope="session")
+def kafka_bootstrap() -> Iterator[str]:
+    """Give the `host:port` of a broker that all tests share: use topics and groups of your own.
+
+    The first that works: the address in ``PERCEPTRON_TEST_KAFKA``, Docker, a JVM with Maven.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            address = os.environ.get("PERCEPTRON_TEST_KAFKA") or _start_any(stack)
+            if not answers(address):
+                raise NoBroker(f"no Kafka broker answers at {address} (PERCEPTRON_TEST_KAFKA)")
+        except NoBroker as error:
+            _do_without(error)
+        yield address
+
+
+@pytest.fixture
+def own_kafka_broker() -> Iterator[KafkaBroker]:
+    """Give a broker of one's own, to be stopped, killed and frozen at will; needs a JVM and Maven."""
+    try:
+        broker = KafkaBroker()
+    except NoBroker as error:
+        _do_without(error)
+    with broker:
+        yield broker
+
+
+def _start_any(stack: contextlib.ExitStack) -> str:
+    reasons = []
+    for start in (_start_container, _start_process):
+        try:
+            return start(stack)
+        except NoBroker as error:
+            reasons.append(str(error))
+    raise NoBroker("; ".join(reasons))
+
+
+def _start_process(stack: contextlib.ExitStack) -> str:
+    return stack.enter_context(KafkaBroker()).address
+
+
+def _start_container(stack: contextlib.ExitStack) -> str:
+    try:
+        # Both are imported late: without Docker there is no need for them.
+        import docker  # noqa: PLC0415
+        from testcontainers.kafka import KafkaContainer  # noqa: PLC0415
+
+        with contextlib.closing(docker.from_env(timeout=3)) as engine:
+            engine.ping()
+    except Exception as error:  # noqa: BLE001 - whatever Docker's client raises means that there is no Docker
+        raise NoBroker(f"no Docker ({type(error).__name__})") from None
+    container = KafkaContainer().with_kraft()
+    # One node cannot keep the three copies that transactions ask for by default.
+    container.with_env("KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR", "1")
+    container.with_env("KAFKA_TRANSACTION_STATE_LOG_MIN_ISR", "1")
+    container.with_env("KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS", "1000")
+    return str(stack.enter_context(container).get_bootstrap_server())
+
+
+def _do_without(reason: NoBroker) -> None:
+    if os.environ.get("PERCEPTRON_REQUIRE_KAFKA") == "1":
+        pytest.fail(f"PERCEPTRON_REQUIRE_KAFKA=1, but {reason}")
+    pytest.skip(f"no Apache Kafka broker: {reason}")

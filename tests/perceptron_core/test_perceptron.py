@@ -1,0 +1,285 @@
+"""The textbook's claims about `Perceptron`, and River's."""
+
+import copy
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from river import checks, compose, datasets, linear_model, preprocessing
+
+from perceptron_core import FeatureError, LabelError, LearnerError, Perceptron
+
+RULES = [
+    pytest.param({"tie": tie, "update_on_tie": update_on_tie}, id=f"tie={tie},update_on_tie={update_on_tie}")
+    for tie in (False, True)
+    for update_on_tie in (False, True)
+]
+
+# Small integers: every sum below is exact, so equality means equality.
+integers = st.integers(-8, 8)
+examples = st.tuples(st.dictionaries(st.sampled_from("abcde"), integers, max_size=5), st.booleans())
+streams = st.lists(examples, max_size=40)
+
+
+def learn(model, stream):
+    for x, y in stream:
+        model.learn_one(x, y)
+    return model
+
+
+def test_worked_example_of_gormley_makes_its_three_mistakes_and_ends_at_3_1():
+    model = Perceptron(tie=True, update_on_tie=False, fit_intercept=False)
+    stream = [
+        ((-1, 2), False),
+        ((1, 0), True),
+        ((1, 1), True),
+        ((-1, 0), False),
+        ((-1, -2), False),
+        ((1, -1), True),
+    ]
+    trail, mistakes = [], []
+    for number, ((x1, x2), y) in enumerate(stream, start=1):
+        x = {1: x1, 2: x2}
+        if model.predict_one(x) != y:
+            mistakes.append(number)
+        model.learn_one(x, y)
+        trail.append((model.weights.get(1, 0), model.weights.get(2, 0)))
+    assert mistakes == [1, 3, 5]
+    assert trail == [(1, -2), (1, -2), (2, -1), (2, -1), (3, 1), (3, 1)]
+    assert model.n_mistakes == model.n_updates == 3
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_passes_every_check_of_river(rule):
+    checks.check_estimator(Perceptron(**rule))
+
+
+@pytest.mark.parametrize(
+    ("tie", "y", "mistake"), [(False, True, 1), (False, False, 0), (True, False, 1), (True, True, 0)]
+)
+def test_tie_decides_what_is_predicted_at_the_threshold(tie, y, mistake):
+    model = Perceptron(tie=tie, threshold=2.0)
+    model.bias = 2.0
+    assert model.predict_one({}) is tie
+    model.learn_one({}, y)
+    assert model.n_mistakes == mistake
+
+
+def test_a_tie_updates_without_a_mistake_only_if_asked_to():
+    sen, gormley = Perceptron(), Perceptron(update_on_tie=False)
+    for model in (sen, gormley):
+        model.learn_one({"a": 1.0}, False)
+    assert (sen.n_mistakes, sen.n_updates, sen.weights) == (0, 1, {"a": -1.0})
+    assert (gormley.n_mistakes, gormley.n_updates, gormley.weights) == (0, 0, {})
+
+
+def test_the_sign_of_a_tiny_score_decides_where_a_sigmoid_would_not():
+    model = Perceptron()
+    model.bias = 1e-17
+    assert model.predict_one({}) is True
+    assert model.predict_proba_one({})[True] == 0.5
+
+
+@given(streams, examples, st.booleans(), st.sampled_from([1.0, 0.5, 4.0]))
+def test_an_update_raises_the_signed_score_by_rate_times_squared_norm_plus_one(
+    stream, last, fit_intercept, rate
+):
+    model = learn(Perceptron(fit_intercept=fit_intercept, learning_rate=rate), stream)
+    x, y = last
+    sign = 1 if y else -1
+    before, updates = sign * model.score_one(x), model.n_updates
+    model.learn_one(x, y)
+    gain = rate * (sum(v * v for v in x.values()) + fit_intercept)
+    assert sign * model.score_one(x) - before == (gain if model.n_updates > updates else 0)
+
+
+@given(streams)
+def test_nothing_is_written_on_a_correct_prediction(stream):
+    model = Perceptron(update_on_tie=False)
+    for x, y in stream:
+        before = pickle.dumps(model)
+        correct = model.predict_one(x) == y
+        model.learn_one(x, y)
+        assert (pickle.dumps(model) == before) == correct
+
+
+@given(streams, st.booleans(), st.booleans())
+def test_folding_the_bias_into_a_constant_feature_changes_nothing(stream, tie, update_on_tie):
+    rule = {"tie": tie, "update_on_tie": update_on_tie}
+    plain = learn(Perceptron(**rule), stream)
+    folded = learn(Perceptron(**rule, fit_intercept=False), [({"x0": 1} | x, y) for x, y in stream])
+    assert folded.weights.get("x0", 0.0) == plain.bias
+    assert {name: w for name, w in folded.weights.items() if name != "x0"} == plain.weights
+    assert (folded.n_mistakes, folded.n_updates) == (plain.n_mistakes, plain.n_updates)
+
+
+@given(streams, st.integers(-5, 5))
+def test_a_threshold_is_an_initial_bias_of_its_negative(stream, threshold):
+    fired_above = learn(Perceptron(threshold=threshold), stream)
+    biased = Perceptron()
+    biased.bias = float(-threshold)
+    learn(biased, stream)
+    assert fired_above.weights == biased.weights
+    assert fired_above.bias - threshold == biased.bias
+
+
+@given(streams)
+def test_the_weights_are_the_sum_of_the_examples_it_erred_on(stream):
+    model = Perceptron(update_on_tie=False)
+    dual = {}
+    for x, y in stream:
+        if model.predict_one(x) != y:
+            for name, value in x.items():
+                dual[name] = dual.get(name, 0) + (value if y else -value)
+        model.learn_one(x, y)
+    assert model.weights == {name: value for name, value in dual.items() if value}
+
+
+@given(streams)
+def test_the_learning_rate_scales_the_weights_and_changes_no_prediction(stream):
+    one, eight = Perceptron(), Perceptron(learning_rate=8.0)
+    for x, y in stream:
+        assert one.predict_one(x) == eight.predict_one(x)
+        one.learn_one(x, y)
+        eight.learn_one(x, y)
+    assert {name: 8 * w for name, w in one.weights.items()} == eight.weights
+
+
+@given(
+    st.lists(st.tuples(integers, integers, integers), min_size=1, max_size=15),
+    st.tuples(integers, integers, integers),
+)
+@example([(1, 0, 0)], (1, 0, 0))
+def test_separable_data_costs_at_most_r_over_gamma_squared_updates(points, separator):
+    margins = [sum(p * s for p, s in zip(point, separator, strict=True)) for point in points]
+    assume(all(margins))
+    stream = [(dict(enumerate(point)), m > 0) for point, m in zip(points, margins, strict=True)]
+    squared_radius = max(sum(p * p for p in point) for point in points)
+    squared_gamma = Fraction(min(abs(m) for m in margins) ** 2, sum(s * s for s in separator))
+    bound = squared_radius / squared_gamma
+    model = Perceptron(fit_intercept=False)
+    for _ in range(math.floor(bound) + 1):  # one more epoch than it can have epochs with a mistake
+        learn(model, stream)
+    assert model.n_updates <= bound
+    assert all(model.predict_one(x) == y for x, y in stream)
+
+
+@given(streams, examples)
+def test_an_undone_update_leaves_exact_weights_as_if_it_had_not_been(stream, extra):
+    model = learn(Perceptron(), stream)
+    before = (dict(model.weights), model.bias)
+    step = model.update_one(*extra)
+    model.undo_one(extra[0], step)
+    assert (model.weights, model.bias) == before
+
+
+@given(streams)
+def test_no_weight_of_zero_is_stored(stream):
+    model = learn(Perceptron(), stream)
+    assert all(model.weights.values())
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, -math.inf, 1e101, -1e101, "12", None, 1j, [1.0], np.nan]
+)
+@pytest.mark.parametrize("known", [False, True])
+def test_a_value_that_is_no_finite_number_is_refused_and_nothing_changes(value, known):
+    model = learn(Perceptron(), [({"a": 1.0, "b": 1.0}, True)] if known else [])
+    before = pickle.dumps(model)
+    for call in (
+        model.score_one,
+        model.predict_one,
+        model.predict_proba_one,
+        lambda x: model.learn_one(x, False),
+    ):
+        with pytest.raises(FeatureError, match="'b'"):
+            call({"a": 1.0, "b": value})
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("label", ["spam", 2, 0.5, None, math.nan, [], "True"])
+def test_an_unknown_label_is_refused_and_nothing_changes(label):
+    model = Perceptron()
+    with pytest.raises(LabelError, match="denotes no class"):
+        model.learn_one({"a": 1.0}, label)
+    assert (model.weights, model.bias, model.n_mistakes, model.n_updates) == ({}, 0.0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("label", "bias"),
+    [(True, 1), (1, 1), (np.True_, 1), (np.int64(1), 1), (False, -1), (0, -1), (-1, -1), (np.int8(-1), -1)],
+)
+def test_labels_may_be_booleans_bits_or_signs(label, bias):
+    assert learn(Perceptron(), [({}, label)]).bias == bias
+
+
+def test_largest_values_overflow_nothing():
+    model = Perceptron()
+    x = {i: 1e100 * (-1) ** i for i in range(1000)}
+    for y in (True, False, False, True):
+        model.learn_one(x, y)
+    assert math.isfinite(model.score_one(x))
+
+
+@pytest.mark.parametrize("w", [-1.0, math.nan, math.inf])
+def test_an_unusable_weight_of_an_example_is_refused(w):
+    with pytest.raises(ValueError, match="weight of an example"):
+        Perceptron().learn_one({"a": 1.0}, True, w=w)
+
+
+def test_the_weight_of_an_example_scales_its_update():
+    model = Perceptron()
+    model.learn_one({"a": 2.0}, True, w=3.0)
+    assert (model.weights, model.bias) == ({"a": 6.0}, 3.0)
+
+
+def test_an_example_of_weight_zero_might_as_well_not_exist():
+    model = Perceptron()
+    model.learn_one({"a": 2.0}, True, w=0.0)
+    assert (model.weights, model.n_updates, model.n_mistakes) == ({}, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"learning_rate": 0.0}, {"learning_rate": math.nan}, {"threshold": math.inf}]
+)
+def test_unusable_parameters_are_refused(parameters):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        Perceptron(**parameters)
+
+
+@given(streams)
+def test_a_pickled_model_goes_on_as_the_original(stream):
+    model = learn(Perceptron(), stream)
+    restored = pickle.loads(pickle.dumps(model))
+    assert learn(restored, stream).__dict__ == learn(copy.deepcopy(model), stream).__dict__
+
+
+def test_makes_the_predictions_of_rivers_perceptron_wherever_the_score_is_no_tie():
+    ours, rivers = Perceptron(update_on_tie=True), linear_model.Perceptron()
+    for x, y in datasets.Phishing():
+        score = ours.score_one(x)
+        if score:
+            assert ours.predict_one(x) == rivers.predict_one(x)
+        ours.learn_one(x, y)
+        rivers.learn_one(x, y)
+        # River's hinge also steps at a = 0; both walk the same path.
+    assert ours.bias == pytest.approx(rivers.intercept)
+
+
+def test_works_at_the_end_of_a_river_pipeline():
+    model = compose.Pipeline(preprocessing.StandardScaler(), Perceptron())
+    correct = 0
+    for x, y in datasets.Phishing():
+        correct += model.predict_one(x) == y
+        model.learn_one(x, y)
+    assert correct / 1250 > 0.84
+
+
+def test_every_refusal_is_a_value_error():
+    assert issubclass(LearnerError, ValueError)
+    assert issubclass(FeatureError, LearnerError)
+    assert issubclass(LabelError, LearnerError)
