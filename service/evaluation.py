@@ -6,7 +6,9 @@ from array import array
 from collections import Counter
 from typing import Any
 
-from service.processor import Processor, Step
+from service.counters import Counters
+from service.models import Learner
+from service.processor import Step
 from service.vocabulary import Truth
 
 
@@ -17,6 +19,11 @@ class Evaluation:
         self._confusion: Counter[tuple[Truth, Truth]] = Counter()
         self._scores = array("d")
         self._truths = bytearray()
+
+    @property
+    def labelled(self) -> int:
+        """Labelled predictions so far."""
+        return len(self._truths)
 
     def observe(self, step: Step) -> None:
         """Take note of a labelled prediction."""
@@ -47,14 +54,13 @@ class Evaluation:
         return float((rank_sum - positives * (positives + 1) / 2) / (positives * negatives))
 
 
-def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
+def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
     """Sum a run up: what `replay --format json` prints."""
-    counters = processor.counters
     summary: dict[str, Any] = {
         "events": counters.predictions,
         "labelled": counters.labelled,
         "mistakes": counters.mistakes,
-        "updates": processor.learner.updates,
+        "updates": learner.updates,
         "error_rate": counters.error_ratio(),
         "rejected": counters.rejected.total(),
         "rejected_by_reason": dict(counters.rejected),
@@ -63,7 +69,7 @@ def summarise(processor: Processor, evaluation: Evaluation, seconds: float) -> d
         "seconds": seconds,
         "events_per_second": counters.predictions / seconds if seconds else 0.0,
     }
-    weights = processor.learner.weights()
+    weights = learner.weights()
     if weights is not None:
         summary |= {"weights_nonzero": len(weights[0]), "bias": weights[1]}
     return {name: value for name, value in summary.items() if value is not None}

@@ -14,16 +14,20 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Self, cast
+
+from typing_extensions import Buffer
 
 from service import rows
 from service.errors import InputFileError
 
 STDIN = "-"
+_STDIN_NAME = "stdin"
+_BUFFER_BYTES = 1 << 17
 
 
 class Format(StrEnum):
@@ -48,28 +52,45 @@ _EXTENSIONS = {
 }
 
 
+class _Watched(io.RawIOBase):
+    """A raw file that calls `before_wait` each time it is about to ask the system for more."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self.raw = raw
+        self.before_wait: Callable[[], None] = lambda: None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        self.before_wait()
+        return self.raw.readinto(buffer)
+
+
 class Source:
-    """The messages of one file, to be iterated over once; a context manager.
+    """The messages of one file, to be iterated over once; a context manager."""
 
-    `line` is the number of the line on which the last message ended.
-    """
-
-    def __init__(
-        self, name: str, raw: BinaryIO, stream: BinaryIO, columns: rows.Columns, form: Format
-    ) -> None:
+    def __init__(self, name: str, raw: io.RawIOBase, form: Format, columns: rows.Columns) -> None:
         self.name = name
-        self._raw = raw
-        self._stream = stream
-        self._columns = columns
-        self._format = form
+        self._watched = _Watched(raw)
+        stream: io.BufferedReader = io.BufferedReader(self._watched, _BUFFER_BYTES)
+        if name.endswith(".gz"):  # buffered again: reading lines from a GzipFile itself is slow
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=stream, mode="rb"), _BUFFER_BYTES)
         self._lines = rows.Lines(stream)
+        self._format = form
+        self._columns = columns
         self.size_bytes = _regular_size(raw)
         """Size of the file as it lies on disk; None if it has no end yet (a pipe, a terminal)."""
+
+    def before_wait(self, call: Callable[[], None]) -> None:
+        """Have `call` called each time a source without a known end may have to wait for more."""
+        if self.size_bytes is None:
+            self._watched.before_wait = call
 
     @property
     def bytes_read(self) -> int:
         """How much of `size_bytes` has been read."""
-        return self._raw.tell() if self.size_bytes is not None else 0
+        return self._watched.raw.tell() if self.size_bytes is not None else 0
 
     @property
     def line(self) -> int:
@@ -112,9 +133,8 @@ class Source:
 
     def close(self) -> None:
         """Close the file; stdin stays open. Idempotent."""
-        if self.name != STDIN:
-            self._stream.close()
-            self._raw.close()
+        if self.name != _STDIN_NAME:
+            self._watched.raw.close()
 
     def __enter__(self) -> Self:
         return self
@@ -157,24 +177,24 @@ def open_source(
     columns = rows.Columns(label_column, id_column, text_column, frozenset(classes))
     if path == STDIN:
         stdin = sys.stdin.buffer
-        return Source(STDIN, stdin, stdin, columns, Format(form or Format.NDJSON))
+        raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)
+        return Source(_STDIN_NAME, raw, Format(form or Format.NDJSON), columns)
     chosen = Format(form) if form else _format_of(path)
-    raw = _open(path)
-    return Source(path, raw, _decompressed(raw) if path.endswith(".gz") else raw, columns, chosen)
+    return Source(path, _open(path), chosen, columns)
 
 
 def _format_of(path: str) -> Format:
     extension = Path(path.removesuffix(".gz")).suffix.lower()
     if extension not in _EXTENSIONS:
         _open(path).close()  # a missing file is the better complaint
-        hint = f"Name the format with --format {'|'.join(Format)}."
+        hint = f"Name the format with --input-format {'|'.join(Format)}."
         raise InputFileError(f"{path}: the extension {extension or '(none)'} says no format", hint=hint)
     return _EXTENSIONS[extension]
 
 
-def _open(path: str) -> BinaryIO:
+def _open(path: str) -> io.FileIO:
     try:
-        return Path(path).open("rb")
+        return Path(path).open("rb", buffering=0)
     except FileNotFoundError:
         raise InputFileError(f"{path}: no such file", hint=_similar(path)) from None
     except IsADirectoryError:
@@ -192,12 +212,7 @@ def _similar(path: str) -> str:
     return ""
 
 
-def _decompressed(raw: BinaryIO) -> BinaryIO:
-    """Decompress; buffered, as reading lines from a GzipFile itself is several times slower."""
-    return io.BufferedReader(gzip.GzipFile(fileobj=raw, mode="rb"), buffer_size=1 << 17)
-
-
-def _regular_size(raw: BinaryIO) -> int | None:
+def _regular_size(raw: io.RawIOBase) -> int | None:
     try:
         status = os.fstat(raw.fileno())
     except (OSError, io.UnsupportedOperation):  # stdin that is no file, as in tests

@@ -56,7 +56,7 @@ def _start_container(stack: contextlib.ExitStack) -> str:
     try:
         # Both are imported late: without Docker there is no need for them.
         import docker  # noqa: PLC0415
-        from testcontainers.kafka import KafkaContainer  # noqa: PLC0415
+        from testcontainers.community.kafka import KafkaContainer  # noqa: PLC0415
 
         with contextlib.closing(docker.from_env(timeout=3)) as engine:
             engine.ping()

@@ -131,7 +131,9 @@ def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None: 
 
 
 @click.command(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    "perceptron",
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
     "--version",

@@ -16,9 +16,12 @@ from pydantic.fields import FieldInfo
 
 from service.cli.app import report, report_warning
 from service.settings import KafkaSettings, Loaded, Settings, load_settings, parse_scalar
+from service.sources import Format, Source, open_source
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
+SourceOptions = Callable[..., Source]
+"""What a command with `source_options` gets: give it ``classes=``, and it opens the file."""
 
 CONSUMING = ("broker", "group", "events_topic", "labels_topic", "predictions_topic", "dead_letters_topic")
 """Settings of a command that takes part in the stream."""
@@ -76,13 +79,39 @@ _CONFIG = click.option(
 
 
 def broker_url(loaded: Loaded) -> str:
-    """Give the stream's URL; when it is the default, say so on stderr and make its folder."""
+    """Give the stream's URL; when it is the default, say so on stderr."""
     settings = loaded.settings
     if not settings.broker:
-        path = Path(settings.broker_url.removeprefix("sqlite:///"))
-        path.parent.mkdir(parents=True, exist_ok=True)
         report("note", "cyan", f"no --broker given; the stream is {settings.broker_url}")
     return settings.broker_url
+
+
+def source_options(command: Command) -> Command:
+    """Give a command the argument FILE and the options that say how to read it.
+
+    The command gets the keyword argument `source_of`: `service.sources.open_source` but for the
+    class names, to be called with ``classes=``.
+    """
+
+    @click.argument("file", metavar="FILE|-")
+    @click.option(
+        "--input-format",
+        type=click.Choice([form.value for form in Format]),
+        help="Format of FILE.  [default: by extension]",
+    )
+    @click.option(
+        "--label-column", metavar="NAME", help="CSV column of labels.  [default: label, class, target or y]"
+    )
+    @click.option("--id-column", metavar="NAME", help="CSV column of event ids.  [default: id]")
+    @click.option("--text-column", metavar="NAME", help="CSV column of text.  [default: text]")
+    @functools.wraps(command)
+    def run(*args: object, file: str, input_format: str | None, **given: Any) -> Any:  # noqa: ANN401 - as above
+        columns = {name: given.pop(name) for name in ("label_column", "id_column", "text_column")}
+        return command(
+            *args, source_of=functools.partial(open_source, file, input_format, **columns), **given
+        )
+
+    return run
 
 
 def _load(command_line: Mapping[str, object], config_file: Path | None) -> Loaded:

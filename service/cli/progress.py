@@ -75,26 +75,43 @@ def _to_stderr(line: str) -> None:
 
 
 @contextmanager
-def progress_bar(
-    source: Source, description: str, stream: TextIO | None = None
-) -> Iterator[tuple[Iterable[bytes], Callable[[str], None]]]:
-    """Show how much of a file has been read, if its length is known and `stream` is a terminal.
+def counted_bar(
+    total: int | None, description: str, stream: TextIO | None = None
+) -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
+    """Show how much is done, if the total is known and `stream` (stderr) is a terminal.
 
     Yields
     ------
-    (messages, write_line)
-        The source's messages, and a function that writes a line above the bar (or where it would be).
+    (completed, write_line)
+        A function to be told how much is done, and one that writes a line above the bar (or where it
+        would be).
 
     """
     stream = stream or sys.stderr
     console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    if not stream.isatty() or console.is_dumb_terminal or not source.size_bytes:
-        yield source, lambda line: print(line, file=stream, flush=True)
+    if not stream.isatty() or console.is_dumb_terminal or not total:
+        yield lambda _: None, lambda line: print(line, file=stream, flush=True)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task(description, total=source.size_bytes)
-        yield _counted(source, lambda: bar.update(task, completed=source.bytes_read)), console.print
+        task = bar.add_task(description, total=total)
+        yield lambda completed: bar.update(task, completed=completed), console.print
+
+
+@contextmanager
+def progress_bar(
+    source: Source, description: str, stream: TextIO | None = None
+) -> Iterator[tuple[Iterable[bytes], Callable[[str], None]]]:
+    """Show how much of a file has been read; a `counted_bar` of its bytes.
+
+    Yields
+    ------
+    (messages, write_line)
+        The source's messages, and a function that writes a line.
+
+    """
+    with counted_bar(source.size_bytes, description, stream) as (completed, write_line):
+        yield _counted(source, lambda: completed(source.bytes_read)), write_line
 
 
 def _counted(source: Source, update: Callable[[], None]) -> Iterator[bytes]:

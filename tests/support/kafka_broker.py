@@ -209,7 +209,9 @@ def find_java() -> str:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not Path(java).exists():
-        raise NoBroker(f"no JVM: neither JAVA_HOME nor `java` on the PATH gives one of version {MINIMUM_JAVA}")
+        raise NoBroker(
+            f"no JVM: neither JAVA_HOME nor `java` on the PATH gives one of version {MINIMUM_JAVA}"
+        )
     done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     found = re.search(r'version "(\d+)', done.stderr + done.stdout)
     if found is None or int(found[1]) < MINIMUM_JAVA:
@@ -230,7 +232,15 @@ def fetch_libraries() -> Path:
     # Whole or not at all: parallel runs fetch beside one another, and the first to finish wins.
     with tempfile.TemporaryDirectory(dir=cache, ignore_cleanup_errors=True) as temporary:
         target = Path(temporary) / "libraries"
-        command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={target}"]
+        command = [
+            maven,
+            "-q",
+            "-B",
+            "-f",
+            str(POM),
+            "dependency:copy-dependencies",
+            f"-DoutputDirectory={target}",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NoBroker(f"Maven could not fetch the broker's jars: {(done.stdout + done.stderr)[-1000:]}")

@@ -14,7 +14,7 @@ from service.transport.base import Assignee, Output, Record
 from service.transport.sqlite.database import Database
 from service.transport.sqlite.group import Membership, Standing
 from service.transport.sqlite.heartbeat import Heartbeat
-from service.transport.sqlite.log import Log
+from service.transport.sqlite.log import Log, log_bounds
 
 _NAP_SECONDS = 0.005
 """Between two looks for new records: the longest delay this transport adds to a message."""
@@ -165,7 +165,8 @@ class SqliteConsumer:
         positions = {}
         with self._database.reading() as connection:
             for (partition, topic), position in self._positions.items():
-                first, self._ends[partition, topic] = self._log.bounds(connection, topic, partition)
+                log = self._log.log(topic, partition)
+                first, self._ends[partition, topic] = log_bounds(connection, log)
                 positions[partition, topic] = max(position, first)  # what was before it is deleted
             available = {source: self._ends[source] - position for source, position in positions.items()}
             grants = shares(max_records, available, self._turn)
@@ -194,11 +195,9 @@ class SqliteConsumer:
 
         """
         self._require(partition)
-        with self._database.reading() as connection:
-            for topic in self._topics:
-                first, end = self._log.bounds(connection, topic, partition)
-                self._ends[partition, topic] = end
-                self._positions[partition, topic] = max(offsets.get(topic, first), first)
+        for topic in self._topics:
+            first, self._ends[partition, topic] = self._log.bounds(topic, partition)
+            self._positions[partition, topic] = max(offsets.get(topic, first), first)
 
     def committed(self, partition: int) -> dict[str, int]:
         """Give the group's committed next offsets of `partition`, by topic."""
@@ -238,11 +237,9 @@ class SqliteConsumer:
         started = {partition for partition, _ in self._positions}
         if not self._settled or started != self._assigned:
             return False
-        with self._database.reading() as connection:
-            return all(
-                at >= self._log.bounds(connection, topic, partition)[1]
-                for (partition, topic), at in self._positions.items()
-            )
+        return all(
+            at >= self._log.bounds(topic, partition)[1] for (partition, topic), at in self._positions.items()
+        )
 
     def close(self) -> None:
         """Leave the group: last commits first, then the partitions are free. Idempotent."""

@@ -141,9 +141,13 @@ def _make_directory(path: Path) -> None:
         ) from error
     if path.is_dir():
         raise TransportError(f"{path} is a directory, not a stream", hint=_OTHER_FILE)
-    if not os.access(path if path.exists() else path.parent, os.W_OK) or not os.access(path.parent, os.W_OK):
+    if not all(_is_writable(place) for place in (path.parent, path) if place.exists()):
         # Said here because SQLite would only say that it cannot open the file.
         raise AccessRefused(f"{path} and its directory must be writable, and are not", hint=_OTHER_FILE)
+
+
+def _is_writable(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 _OTHER_FILE = "name a file in a directory you may write to in the setting `broker`"

@@ -101,12 +101,11 @@ class Log:
             hint="create it, or correct the setting that names the topic",
         )
 
-    def bounds(self, connection: sqlite3.Connection, topic: str, partition: int) -> tuple[int, int]:
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Give the first available offset and the next one to be written."""
-        first, end = connection.execute(
-            "SELECT first_offset, next_offset FROM logs WHERE id = ?", (self.log(topic, partition),)
-        ).fetchone()
-        return first, end
+        log = self.log(topic, partition)
+        with self._database.reading() as connection:
+            return log_bounds(connection, log)
 
     def prepare(self, outputs: Iterable[Output]) -> list[Row]:
         """Choose partitions and check sizes: what can be done, or refused, before a transaction."""
@@ -132,7 +131,7 @@ class Log:
     @staticmethod
     def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
         """Write rows at the ends of their logs, in the order given."""
-        offsets = {log: count(_next_offset(connection, log)) for log in {row.log_id for row in rows}}
+        offsets = {log: count(log_bounds(connection, log)[1]) for log in {row.log_id for row in rows}}
         connection.executemany(
             "INSERT INTO records (record_offset, log_id, timestamp_ms, key, value, headers)"
             " VALUES (?, ?, ?, ?, ?, ?)",
@@ -170,13 +169,12 @@ class Log:
 
     def read(self, topic: str, partition: int, start: int, end: int | None) -> Iterator[Record]:
         """Yield records page by page; the end is the present one if None."""
-        with self._database.reading() as connection:
-            first, last = self.bounds(connection, topic, partition)
+        first, last = self.bounds(topic, partition)
         start, end = max(start, first), last if end is None else min(end, last)
         while start < end:
             with self._database.reading() as connection:
                 page = self.page(connection, topic, partition, start, min(end, start + _PAGE_RECORDS))
-                first, _ = self.bounds(connection, topic, partition)
+                first, _ = log_bounds(connection, self.log(topic, partition))
             yield from page
             # Where records are deleted while we read, we go on at the new beginning.
             start = page[-1].offset + 1 if page else max(first, start + 1)
@@ -185,16 +183,18 @@ class Log:
         """Delete the records before `offset`, at most all there are."""
         log = self.log(topic, partition)
         with self._database.writing() as connection:
-            first, end = self.bounds(connection, topic, partition)
+            first, end = log_bounds(connection, log)
             begin = min(max(first, offset), end)
             connection.execute("DELETE FROM records WHERE log_id = ? AND record_offset < ?", (log, begin))
             connection.execute("UPDATE logs SET first_offset = ? WHERE id = ?", (begin, log))
 
 
-def _next_offset(connection: sqlite3.Connection, log: int) -> int:
-    (offset,) = connection.execute("SELECT next_offset FROM logs WHERE id = ?", (log,)).fetchone()
-    assert isinstance(offset, int)
-    return offset
+def log_bounds(connection: sqlite3.Connection, log: int) -> tuple[int, int]:
+    """Give a log's first available offset and the next one to be written."""
+    first, end = connection.execute(
+        "SELECT first_offset, next_offset FROM logs WHERE id = ?", (log,)
+    ).fetchone()
+    return first, end
 
 
 def encode_headers(headers: Headers) -> bytes:

@@ -72,8 +72,7 @@ class EmbeddedTransport:
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Give the first available offset and the one after the last committed record."""
-        with self._database.reading() as connection:
-            return self._log.bounds(connection, topic, partition)
+        return self._log.bounds(topic, partition)
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records from `start` to `end` (exclusive; the present end if None)."""

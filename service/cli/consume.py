@@ -1,0 +1,129 @@
+"""`perceptron consume`: the committed records of a topic, as NDJSON.
+
+In: a topic. Out: one line a record on stdout, at once, until Ctrl-C or the end.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import time
+from collections.abc import Iterator
+
+import click
+
+from service.assembly import open_stream
+from service.cli.options import broker_url, setting_options
+from service.errors import ConfigurationError
+from service.settings import Loaded
+from service.transport.base import Record, Transport
+
+_ONE_LINE = str.maketrans("\r\n", "  ")  # JSON has line breaks only between its tokens
+_PAUSE_SECONDS = 0.1  # between two looks at a topic that had nothing new
+
+
+@click.command()
+@click.argument("topic")
+@click.option("--exit-at-end", is_flag=True, help="Stop at the end the topic had at the start.")
+@click.option(
+    "--from-offset", type=click.IntRange(0), default=0, metavar="INTEGER", help="First offset.  [default: 0]"
+)
+@click.option(
+    "--partition", type=click.IntRange(0), metavar="INTEGER", help="Only this partition.  [default: all]"
+)
+@setting_options("broker")
+def command(
+    *, topic: str, exit_at_end: bool, from_offset: int, partition: int | None, loaded: Loaded
+) -> None:
+    """Print the records of TOPIC, and go on with those to come.
+
+    Each line is an object with partition, offset, key, value and headers. A value that is JSON
+    stands as it is, any other as a string. What is not UTF-8 is in base64: value_base64 stands
+    for value, key_base64 for key, and a header's value is {"base64": ...}. Of several headers of
+    one name the last is shown. Only committed records are shown.
+    """
+    stdout = sys.stdout.buffer
+    transport = open_stream(loaded.settings, broker_url(loaded))
+    try:
+        positions = dict.fromkeys(_partitions(transport, topic, partition), from_offset)
+        for record in _records(transport, topic, positions, follow=not exit_at_end):
+            stdout.write(record_line(record).encode() + b"\n")
+            stdout.flush()
+    finally:
+        transport.close()
+
+
+def _partitions(transport: Transport, topic: str, partition: int | None) -> list[int]:
+    count = transport.partition_count(topic)
+    if partition is None:
+        return list(range(count))
+    if partition >= count:
+        hint = f"Partitions count from 0 to {count - 1}."
+        raise ConfigurationError(f"--partition {partition}: {topic} has {count} partition(s)", hint=hint)
+    return [partition]
+
+
+def _records(
+    transport: Transport, topic: str, positions: dict[int, int], *, follow: bool
+) -> Iterator[Record]:
+    """Yield what there is from `positions` on; then, to follow, what comes."""
+    while True:
+        ends = {partition: transport.bounds(topic, partition)[1] for partition in positions}
+        behind = [partition for partition, end in ends.items() if end > positions[partition]]
+        for partition in behind:
+            yield from transport.read(topic, partition, positions[partition], ends[partition])
+            positions[partition] = ends[partition]
+        if not follow:
+            return
+        if not behind:
+            time.sleep(_PAUSE_SECONDS)
+
+
+def record_line(record: Record) -> str:
+    """Write a record as one line of JSON."""
+    headers = {name: _header(value) for name, value in record.headers}
+    fields = [
+        f'"partition":{record.partition}',
+        f'"offset":{record.offset}',
+        _text_field("key", record.key),
+        _value_field(record.value),
+        f'"headers":{_dumps(headers)}',
+    ]
+    return "{" + ",".join(fields) + "}"
+
+
+def _value_field(value: bytes | None) -> str:
+    """Copy JSON as it is, so that no number changes on the way; anything else becomes a string."""
+    try:
+        text = (value or b"").decode()
+        json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return _text_field("value", value)
+    return f'"value":{text.translate(_ONE_LINE)}'
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _text_field(name: str, value: bytes | None) -> str:
+    try:
+        return f'"{name}":{_dumps(None if value is None else value.decode())}'
+    except UnicodeDecodeError:
+        return f'"{name}_base64":{_dumps(_base64(value or b""))}'
+
+
+def _header(value: bytes) -> object:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": _base64(value)}
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,150 @@
+"""`perceptron demo`: everything at once on this machine, with data that comes with River."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import Final
+
+import click
+from prometheus_client import CollectorRegistry
+from river import datasets
+
+from service.assembly import open_stream
+from service.cli.progress import ProgressTable, counted_bar
+from service.cli.serve import http_server, stopping
+from service.cli.summary import summary_text
+from service.errors import ServerError
+from service.evaluation import Evaluation, summarise
+from service.health import Health
+from service.metrics import Metrics
+from service.processor import Step
+from service.runner import Runner
+from service.settings import Settings
+from service.transport.base import Output
+
+_TICK_SECONDS: Final = 0.05
+"""How often the producer sends: often enough to look like a stream."""
+_HTTP: Final = "127.0.0.1:8000"
+_ANY_PORT: Final = "127.0.0.1:0"
+
+_INTRODUCTION: Final = """\
+online-perceptron demo: {count:,} web pages, phishing or not (River's Phishing data set), flow through
+the topic `events` of an embedded stream. Each is predicted first, then learned from on a mistake.
+  stream   {url}
+  metrics  {address}/metrics
+"""
+_WHERE_NEXT: Final = """
+where to look next
+  perceptron replay FILE        the same over a file of yours (NDJSON, CSV, TSV or LIBSVM)
+  perceptron serve              the loop for ever, on SQLite or, with --broker kafka://…, on Kafka
+  perceptron schema event       what a message looks like
+  perceptron --help             everything else"""
+
+
+@click.command()
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=1),
+    default=400.0,
+    show_default=True,
+    metavar="NUMBER",
+    help="Events produced per second.",
+)
+def command(rate: float) -> None:
+    """Run the whole thing on this machine, with a real data set: no arguments, no server, a few seconds.
+
+    An embedded SQLite stream is made in a temporary folder; a producer sends 1,250 labelled events to it,
+    the loop predicts and learns, metrics are served meanwhile. It ends by itself with a summary.
+    """
+    with tempfile.TemporaryDirectory(prefix="perceptron-demo-") as folder:
+        _run(f"sqlite:///{Path(folder) / 'stream.db'}", rate)
+    click.echo(_WHERE_NEXT)
+
+
+def _run(url: str, rate: float) -> None:
+    events = _events()
+    settings = Settings(commit_interval_seconds=_TICK_SECONDS)
+    metrics, health, evaluation = Metrics(CollectorRegistry()), Health(), Evaluation()
+    with ExitStack() as stack:
+        address = stack.enter_context(_metrics_server(metrics, health))
+        click.echo(_INTRODUCTION.format(count=len(events), url=url, address=address), err=True)
+        transport = open_stream(settings, url)
+        stack.callback(transport.close)
+        move_bar, write_line = stack.enter_context(counted_bar(len(events), "demo"))
+        table = ProgressTable(write_line)
+        mistakes = 0
+
+        def observe(step: Step) -> None:
+            nonlocal mistakes
+            mistakes += step.mistake
+            evaluation.observe(step)
+            done = evaluation.labelled
+            table.example(done, mistakes, step.score, step.truth, step.predicted, step.n_features)
+            move_bar(done)
+            if done == len(events):
+                runner.stop()
+
+        runner = Runner(transport, settings, metrics=metrics, health=health, observe=observe)
+        with stopping(runner), _producing(settings, url, events, rate):
+            began = perf_counter()
+            runner.run()
+            seconds = perf_counter() - began
+        table.finish(evaluation.labelled, mistakes)
+    done = metrics.last_published[0]
+    summary = summarise(done.counters, done.learner, evaluation, seconds)
+    click.echo("\n" + summary_text(summary, done.learner))
+
+
+def _events() -> list[bytes]:
+    """Write River's data set as the messages a producer of ours would send."""
+    return [
+        json.dumps({"id": f"page-{number}", "features": x, "label": y}).encode()
+        for number, (x, y) in enumerate(datasets.Phishing(), start=1)
+    ]
+
+
+@contextmanager
+def _metrics_server(metrics: Metrics, health: Health) -> Iterator[str]:
+    """Serve metrics where `serve` does, or on any port if that one is taken."""
+    with ExitStack() as stack:
+        try:
+            address = stack.enter_context(http_server(_HTTP, metrics, health))
+        except ServerError:
+            address = stack.enter_context(http_server(_ANY_PORT, metrics, health))
+        yield address
+
+
+@contextmanager
+def _producing(settings: Settings, url: str, events: list[bytes], rate: float) -> Iterator[None]:
+    """Send the events from a thread with a connection of its own, as another program would."""
+    ended = threading.Event()
+
+    def produce() -> None:
+        transport = open_stream(settings, url)
+        try:
+            transport.ensure_topics({settings.events_topic: 1})
+            began = perf_counter()
+            sent = 0
+            while sent < len(events) and not ended.is_set():
+                due = int((perf_counter() - began) * rate) + 1
+                transport.produce(
+                    [Output(settings.events_topic, None, value, partition=0) for value in events[sent:due]]
+                )
+                sent = due
+                sleep(_TICK_SECONDS)
+        finally:
+            transport.close()
+
+    thread = threading.Thread(target=produce, name="producer")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -1,0 +1,55 @@
+"""The closing summary of a run. In: its figures. Out: text that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from service.models import Learner
+
+_WEIGHTS_SHOWN: Final = 8
+
+
+def summary_text(summary: Mapping[str, Any], learner: Learner) -> str:
+    """Lay out a summary: counts, error, confusion matrix and the weights that matter most."""
+    lines = [
+        f"{'events':<20} {summary['events']:>12,}",
+        f"{'labelled':<20} {summary['labelled']:>12,}",
+        f"{'mistakes':<20} {summary['mistakes']:>12,}",
+        f"{'updates':<20} {summary['updates']:>12,}",
+        f"{'error rate':<20} {summary['error_rate']:>12.4f}",
+    ]
+    if "auc" in summary:
+        lines.append(f"{'area under ROC':<20} {summary['auc']:>12.4f}")
+    lines.append(f"{'rejected':<20} {summary['rejected']:>12,}")
+    lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
+    lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
+    return "\n".join([*lines, *_confusion(summary["confusion"]), *largest_weights(learner)])
+
+
+def largest_weights(learner: Learner) -> list[str]:
+    """List the weights that matter most: the sign says for which class a feature speaks."""
+    known = learner.weights()
+    if known is None:
+        return []
+    weights, bias = known
+    ranked = sorted(weights.items(), key=lambda item: (-abs(item[1]), str(item[0])))[:_WEIGHTS_SHOWN]
+    width = max((len(str(name)) for name, _ in ranked), default=0)
+    rows = [f"  {name!s:<{width}} {weight:>+12.4f}" for name, weight in ranked]
+    title = (
+        f"largest of {len(weights):,} weights (positive ones speak for the positive class); bias {bias:+g}"
+    )
+    return ["", title, *rows]
+
+
+def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:
+    if not confusion:
+        return []
+    width = max(10, *(len(name) + 2 for name in confusion))
+    corner = "truth \\ predicted"
+    head = f"{corner:<20}" + "".join(f"{name:>{width}}" for name in confusion)
+    rows = [
+        f"  {truth:<18}" + "".join(f"{count:>{width},}" for count in row.values())
+        for truth, row in confusion.items()
+    ]
+    return ["", head, *rows]

@@ -1,0 +1,328 @@
+"""One member of a consumer group. In: a cluster's topics. Out: their records, partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Final
+
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.structs import TopicPartition
+
+from service.errors import OwnershipLost, TransportUnavailable
+from service.transport.base import Assignee, Record
+from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS, Cluster
+from service.transport.kafka_python.errors import HINTS, translated
+from service.transport.kafka_python.membership import Membership
+from service.transport.kafka_python.producer import DeadlineProducer
+from service.transport.kafka_python.writer import KafkaPythonWriter
+
+# New partitions are announced between two waits, so a wait is short.
+_WAIT_SECONDS: Final = 0.1
+# With two clients to listen to, one waits while the other may have records: shorter still.
+_SHARED_WAIT_SECONDS: Final = 0.005
+# Connections come and go when leaders move or a broker restarts; a cluster is away when none came back.
+_AWAY_AFTER_SECONDS: Final = 3.0
+# Leaving the group is a courtesy to the other members, who would notice in time.
+_LEAVE_TIMEOUT_SECONDS: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerOptions:
+    """What `KafkaPythonTransport` passes on to its consumers and writers."""
+
+    session_timeout_seconds: float
+    instance_id: str | None
+    transaction_timeout_seconds: float
+    commit_timeout_seconds: float
+    max_record_bytes: int
+
+
+class KafkaPythonConsumer:
+    """A member of `group`, through two clients.
+
+    The group shares out the partitions of the leading topic alone: no cooperative assignor keeps the
+    partitions of several topics together. The further topics are read by a second client, outside the
+    group, to which the same partitions are assigned by hand. The offsets of all topics are the group's.
+
+    Parameters
+    ----------
+    cluster
+        Where the clients come from.
+    group, topics, assignee, options
+        As given to `Transport.join`.
+    is_member
+        Asks the broker whether a member id belongs to the group now.
+
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        group: str,
+        topics: Sequence[str],
+        assignee: Assignee,
+        *,
+        options: ConsumerOptions,
+        is_member: Callable[[str], bool],
+    ) -> None:
+        self._cluster = cluster
+        self._group = group
+        self._topics = tuple(topics)
+        self._options = options
+        self._is_member = is_member
+        self._membership = Membership(assignee)
+        self._writers: dict[int, KafkaPythonWriter] = {}
+        self._started: set[int] = set()
+        self._last_alive = monotonic()
+        self._closed = False
+        self._leading = self._open_member()
+        self._further = cluster.open_consumer() if self._topics[1:] else None
+        self._clients = [client for client in (self._leading, self._further) if client is not None]
+        self._membership.follow(self._leading, self._topics[0])
+
+    def _open_member(self) -> Any:  # noqa: ANN401 - kafka-python has no types
+        session_ms = int(self._options.session_timeout_seconds * 1000)
+        return self._cluster.open_consumer(
+            group_id=self._group,
+            group_instance_id=self._options.instance_id,
+            partition_assignment_strategy=[CooperativeStickyAssignor],
+            session_timeout_ms=session_ms,
+            # Three heartbeats have to be missed before the group gives a member up.
+            heartbeat_interval_ms=min(3000, session_ms // 3),
+        )
+
+    def poll(self, timeout_seconds: float, max_records: int) -> dict[int, list[Record]]:
+        """Wait for records; see `Consumer.poll`."""
+        deadline = monotonic() + timeout_seconds
+        while True:
+            with translated(self._cluster.name):
+                batches = self._take(max(0.0, deadline - monotonic()), max_records)
+                self._follow_assignment()
+            self._membership.raise_failure()
+            announced = self._membership.announce()
+            if batches or announced or monotonic() >= deadline:
+                self._check_alive()
+                return self._merge(batches)
+
+    def _take(self, left_seconds: float, max_records: int) -> dict[TopicPartition, list[Any]]:
+        """Ask each client once; the one asked last goes first next time, so that neither starves."""
+        wait = min(left_seconds, _SHARED_WAIT_SECONDS if self._further else _WAIT_SECONDS)
+        batches: dict[TopicPartition, list[Any]] = {}
+        for client in self._clients:
+            room = max_records - sum(map(len, batches.values()))
+            if room > 0:
+                batches |= client.poll(timeout_ms=0 if batches else wait * 1000, max_records=room)
+        self._clients.reverse()
+        return batches
+
+    def _follow_assignment(self) -> None:
+        """Give the second client the partitions that the group has given the first."""
+        self._started &= self._membership.owned
+        if self._further is None:
+            return
+        wanted = {
+            TopicPartition(topic, each.partition)
+            for topic in self._topics[1:]
+            for each in self._leading.assignment()
+        }
+        present = self._further.assignment()
+        if wanted != present:
+            self._further.assign(sorted(wanted))
+            if wanted - present:
+                self._further.pause(*(wanted - present))
+
+    def _merge(self, batches: Mapping[TopicPartition, Sequence[Any]]) -> dict[int, list[Record]]:
+        """Order by partition, then topic; forget what a rebalance has taken away since it was fetched."""
+        merged: dict[int, list[Record]] = {}
+        for topic in self._topics:
+            for (name, partition), records in batches.items():
+                if name == topic and partition in self._membership.owned:
+                    merged.setdefault(partition, []).extend(map(as_record, records))
+        return merged
+
+    def _check_alive(self) -> None:
+        """Tell a stream without records from one that is away: kafka-python keeps silent about both."""
+        nodes = [client._client for client in self._clients]  # noqa: SLF001 - nothing public tells it
+        if all(any(node.connected(broker.node_id) for broker in node.cluster.brokers()) for node in nodes):
+            self._last_alive = monotonic()
+        elif monotonic() - self._last_alive > _AWAY_AFTER_SECONDS:
+            raise TransportUnavailable(
+                f"{self._cluster.name} does not answer", hint=HINTS[TransportUnavailable]
+            )
+
+    def start(self, partition: int, offsets: Mapping[str, int]) -> None:
+        """Deliver from these offsets on; see `Consumer.start`."""
+        self._check_owned(partition)
+        with translated(self._where(partition)):
+            for topic, client in self._each_topic():
+                place = TopicPartition(topic, partition)
+                if topic in offsets:
+                    client.seek(place, offsets[topic])
+                else:
+                    client.seek_to_beginning(place)
+                client.resume(place)
+        self._started.add(partition)
+
+    def committed(self, partition: int) -> dict[str, int]:
+        """Give the group's committed offsets; see `Consumer.committed`."""
+        with translated(self._where(partition)):
+            found = {
+                topic: self._leading.committed(
+                    TopicPartition(topic, partition), timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000
+                )
+                for topic in self._topics
+            }
+        return {topic: offset for topic, offset in found.items() if offset is not None}
+
+    def writer(self, partition: int) -> KafkaPythonWriter:
+        """Make the writer of an owned partition; see `Consumer.writer`."""
+        self._check_owned(partition)
+        if not self._is_current_member():
+            # We would fence the true owner, who would have to do its last batch again.
+            raise OwnershipLost(f"{self._where(partition)}: the group {self._group!r} goes on without us")
+        producer = self._cluster.open(
+            DeadlineProducer,
+            transactional_id=f"{self._group}-{self._topics[0]}-{partition}",
+            transaction_timeout_ms=int(self._options.transaction_timeout_seconds * 1000),
+            **producer_options(self._options.commit_timeout_seconds, self._options.max_record_bytes),
+        )
+        try:
+            with translated(self._where(partition)):
+                producer.init_transactions()
+        except BaseException:
+            producer.drop()
+            raise
+        if partition in self._writers:
+            self._writers[partition].supersede()
+        writer = KafkaPythonWriter(
+            producer,
+            partition=partition,
+            where=self._where(partition),
+            group_metadata=self._leading.group_metadata,
+            still_owner=self._is_owner,
+            commit_timeout_seconds=self._options.commit_timeout_seconds,
+        )
+        self._writers[partition] = writer
+        return writer
+
+    def positions(self, partition: int) -> dict[str, int]:
+        """Give the next offsets to be delivered; see `Consumer.positions`."""
+        self._check_owned(partition)
+        with translated(self._where(partition)):
+            found = {topic: self._position(client, topic, partition) for topic, client in self._each_topic()}
+        return {topic: offset for topic, offset in found.items() if offset is not None}
+
+    def lag(self) -> dict[tuple[str, int], int]:
+        """Count what is not yet delivered; see `Consumer.lag`. Without entry until a first fetch has told."""
+        found = {}
+        for topic, client in self._each_topic():
+            for partition in sorted(self._started & self._membership.owned):
+                with translated(self._where(partition)):
+                    end = client.highwater(TopicPartition(topic, partition))
+                    position = self._position(client, topic, partition, timeout_seconds=0)
+                if end is not None and position is not None:
+                    found[topic, partition] = max(0, end - position)
+        return found
+
+    def at_end(self) -> bool:
+        """Tell whether everything there was delivered; see `Consumer.at_end`."""
+        owned = self._membership.owned
+        if self._membership.has_news or not self._leading.assignment() or owned - self._started:
+            return False
+        for topic, client in self._each_topic():
+            places = [TopicPartition(topic, partition) for partition in owned]
+            with translated(self._cluster.name):
+                ends = client.end_offsets(places, timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000)
+                if any((self._position(client, *place) or 0) < end for place, end in ends.items()):
+                    return False
+        return True
+
+    def close(self) -> None:
+        """Hand over and leave; see `Consumer.close`."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            with translated(self._cluster.name):
+                self._leading.close(autocommit=False, timeout_ms=_LEAVE_TIMEOUT_SECONDS * 1000)
+                if self._further is not None:
+                    self._further.close(autocommit=False)
+        finally:
+            for writer in self._writers.values():
+                writer.close()
+        self._membership.raise_failure()
+
+    def _each_topic(self) -> list[tuple[str, Any]]:
+        return [
+            (topic, self._further if index else self._leading) for index, topic in enumerate(self._topics)
+        ]
+
+    def _position(
+        self,
+        client: Any,  # noqa: ANN401 - kafka-python has no types
+        topic: str,
+        partition: int,
+        *,
+        timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
+    ) -> int | None:
+        offset: int | None = client.position(
+            TopicPartition(topic, partition), timeout_ms=timeout_seconds * 1000
+        )
+        return offset
+
+    def _where(self, partition: int) -> str:
+        return f"{self._topics[0]}[{partition}]"
+
+    def _check_owned(self, partition: int) -> None:
+        if partition not in self._membership.owned:
+            raise OwnershipLost(f"{self._where(partition)} is not assigned to this member of {self._group!r}")
+
+    def _is_current_member(self) -> bool:
+        member: str = self._leading.group_metadata().member_id
+        return bool(member) and self._is_member(member)
+
+    def _is_owner(self, writer: KafkaPythonWriter) -> bool:
+        """Tell whether a fenced writer is the newest of a partition that is ours still."""
+        owned = self._membership.owned
+        if not any(self._writers.get(partition) is writer for partition in owned):
+            return False
+        try:
+            return self._is_current_member()
+        except TransportUnavailable:
+            return False
+
+
+def producer_options(timeout_seconds: float, max_record_bytes: int) -> dict[str, object]:
+    """Give the options of producers that have to have finished, or failed, after `timeout_seconds`."""
+    return {
+        "allow_auto_create_topics": False,
+        "metrics_enabled": False,
+        "max_request_size": max_record_bytes,
+        "batch_size": min(_BATCH_BYTES, max_record_bytes),
+        "max_block_ms": int(timeout_seconds * 1000),
+        # Longer than the deadline of a commit: expiry inside the client is untidy, we drop it before.
+        "delivery_timeout_ms": int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000),
+        "retry_backoff_ms": _RETRY_MILLISECONDS,
+    }
+
+
+# One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
+_BATCH_BYTES: Final = 262_144
+# After a commit, the broker is busy with the transaction's markers for some milliseconds, and answers the
+# first request of the next one with "concurrent transactions, try again": the default would wait 100.
+_RETRY_MILLISECONDS: Final = 5
+
+
+def as_record(found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types
+    """Make our record of a `ConsumerRecord`."""
+    return Record(
+        found.topic,
+        found.partition,
+        found.offset,
+        found.timestamp,
+        found.key,
+        found.value,
+        tuple((name, value or b"") for name, value in found.headers),
+    )

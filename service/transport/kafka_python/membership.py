@@ -1,0 +1,93 @@
+"""Which partitions are ours. In: the group's rebalances. Out: calls to the assignee."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from kafka import AsyncConsumerRebalanceListener
+from kafka.structs import TopicPartition
+
+from service.transport.base import Assignee
+
+_LOOK_AGAIN_SECONDS: Final = 0.005
+"""How often the client's loop looks whether the assignee has finished."""
+
+
+class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-python has no types
+    """Listens to the rebalances of one consumer and keeps the set of its partitions.
+
+    kafka-python calls it on its I/O thread, while the polling thread waits inside `poll` or `close` for
+    the rebalance to end: so there is one writer at a time, and no lock. The assignee may commit when it
+    is told, which would stop the I/O thread and with it the heartbeats; it is therefore called on a
+    thread of its own, and the I/O loop goes round meanwhile.
+
+    Parameters
+    ----------
+    assignee
+        Who is told.
+
+    """
+
+    def __init__(self, assignee: Assignee) -> None:
+        self._assignee = assignee
+        self._consumer: Any = None
+        self._arrived: set[int] = set()
+        self.owned: set[int] = set()
+        """The partitions that the assignee knows to be its own."""
+        self._failure: BaseException | None = None
+
+    def follow(self, consumer: Any, topic: str) -> None:  # noqa: ANN401 - kafka-python has no types
+        """Subscribe `consumer` to `topic` and listen to what the group gives it."""
+        self._consumer = consumer
+        consumer.subscribe([topic], listener=self)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether partitions have come that were not announced yet."""
+        return bool(self._arrived)
+
+    def announce(self) -> bool:
+        """Tell the assignee of new partitions; call it on the polling thread. Tell whether there were any."""
+        arrived, self._arrived = frozenset(self._arrived), set()
+        self.owned |= arrived
+        if arrived:
+            self._assignee.partitions_assigned(arrived)
+        return bool(arrived)
+
+    def raise_failure(self) -> None:
+        """Raise what the assignee raised on another thread."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """Hold new partitions still until `Consumer.start`."""
+        self._consumer.pause(*assigned)
+        self._arrived |= {each.partition for each in assigned}
+
+    async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        """Let the assignee commit, then give the partitions up."""
+        await self._give_up(self._assignee.partitions_revoked, revoked)
+
+    async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        """Tell the assignee that the partitions are gone already."""
+        await self._give_up(self._assignee.partitions_lost, lost)
+
+    async def _give_up(self, tell: Callable[[frozenset[int]], None], gone: set[TopicPartition]) -> None:
+        partitions = frozenset(each.partition for each in gone)
+        known = partitions & self.owned
+        if known:
+            teller = threading.Thread(target=self._tell, args=(tell, known), name="rebalance", daemon=True)
+            teller.start()
+            while teller.is_alive():
+                await self._consumer._net.sleep(_LOOK_AGAIN_SECONDS)  # noqa: SLF001 - the only loop to sleep on
+        self._arrived -= partitions
+        self.owned -= partitions
+
+    def _tell(self, tell: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
+        try:
+            tell(partitions)
+        except BaseException as error:  # noqa: BLE001 - raised again on the polling thread
+            self._failure = error

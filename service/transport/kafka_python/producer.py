@@ -1,0 +1,107 @@
+"""kafka-python's producer, with the deadlines and the certainty that it lacks.
+
+In: records and offsets. Out: the same, committed; or an error, never silence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from time import monotonic
+from typing import Any
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError, KafkaTimeoutError, TransactionAbortedError, UnknownError
+
+from service.transport.base import Output
+
+
+class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
+    """A `KafkaProducer` whose every step ends: with success, with an error, or at its deadline.
+
+    It rests on three attributes that kafka-python does not publish (`_transaction_manager`, `_sender`,
+    `_unregister_cleanup`); a test fails if a release moves them.
+    """
+
+    def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
+        """Write `outputs` and see each of them acknowledged."""
+        futures = [self.send_output(output) for output in outputs]
+        # A batch that had to be split counts as an unknown error here; its records' futures know better.
+        with contextlib.suppress(UnknownError):
+            self.flush(timeout=_left(deadline))
+        for future in futures:
+            if not future.is_done:
+                future.get(timeout=_left(deadline))
+            # flush() only logs what failed: an unchecked future is a record lost without a word.
+            if future.failed():
+                raise future.exception
+
+    def send_output(self, output: Output) -> Any:  # noqa: ANN401 - kafka-python has no types
+        """Hand one record over for sending; the client's own partitioner is `partition_for_key`."""
+        keyless = 0 if output.key is None else None
+        return self.send(
+            output.topic,
+            value=output.value,
+            key=output.key,
+            headers=list(output.headers),
+            partition=keyless if output.partition is None else output.partition,
+            timestamp_ms=output.timestamp_ms,
+        )
+
+    def transact(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[Any, Any],
+        group_metadata: Any,  # noqa: ANN401 - kafka-python has no types
+        deadline: float,
+    ) -> None:
+        """Commit `outputs` and `offsets` (by TopicPartition) as one.
+
+        The steps, in this order:
+
+        1. send, and see every record acknowledged;
+        2. hand the offsets to the transaction, fenced by the group's generation;
+        3. commit, and make sure that it was this transaction.
+
+        Step 3 alone would not do. When a batch fails while a commit flushes it (INVALID_PRODUCER_EPOCH,
+        OUT_OF_ORDER_SEQUENCE), the client takes a new epoch, which aborts the transaction at the broker,
+        then finds no transaction to end and reports success. So nothing may be in flight when the commit
+        begins (1), and an epoch that has changed meanwhile means that the transaction is gone (3).
+        """
+        epoch = self._transaction_manager.producer_id_and_epoch
+        self.begin_transaction()
+        self.send_outputs(outputs, deadline)
+        if offsets:
+            self._await(
+                self._transaction_manager.send_offsets_to_transaction(offsets, group_metadata), deadline
+            )
+        self._await(self._transaction_manager.begin_commit(), deadline)
+        if self._transaction_manager.producer_id_and_epoch != epoch:
+            raise TransactionAbortedError("the producer's epoch changed during the transaction")
+
+    def _await(self, result: Any, deadline: float) -> None:  # noqa: ANN401 - kafka-python has no types
+        """Wait as send_offsets_to_transaction() and commit_transaction() do, but not for ever."""
+        self._sender.wakeup()
+        if not result.wait(timeout_ms=_left(deadline) * 1000):
+            raise KafkaTimeoutError("no answer to a step of the commit")
+
+    @property
+    def reason(self) -> Exception | None:
+        """The error that stopped the transactions, where an exception only says that one did."""
+        found = self._transaction_manager.last_error if self._transaction_manager else None
+        return found if isinstance(found, KafkaError) else None
+
+    def drop(self) -> None:
+        """Let go at once: nothing more is sent, nothing is waited for.
+
+        `close(timeout=0)` would first flush, and raise when that fails. The broker ends the open
+        transaction when the next producer of this transactional id begins, or in time.
+        """
+        self._unregister_cleanup()
+        self._closed = True
+        self._sender.force_close()
+
+
+def _left(deadline: float) -> float:
+    """Seconds that are left until a `time.monotonic` deadline."""
+    return max(0.0, deadline - monotonic())

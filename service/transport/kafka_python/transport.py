@@ -1,0 +1,242 @@
+"""A Kafka cluster as a stream. In: topics and outputs. Out: records, and members of groups."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from time import monotonic
+from types import MappingProxyType
+from typing import Any, Final
+
+from kafka.errors import BrokerResponseError, NoError, TopicAlreadyExistsError, for_code
+from kafka.structs import TopicPartition
+
+from service.errors import ConfigurationError, TopicMissing, TransportUnavailable
+from service.transport.base import Assignee, Output, Record
+from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS, Cluster
+from service.transport.kafka_python.consumer import (
+    ConsumerOptions,
+    KafkaPythonConsumer,
+    as_record,
+    producer_options,
+)
+from service.transport.kafka_python.errors import HINTS, translated
+from service.transport.kafka_python.producer import DeadlineProducer
+
+# A new topic's partitions get their leaders within milliseconds, on a busy cluster within seconds.
+_TOPIC_TIMEOUT_SECONDS: Final = 30.0
+_READ_WAIT_SECONDS: Final = 0.1
+_READ_BATCH_RECORDS: Final = 5000
+
+
+class KafkaPythonTransport:
+    """A stream in an Apache Kafka cluster (2.5 or newer), through kafka-python.
+
+    Parameters
+    ----------
+    bootstrap_servers
+        `host:port` of one or more brokers.
+    client_options
+        kafka-python's options for every client: security, mostly.
+    session_timeout_seconds
+        Without a heartbeat for this long, a member's partitions go to another.
+    instance_id
+        Name for static membership: a restart within the session timeout causes no rebalance.
+    transaction_timeout_seconds
+        After this the broker itself ends a transaction that nobody has taken over.
+    commit_timeout_seconds
+        What a commit or a `produce` may take before it counts as failed.
+    max_record_bytes
+        The largest record, key and headers included; the broker has its own limit.
+
+    Raises
+    ------
+    TransportUnavailable
+        No broker answers.
+    AccessRefused, ConfigurationError
+        As their names say.
+
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: Sequence[str],
+        *,
+        client_options: Mapping[str, object] = MappingProxyType({}),
+        session_timeout_seconds: float = 10.0,
+        instance_id: str | None = None,
+        transaction_timeout_seconds: float = 60.0,
+        commit_timeout_seconds: float = 30.0,
+        max_record_bytes: int = 1_048_576,
+    ) -> None:
+        self._options = ConsumerOptions(
+            session_timeout_seconds=session_timeout_seconds,
+            instance_id=instance_id or None,
+            transaction_timeout_seconds=transaction_timeout_seconds,
+            commit_timeout_seconds=commit_timeout_seconds,
+            max_record_bytes=max_record_bytes,
+        )
+        self._cluster = Cluster(bootstrap_servers, client_options)
+        # Both are asked from several threads, and the producer is dropped on one while used on another.
+        self._lock = threading.RLock()
+        self._admin = self._cluster.open_admin()
+        self._reader: Any = None
+        self._producer: DeadlineProducer | None = None
+        self._known_topics: set[str] = set()
+
+    def ensure_topics(self, partitions: Mapping[str, int], *, create: bool = True) -> None:
+        """Make sure that each topic exists; see `Transport.ensure_topics`."""
+        missing = [topic for topic in partitions if self._count(topic) is None]
+        if missing and not create:
+            raise _missing(missing[0], self._cluster.name)
+        for topic in missing:
+            wanted = {topic: {"num_partitions": partitions[topic], "replication_factor": -1}}
+            with translated(f"{self._cluster.name}: topic {topic!r}"):
+                try:
+                    self._admin.create_topics(wanted)
+                except TopicAlreadyExistsError:
+                    continue  # another process was faster
+        if missing:
+            with translated(self._cluster.name):
+                self._admin.wait_for_topics(missing, timeout_ms=_TOPIC_TIMEOUT_SECONDS * 1000)
+
+    def partition_count(self, topic: str) -> int:
+        """Count the partitions of `topic`; see `Transport.partition_count`."""
+        count = self._count(topic)
+        if count is None:
+            raise _missing(topic, self._cluster.name)
+        return count
+
+    def _count(self, topic: str) -> int | None:
+        """Ask the cluster; None if it has no such topic."""
+        try:
+            with translated(f"{self._cluster.name}: topic {topic!r}"):
+                (found,) = self._admin.describe_topics([topic])
+                error: type[BrokerResponseError] = for_code(found["error_code"])
+                if error is not NoError:
+                    raise error(topic)
+        except TopicMissing:
+            return None
+        self._known_topics.add(topic)
+        return len(found["partitions"])
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """Give the first offset and the one after the last committed record; see `Transport.bounds`."""
+        place = TopicPartition(topic, partition)
+        self._check_topics({topic})
+        with self._lock, translated(f"{topic}[{partition}]"):
+            if self._reader is None:
+                self._reader = self._cluster.open_consumer()
+            timeout_ms = REQUEST_TIMEOUT_SECONDS * 1000
+            first = self._reader.beginning_offsets([place], timeout_ms=timeout_ms)
+            # With read_committed, the end is before the first record of an open transaction.
+            end = self._reader.end_offsets([place], timeout_ms=timeout_ms)
+        return first[place], end[place]
+
+    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
+        """Yield committed records; see `Transport.read`."""
+        first, present_end = self.bounds(topic, partition)
+        stop = present_end if end is None else min(end, present_end)
+        return self._read(TopicPartition(topic, partition), max(start, first), stop)
+
+    def _read(self, place: TopicPartition, start: int, stop: int) -> Iterator[Record]:
+        if start >= stop:
+            return
+        client = self._cluster.open_consumer()
+        try:
+            client.assign([place])
+            client.seek(place, start)
+            for found in self._fetch(client, place, stop):
+                if found.offset >= stop:
+                    return
+                yield as_record(found)
+        finally:
+            client.close(autocommit=False)
+
+    def _fetch(self, client: Any, place: TopicPartition, stop: int) -> Iterator[Any]:  # noqa: ANN401 - no types
+        """Poll until the position has passed `stop`: the last offsets may be transaction markers."""
+        last_progress, position = monotonic(), -1
+        while True:
+            with translated(f"{place.topic}[{place.partition}]"):
+                batches = client.poll(timeout_ms=_READ_WAIT_SECONDS * 1000, max_records=_READ_BATCH_RECORDS)
+                before, position = position, client.position(place, timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000)
+            yield from batches.get(place, ())
+            if position is not None and position >= stop:
+                return
+            if position != before:
+                last_progress = monotonic()
+            elif monotonic() - last_progress > REQUEST_TIMEOUT_SECONDS:
+                raise TransportUnavailable(
+                    f"{place.topic}[{place.partition}]@{position}: {self._cluster.name} does not answer",
+                    hint=HINTS[TransportUnavailable],
+                )
+
+    def produce(self, outputs: Sequence[Output]) -> None:
+        """Write `outputs`, each acknowledged by the broker when this returns; not atomic."""
+        if not outputs:
+            return
+        self._check_topics({output.topic for output in outputs})
+        with self._lock:
+            if self._producer is None:
+                self._producer = self._cluster.open(
+                    DeadlineProducer,
+                    **producer_options(self._options.commit_timeout_seconds, self._options.max_record_bytes),
+                )
+            deadline = monotonic() + self._options.commit_timeout_seconds
+            try:
+                with translated(self._cluster.name):
+                    self._producer.send_outputs(outputs, deadline)
+            except BaseException:
+                # What it has not sent must not follow later, behind what is sent in its place.
+                self._producer.drop()
+                self._producer = None
+                raise
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`; see `Transport.delete_before`."""
+        with translated(f"{topic}[{partition}]@{offset}"):
+            self._admin.delete_records({TopicPartition(topic, partition): offset})
+
+    def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> KafkaPythonConsumer:
+        """Become a member of `group`; see `Transport.join`."""
+        counts = {topic: self.partition_count(topic) for topic in topics}
+        for topic, count in counts.items():
+            if count != counts[topics[0]]:
+                raise ConfigurationError(
+                    f"topic {topic!r} has {count} partitions, {topics[0]!r} has {counts[topics[0]]}:"
+                    " they are read together and need as many",
+                    hint=f"create {topic!r} anew with {counts[topics[0]]} partitions",
+                )
+        return KafkaPythonConsumer(
+            self._cluster,
+            group,
+            topics,
+            assignee,
+            options=self._options,
+            is_member=lambda member: self._is_member(group, member),
+        )
+
+    def _is_member(self, group: str, member: str) -> bool:
+        with translated(f"{self._cluster.name}: group {group!r}"):
+            found = self._admin.describe_groups([group])[group]
+        return any(each["member_id"] == member for each in found["members"])
+
+    def _check_topics(self, topics: set[str]) -> None:
+        """Refuse topics that do not exist: kafka-python waits for them to appear, and then says timeout."""
+        for topic in topics - self._known_topics:
+            self.partition_count(topic)
+
+    def close(self) -> None:
+        """Release everything. Idempotent."""
+        with self._lock:
+            if self._producer is not None:
+                self._producer.drop()
+                self._producer = None
+            if self._reader is not None:
+                self._reader.close(autocommit=False)
+                self._reader = None
+            self._admin.close()
+
+
+def _missing(topic: str, where: str) -> TopicMissing:
+    return TopicMissing(f"{where} has no topic {topic!r}", hint=HINTS[TopicMissing])

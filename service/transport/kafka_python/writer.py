@@ -1,0 +1,99 @@
+"""One partition's transactions. In: outputs and offsets. Out: both committed, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import Any
+
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from service.errors import OwnershipLost, ServiceError, TransactionFailed
+from service.transport.base import Output
+from service.transport.kafka_python.errors import HINTS, translate
+from service.transport.kafka_python.producer import DeadlineProducer
+
+
+class KafkaPythonWriter:
+    """The transactional producer of one partition of one group.
+
+    It is fenced twice: by its transactional id, which the next owner's writer takes over and thereby
+    ends our open transaction at once, and by the group's generation, which goes with the offsets.
+
+    Parameters
+    ----------
+    producer
+        A producer with the partition's transactional id, its transactions initialised.
+    partition, where
+        The partition, as a number and as messages name it.
+    group_metadata
+        Gives this member's present generation.
+    still_owner
+        Asks the group whether this member owns the partition still, and this is its newest writer.
+    commit_timeout_seconds
+        What a commit may take.
+
+    """
+
+    def __init__(
+        self,
+        producer: DeadlineProducer,
+        *,
+        partition: int,
+        where: str,
+        group_metadata: Callable[[], Any],
+        still_owner: Callable[[KafkaPythonWriter], bool],
+        commit_timeout_seconds: float,
+    ) -> None:
+        self._producer: DeadlineProducer | None = producer
+        self._partition = partition
+        self._where = where
+        self._group_metadata = group_metadata
+        self._still_owner = still_owner
+        self._commit_timeout_seconds = commit_timeout_seconds
+        self._ended: ServiceError = TransactionFailed(f"{where}: the writer is closed", hint="make a new one")
+
+    def commit(self, outputs: Sequence[Output], offsets: Mapping[str, int]) -> None:
+        """Write `outputs` and the group's next offsets as one; see `Writer.commit`.
+
+        After any error the producer is dropped, not repaired: what it believes about its transaction
+        is then worth nothing, and a new one makes a clean start of it.
+        """
+        if self._producer is None:
+            raise type(self._ended)(str(self._ended), hint=self._ended.hint)
+        if not outputs and not offsets:
+            return
+        positions = {
+            TopicPartition(topic, self._partition): OffsetAndMetadata(offset, "", -1)
+            for topic, offset in offsets.items()
+        }
+        deadline = monotonic() + self._commit_timeout_seconds
+        try:
+            self._producer.transact(outputs, positions, self._group_metadata(), deadline)
+        except Exception as error:
+            self._fail(error)
+            raise self._ended from error
+        except BaseException:  # Ctrl-C in the middle of a transaction
+            self.close()
+            raise
+
+    def _fail(self, error: Exception) -> None:
+        producer = self._producer
+        assert producer is not None, "only an open writer can fail"
+        failure = translate(producer.reason or error, self._where)
+        self.close()
+        if isinstance(failure, OwnershipLost) and self._still_owner(self):
+            # The broker has ended our transaction for taking too long: that fences, too.
+            failure = TransactionFailed(str(failure), hint=HINTS[TransactionFailed])
+        self._ended = failure
+
+    def supersede(self) -> None:
+        """Give way to a newer writer of the same partition in this process."""
+        self._ended = OwnershipLost(f"{self._where}: a newer writer has taken over")
+        self.close()
+
+    def close(self) -> None:
+        """Drop the producer; an open transaction ends with the next writer, or in time."""
+        if self._producer is not None:
+            self._producer.drop()
+            self._producer = None

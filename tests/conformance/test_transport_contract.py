@@ -1,0 +1,510 @@
+"""What every transport promises: `service.transport.base`, claim by claim.
+
+The same tests run on a stream in memory, in a SQLite file and on a real Apache Kafka broker.
+Kafka needs seconds to share out partitions, so whoever waits does it in a loop with a deadline.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.errors import ConfigurationError, MessageTooLarge, OwnershipLost, TopicMissing
+from service.transport import open_transport
+from service.transport.base import Output, Record, Transport, partition_for_key
+
+DEADLINE_SECONDS = 30.0
+TOO_LARGE = bytes(17 * 1024 * 1024)
+
+
+class Stream:
+    """One stream, to be opened as several processes would, with names nobody else uses."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.opened: list[Transport] = []
+        self._suffix = uuid.uuid4().hex[:8]
+
+    def open(self) -> Transport:
+        self.opened.append(open_transport(self.url))
+        return self.opened[-1]
+
+    def topic(self, name: str) -> str:
+        return f"{name}-{self._suffix}"
+
+    def group(self) -> str:
+        return f"group-{self._suffix}"
+
+    def close(self) -> None:
+        for transport in self.opened:
+            transport.close()
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("kafka", marks=pytest.mark.kafka)])
+def stream(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stream]:
+    urls: dict[str, Callable[[], str]] = {
+        "memory": lambda: f"memory://{tmp_path}",
+        "sqlite": lambda: f"sqlite:///{tmp_path}/stream.db",
+        "kafka": lambda: f"kafka://{request.getfixturevalue('kafka_bootstrap')}",
+    }
+    opened = Stream(urls[request.param]())
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def transport(stream: Stream) -> Transport:
+    return stream.open()
+
+
+class Member:
+    """A consumer that starts each partition where its group stopped, and keeps what it is told."""
+
+    def __init__(self, transport: Transport, stream: Stream, *topics: str) -> None:
+        self.assigned: set[int] = set()
+        self.revoked: set[int] = set()
+        self.records: list[Record] = []
+        self.when_revoked: Callable[[frozenset[int]], None] = lambda partitions: None
+        self.consumer = transport.join(stream.group(), topics, self)
+
+    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+        for partition in partitions:
+            self.consumer.start(partition, self.consumer.committed(partition))
+        self.assigned |= partitions
+
+    def partitions_revoked(self, partitions: frozenset[int]) -> None:
+        self.when_revoked(partitions)
+        self.revoked |= partitions
+        self.assigned -= partitions
+
+    def partitions_lost(self, partitions: frozenset[int]) -> None:
+        self.assigned -= partitions
+
+    def poll(self, max_records: int = 1000) -> dict[int, list[Record]]:
+        polled = self.consumer.poll(0.1, max_records)
+        for records in polled.values():
+            self.records += records
+        return polled
+
+    def values(self) -> list[bytes | None]:
+        return [record.value for record in self.records]
+
+    def commit_all(self) -> None:
+        """Commit, partition by partition, everything delivered so far."""
+        for partition in self.assigned:
+            writer = self.consumer.writer(partition)
+            writer.commit([], self.consumer.positions(partition))
+            writer.close()
+
+
+def eventually(claim: Callable[[], bool], *members: Member) -> None:
+    """Poll the members until `claim` holds."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not claim():
+        assert time.monotonic() < deadline, "this did not happen in time"
+        for member in members:
+            member.poll()
+
+
+def assigned(transport: Transport, stream: Stream, *topics: str, partitions: int = 1) -> Member:
+    """Join and wait until all partitions are ours."""
+    member = Member(transport, stream, *topics)
+    eventually(lambda: len(member.assigned) == partitions, member)
+    return member
+
+
+def values(transport: Transport, topic: str, partition: int = 0) -> list[bytes | None]:
+    return [record.value for record in transport.read(topic, partition)]
+
+
+def numbered(topic: str, count: int, partition: int | None = 0) -> list[Output]:
+    return [Output(topic, b"key-%d" % n, b"%d" % n, partition=partition) for n in range(count)]
+
+
+def texts(*numbers: int) -> list[bytes]:
+    return [b"%d" % n for n in numbers]
+
+
+# Topics
+
+
+def test_created_topics_have_their_partitions(stream: Stream, transport: Transport) -> None:
+    one, four = stream.topic("one"), stream.topic("four")
+    transport.ensure_topics({one: 1, four: 4})
+    assert transport.partition_count(one) == 1
+    assert stream.open().partition_count(four) == 4
+
+
+def test_a_topic_that_exists_keeps_its_partitions(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 3})
+    stream.open().ensure_topics({topic: 5})
+    transport.ensure_topics({topic: 5}, create=False)
+    assert transport.partition_count(topic) == 3
+
+
+def test_a_missing_topic_that_may_not_be_created_is_named(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("absent")
+    with pytest.raises(TopicMissing, match=topic):
+        transport.ensure_topics({topic: 1}, create=False)
+    with pytest.raises(TopicMissing, match=topic):
+        transport.partition_count(topic)
+    with pytest.raises(TopicMissing, match=topic):
+        transport.join(stream.group(), [topic], Member.__new__(Member))
+
+
+def test_topics_consumed_together_must_have_equal_partitions(stream: Stream, transport: Transport) -> None:
+    events, labels = stream.topic("events"), stream.topic("labels")
+    transport.ensure_topics({events: 2, labels: 3})
+    with pytest.raises(ConfigurationError, match=labels):
+        transport.join(stream.group(), [events, labels], Member.__new__(Member))
+
+
+# Records
+
+
+def test_records_are_read_back_byte_for_byte_and_in_order(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    outputs = [
+        Output(topic, b"key", b"value", (("name", b"\xff\x00"), ("name", b""), ("größe", b"2")), 0, 1234),
+        Output(topic, None, b"no key", (), 0, 0),
+        Output(topic, b"no value", None, (), 0, 1_700_000_000_000),
+        Output(topic, b"", b"", (), 0, 5),
+        Output(topic, bytes(range(256)), b"\xff\xfe\x00" * 100, (), 0, 6),
+    ]
+    transport.produce(outputs[:2])
+    transport.produce(outputs[2:])
+    records = list(stream.open().read(topic, 0))
+    assert [
+        Output(r.topic, r.key, r.value, r.headers, r.partition, r.timestamp_ms) for r in records
+    ] == outputs
+    offsets = [record.offset for record in records]
+    assert offsets == sorted(set(offsets))
+
+
+def test_a_record_without_a_timestamp_gets_the_time_of_writing(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    before = time.time_ns() // 1_000_000
+    transport.produce([Output(topic, b"key", b"value")])
+    (record,) = transport.read(topic, 0)
+    assert before <= record.timestamp_ms <= time.time_ns() // 1_000_000
+
+
+def test_a_key_goes_to_the_partition_that_kafka_would_choose(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 4})
+    transport.produce(numbered(topic, 40, partition=None))
+    records = [record for partition in range(4) for record in transport.read(topic, partition)]
+    assert len(records) == 40
+    assert all(record.partition == partition_for_key(record.key, 4) for record in records)
+
+
+def test_reading_honours_start_and_end(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    transport.produce(numbered(topic, 10))
+    offsets = [record.offset for record in transport.read(topic, 0)]
+    part = transport.read(topic, 0, offsets[3], offsets[6])
+    assert [record.value for record in part] == texts(3, 4, 5)
+    assert [record.value for record in transport.read(topic, 0, offsets[8])] == texts(8, 9)
+    assert list(transport.read(topic, 0, transport.bounds(topic, 0)[1])) == []
+
+
+def test_an_empty_partition_has_equal_bounds_and_nothing_to_read(
+    stream: Stream, transport: Transport
+) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    assert transport.bounds(topic, 0) == (0, 0)
+    assert values(transport, topic) == []
+
+
+def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    transport.produce(numbered(topic, 5))
+    offsets = [record.offset for record in transport.read(topic, 0)]
+    transport.delete_before(topic, 0, offsets[3])
+    assert transport.bounds(topic, 0)[0] == offsets[3]
+    assert values(transport, topic) == texts(3, 4)
+    end = transport.bounds(topic, 0)[1]
+    transport.delete_before(topic, 0, end)
+    assert values(transport, topic) == []
+    transport.produce([Output(topic, b"key", b"later", partition=0)])
+    (record,) = stream.open().read(topic, 0)
+    assert record.offset >= end
+
+
+def test_a_record_that_is_too_large_is_refused_without_a_trace(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    with pytest.raises(MessageTooLarge, match=topic):
+        transport.produce([Output(topic, b"key", TOO_LARGE)])
+    assert values(transport, topic) == []
+    transport.produce([Output(topic, b"key", b"small")])
+    assert values(transport, topic) == [b"small"]
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_any_bytes_come_back_as_they_went(kind: str, tmp_path: Path) -> None:
+    url = "memory://" if kind == "memory" else f"sqlite:///{tmp_path}/stream.db"
+    transport = open_transport(url)
+    transport.ensure_topics({"events": 3})
+    maybe_bytes = st.none() | st.binary()
+    headers = st.lists(st.tuples(st.text(), st.binary()), max_size=3).map(tuple)
+
+    @given(maybe_bytes, maybe_bytes, headers, st.integers(0, 2), st.integers(0, 2**53))
+    def round_trip(
+        key: bytes | None,
+        value: bytes | None,
+        headers: tuple[tuple[str, bytes], ...],
+        partition: int,
+        timestamp_ms: int,
+    ) -> None:
+        offset = transport.bounds("events", partition)[1]
+        transport.produce([Output("events", key, value, headers, partition, timestamp_ms)])
+        (record,) = transport.read("events", partition, offset)
+        assert record == Record("events", partition, offset, timestamp_ms, key, value, headers)
+
+    round_trip()
+    transport.close()
+
+
+# Polling
+
+
+def test_polled_records_are_those_produced_in_order(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    transport.produce(numbered(topic, 10))
+    member = assigned(transport, stream, topic)
+    eventually(lambda: len(member.records) >= 10, member)
+    assert member.records == list(transport.read(topic, 0))
+
+
+def test_a_poll_gives_no_more_than_was_asked_for(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 4})
+    transport.produce([output for p in range(4) for output in numbered(topic, 5, p)])
+    member = Member(transport, stream, topic)
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while len(member.records) < 20 and time.monotonic() < deadline:
+        assert sum(map(len, member.poll(max_records=3).values())) <= 3
+    for partition in range(4):
+        assert [r.value for r in member.records if r.partition == partition] == texts(*range(5))
+
+
+def test_a_poll_with_nothing_to_give_ends_with_its_timeout(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    member = assigned(transport, stream, topic)
+    began = time.monotonic()
+    assert member.poll() == {}
+    assert time.monotonic() - began < DEADLINE_SECONDS
+
+
+def test_nothing_is_delivered_before_the_partition_is_started(stream: Stream, transport: Transport) -> None:
+    class Waiting(Member):
+        def partitions_assigned(self, partitions: frozenset[int]) -> None:
+            self.assigned |= partitions
+
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    transport.produce(numbered(topic, 3))
+    member = Waiting(transport, stream, topic)
+    eventually(lambda: member.assigned == {0}, member)
+    assert member.poll() == {}
+    assert not member.consumer.at_end()
+    member.consumer.start(0, {})
+    eventually(lambda: member.values() == texts(0, 1, 2), member)
+
+
+def test_starting_again_rewinds(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    transport.produce(numbered(topic, 5))
+    member = assigned(transport, stream, topic)
+    eventually(lambda: len(member.records) == 5, member)
+    third = member.records[2].offset
+    member.records.clear()
+    member.consumer.start(0, {topic: third})
+    assert member.consumer.positions(0) == {topic: third}
+    eventually(lambda: len(member.records) >= 3, member)
+    assert member.values() == texts(2, 3, 4)
+
+
+def test_a_second_topic_comes_with_its_partition_after_the_first(
+    stream: Stream, transport: Transport
+) -> None:
+    events, labels = stream.topic("events"), stream.topic("labels")
+    transport.ensure_topics({events: 2, labels: 2})
+    for partition in range(2):
+        transport.produce(numbered(labels, 5, partition) + numbered(events, 5, partition))
+    member = Member(transport, stream, events, labels)
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while len(member.records) < 20 and time.monotonic() < deadline:
+        for partition, records in member.poll().items():
+            assert {record.partition for record in records} == {partition}
+            order = [((events, labels).index(record.topic), record.offset) for record in records]
+            assert order == sorted(order)
+    delivered = {(r.topic, r.partition, r.value) for r in member.records}
+    assert delivered == {(t, p, v) for t in (events, labels) for p in range(2) for v in texts(*range(5))}
+    assert len(member.records) == 20
+
+
+def test_lag_and_the_end_are_told_as_they_are(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    transport.produce(numbered(topic, 10))
+    member = Member(transport, stream, topic)
+    while not member.records:
+        member.poll(max_records=4)
+    undelivered = 10 - len(member.records)
+    assert member.consumer.lag()[topic, 0] >= undelivered
+    assert not member.consumer.at_end()
+    eventually(member.consumer.at_end, member)
+    assert member.values() == texts(*range(10))
+    eventually(lambda: member.consumer.lag() == {(topic, 0): 0}, member)
+    transport.produce(numbered(topic, 1))
+    assert not member.consumer.at_end()
+
+
+# Commits
+
+
+def test_outputs_and_offsets_are_committed_together(stream: Stream, transport: Transport) -> None:
+    events, predictions = stream.topic("events"), stream.topic("predictions")
+    transport.ensure_topics({events: 1, predictions: 1})
+    transport.produce(numbered(events, 3))
+    member = assigned(transport, stream, events)
+    assert member.consumer.committed(0) == {}
+    eventually(lambda: len(member.records) == 3, member)
+    after = member.records[-1].offset + 1
+    writer = member.consumer.writer(0)
+    headers = (("n", b"1"),)
+    writer.commit([Output(predictions, b"a", b"1", headers, 0, 7)], {events: after - 1})
+    writer.commit([Output(predictions, b"b", b"2")], {events: after})
+    writer.close()
+    written = list(stream.open().read(predictions, 0))
+    assert [(r.key, r.value) for r in written] == [(b"a", b"1"), (b"b", b"2")]
+    assert (written[0].headers, written[0].timestamp_ms) == (headers, 7)
+    assert member.consumer.committed(0) == {events: after}
+
+
+def test_a_failed_commit_leaves_no_trace(stream: Stream, transport: Transport) -> None:
+    events, predictions = stream.topic("events"), stream.topic("predictions")
+    transport.ensure_topics({events: 1, predictions: 1})
+    member = assigned(transport, stream, events)
+    writer = member.consumer.writer(0)
+    outputs = [Output(predictions, b"small", b"1"), Output(predictions, b"large", TOO_LARGE)]
+    with pytest.raises(MessageTooLarge):
+        writer.commit(outputs, {events: 5})
+    writer = member.consumer.writer(0)
+    assert values(transport, predictions) == []
+    assert member.consumer.committed(0) == {}
+    writer.commit(outputs[:1], {events: 1})
+    assert values(transport, predictions) == [b"1"]
+    writer.close()
+
+
+def test_a_new_writer_fences_the_one_before_it(stream: Stream, transport: Transport) -> None:
+    events, predictions = stream.topic("events"), stream.topic("predictions")
+    transport.ensure_topics({events: 1, predictions: 1})
+    member = assigned(transport, stream, events)
+    old = member.consumer.writer(0)
+    old.commit([Output(predictions, b"key", b"before")], {events: 1})
+    new = member.consumer.writer(0)
+    with pytest.raises(OwnershipLost):
+        old.commit([Output(predictions, b"key", b"fenced")], {events: 9})
+    assert values(transport, predictions) == [b"before"]
+    assert member.consumer.committed(0) == {events: 1}
+    new.commit([Output(predictions, b"key", b"after")], {events: 2})
+    assert values(transport, predictions) == [b"before", b"after"]
+    old.close()
+    new.close()
+    new.close()
+
+
+def test_only_an_assigned_partition_has_a_writer(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    member = Member(transport, stream, topic)
+    with pytest.raises(OwnershipLost):
+        member.consumer.writer(0)
+
+
+# Groups
+
+
+def test_a_restarted_member_goes_on_where_its_group_stopped(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    transport.produce(numbered(topic, 10))
+    first = assigned(transport, stream, topic)
+    eventually(lambda: len(first.records) == 10, first)
+    writer = first.consumer.writer(0)
+    writer.commit([], {topic: first.records[6].offset})
+    writer.close()
+    first.consumer.close()
+    second = assigned(stream.open(), stream, topic)
+    eventually(lambda: len(second.records) >= 4, second)
+    assert second.values() == texts(6, 7, 8, 9)
+
+
+def test_two_members_share_the_partitions_and_each_record_comes_once(
+    stream: Stream, transport: Transport
+) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 4})
+    one, two = Member(transport, stream, topic), Member(stream.open(), stream, topic)
+    eventually(lambda: len(one.assigned) == len(two.assigned) == 2, one, two)
+    assert one.assigned | two.assigned == {0, 1, 2, 3}
+    transport.produce(numbered(topic, 100, partition=None))
+    eventually(lambda: len(one.records) + len(two.records) >= 100, one, two)
+    assert sorted(one.values() + two.values()) == sorted(texts(*range(100)))
+    assert {record.partition for record in one.records} <= one.assigned
+
+
+def test_what_a_leaving_member_held_goes_to_the_others(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 4})
+    one, two = Member(transport, stream, topic), Member(stream.open(), stream, topic)
+    eventually(lambda: len(one.assigned) == len(two.assigned) == 2, one, two)
+    transport.produce(numbered(topic, 40, partition=None))
+    eventually(lambda: len(one.records) + len(two.records) >= 40, one, two)
+    one.commit_all()
+    stayed = set(two.assigned)
+    one.consumer.close()
+    transport.produce(numbered(topic, 40, partition=None))
+    eventually(lambda: len(one.records) + len(two.records) >= 80, two)
+    assert two.assigned == {0, 1, 2, 3}
+    assert not stayed & two.revoked, "partitions that do not move are not disturbed"
+    assert sorted(one.values() + two.values()) == sorted(texts(*range(40)) * 2)
+
+
+def test_leaving_allows_a_last_commit(stream: Stream, transport: Transport) -> None:
+    events, predictions = stream.topic("events"), stream.topic("predictions")
+    transport.ensure_topics({events: 1, predictions: 1})
+    member = assigned(transport, stream, events)
+    writer = member.consumer.writer(0)
+    member.when_revoked = lambda partitions: writer.commit([Output(predictions, b"k", b"last")], {events: 3})
+    member.consumer.close()
+    member.consumer.close()
+    assert member.revoked == {0}
+    assert values(stream.open(), predictions) == [b"last"]
+    assert assigned(stream.open(), stream, events).consumer.committed(0) == {events: 3}
+
+
+def test_a_transport_can_be_closed_twice(stream: Stream, transport: Transport) -> None:
+    transport.ensure_topics({stream.topic("events"): 1})
+    transport.close()
+    transport.close()
+    assert stream.open().partition_count(stream.topic("events")) == 1

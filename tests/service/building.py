@@ -1,0 +1,49 @@
+"""Short ways to make what the tests of the service need."""
+
+import itertools
+import json
+
+from service.assembly import make_processor
+from service.settings import Settings
+from service.transport.base import Record
+
+
+def settings(**given):
+    return Settings(http="", **given)
+
+
+class Feed:
+    """A processor and the log it reads: each call appends one record and processes it."""
+
+    def __init__(self, **given):
+        self.steps = []
+        self.processor = make_processor(settings(**given), self.steps.append)
+        self._offsets = itertools.count()
+
+    def __call__(self, value, *, at_seconds=0.0, topic="events", key=None, headers=()):
+        if not isinstance(value, (bytes, type(None))):
+            value = json.dumps(value).encode()
+        record = Record(topic, 0, next(self._offsets), int(at_seconds * 1000), key, value, headers)
+        return self.processor.process(record)
+
+    def answer(self, value, **where):
+        """Give the one output's value, parsed."""
+        (output,) = self(value, **where)
+        return json.loads(output.value)
+
+    @property
+    def counters(self):
+        return self.processor.counters
+
+    @property
+    def model(self):
+        return self.processor.learner.model
+
+
+def event(event_id, text="x", label=None, **features):
+    message = {"id": event_id, "text": text, "features": features}
+    return message if label is None else message | {"label": label}
+
+
+def label(event_id, value):
+    return {"id": event_id, "label": value}

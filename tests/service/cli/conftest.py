@@ -1,0 +1,34 @@
+"""Runs the command line within this process, in an empty folder and without settings from outside."""
+
+import os
+
+import pytest
+from click.testing import CliRunner
+
+from service.cli.app import cli
+
+
+@pytest.fixture(autouse=True)
+def empty_surroundings(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("PERCEPTRON_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def perceptron():
+    """Run `perceptron` with arguments; stdout, stderr and exit code are in the result."""
+
+    def run(*arguments, stdin=None):
+        result = CliRunner().invoke(cli, [str(argument) for argument in arguments], input=stdin)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return run
+
+
+@pytest.fixture
+def broker(tmp_path):
+    """Give the URL of a stream of one's own."""
+    return f"sqlite:///{tmp_path}/stream.db"

@@ -1,0 +1,154 @@
+"""The root of the command line is quick, kind about typing errors, and honest in its exit codes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+
+from service.cli import app
+from service.errors import ConfigurationError, TopicMissing
+
+HEAVY = ("river", "kafka", "numpy", "pydantic", "pydantic_settings", "rich", "fastapi", "sqlite3")
+
+
+@pytest.fixture
+def failing(perceptron, monkeypatch):
+    """Run a command that raises what it is given."""
+
+    def run(error):
+        def callback():
+            raise error
+
+        monkeypatch.setattr(
+            app.LazyGroup, "get_command", lambda *_: click.Command("schema", callback=callback)
+        )
+        return perceptron("schema")
+
+    return run
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["nonsense"]])
+def test_nothing_heavy_is_imported_before_a_command_runs(arguments):
+    program = (
+        "import sys; from service.cli import main\n"
+        "try: main()\n"
+        f"except SystemExit: print([m for m in {HEAVY} if m in sys.modules], file=sys.stderr)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert run.stderr.splitlines()[-1] == "[]"
+
+
+def test_help_lists_every_command(perceptron):
+    result = perceptron("--help")
+    assert result.exit_code == 0
+    for name, text in app.COMMANDS.items():
+        assert f"  {name} " in result.stdout
+        assert text.split()[0] in result.stdout
+
+
+@pytest.mark.parametrize("name", app.COMMANDS)
+def test_every_registered_command_has_help_of_its_own(perceptron, name):
+    result = perceptron(name, "-h")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: perceptron {name}")
+
+
+def test_the_version_is_shown(perceptron):
+    result = perceptron("--version")
+    assert (result.exit_code, result.stdout.split()[0]) == (0, "perceptron")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["prodcue"], "'produce'"), (["schema", "evnt"], "'event'"), (["produce"], "FILE")],
+)
+def test_wrong_usage_exits_2_and_says_what_was_meant(perceptron, arguments, said):
+    result = perceptron(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert said in result.stderr
+    assert "\nhint: `perceptron" in result.stderr
+
+
+def test_no_arguments_show_the_help(perceptron):
+    result = perceptron()
+    assert result.exit_code == 2
+    assert "Commands:" in result.stderr
+
+
+def test_a_failure_exits_1_with_error_and_hint_in_plain_text(failing):
+    result = failing(TopicMissing("no topic 'x'", hint="Create it."))
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr == "error: no topic 'x'\nhint: Create it.\n"
+
+
+def test_an_error_without_hint_is_one_line(failing):
+    assert failing(TopicMissing("no topic 'x'")).stderr == "error: no topic 'x'\n"
+
+
+def test_a_wrong_setting_exits_2(failing):
+    assert failing(ConfigurationError("hash_bits")).exit_code == 2
+
+
+def test_an_interrupt_exits_130(failing):
+    assert failing(KeyboardInterrupt()).exit_code == 130
+
+
+def test_a_command_chooses_its_exit_code(failing):
+    assert failing(click.exceptions.Exit(1)).exit_code == 1
+
+
+def test_an_error_of_the_program_itself_is_not_hidden(failing):
+    with pytest.raises(ZeroDivisionError):
+        failing(ZeroDivisionError())
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_labels_are_coloured_on_a_terminal_only_and_not_with_no_color(
+    monkeypatch, capsys, no_color, coloured
+):
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    app.report_error("bad")
+    assert ("\x1b[" in capsys.readouterr().err) is coloured
+
+
+def test_a_reader_that_goes_away_ends_it_quietly():
+    python = f'"{sys.executable}" -m service schema event'
+    run = subprocess.run(
+        ["/bin/sh", "-c", f"({python}; echo $? >&2) | true"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    assert run.stderr == "0\n"
+
+
+def test_ctrl_c_exits_130_without_a_traceback(tmp_path):
+    command = [sys.executable, "-m", "service", "produce", "-", "--broker", f"sqlite:///{tmp_path}/s.db"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "s.db").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.3)  # let it wait for stdin
+        os.kill(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+
+
+def test_completion_knows_commands_without_importing_them(perceptron, monkeypatch):
+    monkeypatch.setenv("COMP_WORDS", "perceptron pro")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    monkeypatch.setenv("_PERCEPTRON_COMPLETE", "bash_complete")
+    monkeypatch.setattr(app.LazyGroup, "get_command", lambda *_: pytest.fail("imported"))
+    assert perceptron().stdout == "plain,produce\n"

@@ -1,0 +1,57 @@
+"""`config show` tells each value and who said so, and no password."""
+
+import json
+
+import pytest
+
+from service.settings import load_settings, setting_values
+
+
+def shown(result):
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_every_setting_is_shown_with_its_source(perceptron):
+    settings = shown(perceptron("config", "show", "--format", "json"))
+    assert settings.keys() == setting_values(load_settings({}).settings).keys()
+    assert settings["hash_bits"] == {"value": 0, "source": "default"}
+
+
+def test_each_source_is_named(perceptron, tmp_path, monkeypatch):
+    (tmp_path / "my.toml").write_text("hash_bits = 18\n")
+    (tmp_path / ".env").write_text("PERCEPTRON_TEXT=chars\n")
+    monkeypatch.setenv("PERCEPTRON_KAFKA__INSTANCE_ID", "a")
+    arguments = ["--config", "my.toml", "--classes", "ham,spam", "--format", "json"]
+    settings = shown(perceptron("config", "show", *arguments))
+    assert settings["hash_bits"] == {"value": 18, "source": "my.toml"}
+    assert settings["text"] == {"value": "chars", "source": ".env"}
+    assert settings["kafka.instance_id"] == {
+        "value": "a",
+        "source": "environment PERCEPTRON_KAFKA__INSTANCE_ID",
+    }
+    assert settings["classes"] == {"value": ["ham", "spam"], "source": "command line"}
+
+
+def test_text_is_one_aligned_line_per_setting(perceptron):
+    lines = perceptron("config", "show", "--hash-bits", "7").stdout.splitlines()
+    line = next(line for line in lines if line.startswith("hash_bits"))
+    assert line.split() == ["hash_bits", "7", "command", "line"]
+    assert len({line.rindex("default") for line in lines if line.endswith("  default")}) == 1
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_passwords_are_masked(perceptron, monkeypatch, form):
+    monkeypatch.setenv("PERCEPTRON_KAFKA__SASL_PASSWORD", "hunter2")
+    result = perceptron("config", "show", "--format", form)
+    assert "hunter2" not in result.output
+    assert "**********" in result.stdout
+
+
+def test_a_wrong_setting_fails_with_its_name(perceptron, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_HASH_BITS", "99")
+    result = perceptron("config", "show")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(
+        "error: hash_bits = '99' (from environment PERCEPTRON_HASH_BITS): must be"
+    )

@@ -1,0 +1,108 @@
+"""`consume` prints committed records, one JSON object a line, each value as it is."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from service.cli.consume import record_line
+from service.transport import open_transport
+from service.transport.base import Output, Record
+
+
+@pytest.fixture
+def transport(broker):
+    transport = open_transport(broker)
+    transport.ensure_topics({"t": 2})
+    yield transport
+    transport.close()
+
+
+def line(key=b"k", value=b"{}", headers=()):
+    return record_line(Record("t", 0, 7, 0, key, value, headers))
+
+
+def test_a_record_is_one_object():
+    text = line(b"a", '{"id":"é"}'.encode(), (("error.reason", b"empty"),))
+    assert (
+        text == '{"partition":0,"offset":7,"key":"a","value":{"id":"é"},"headers":{"error.reason":"empty"}}'
+    )
+
+
+@pytest.mark.parametrize(
+    "value", [b'{"n":1.10000000000000000001,"m":1e999}', b"[]", b"3", b"true", b"null", b'"s"']
+)
+def test_json_values_stand_as_they_are(value):
+    assert f'"value":{value.decode()},"headers"' in line(value=value)
+
+
+def test_a_json_value_of_several_lines_becomes_one():
+    text = line(value='{\r\n"a":\n"x\u2028y"}'.encode())
+    assert "\n" not in text
+    assert json.loads(text)["value"] == {"a": "x\u2028y"}
+
+
+@pytest.mark.parametrize(
+    "value", [b"not json", b"", b'{"a":NaN}', b"[" * 100_000, b'"a\nb"', "\ufeff{}".encode()]
+)
+def test_other_text_is_a_string(value):
+    assert json.loads(line(value=value))["value"] == value.decode()
+
+
+def test_what_is_missing_is_null():
+    assert json.loads(line(None, None)) == {
+        "partition": 0,
+        "offset": 7,
+        "key": None,
+        "value": None,
+        "headers": {},
+    }
+
+
+def test_what_is_not_utf8_is_base64():
+    fields = json.loads(line(b"\xff", b"\xfe", (("h", b"\xfd"),)))
+    assert (fields["key_base64"], fields["value_base64"]) == ("/w==", "/g==")
+    assert fields["headers"] == {"h": {"base64": "/Q=="}}
+    assert "key" not in fields
+    assert "value" not in fields
+
+
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        ([], [1, 2, 3, 4]),
+        (["--partition", "1"], [3, 4]),
+        (["--from-offset", "1"], [2, 4]),
+        (["--partition", "0", "--from-offset", "5"], []),
+    ],
+)
+def test_records_come_by_partition_from_the_offset_asked_for(perceptron, broker, transport, options, values):
+    transport.produce([Output("t", None, b"%d" % n, partition=(n - 1) // 2) for n in (1, 2, 3, 4)])
+    result = perceptron("consume", "t", "--exit-at-end", "--broker", broker, *options)
+    assert result.exit_code == 0, result.stderr
+    assert [json.loads(line)["value"] for line in result.stdout.splitlines()] == values
+
+
+def test_a_topic_that_is_not_there_is_an_error(perceptron, broker, transport):
+    result = perceptron("consume", "nothing", "--exit-at-end", "--broker", broker)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "nothing" in result.stderr
+
+
+def test_a_partition_that_is_not_there_is_an_error(perceptron, broker, transport):
+    result = perceptron("consume", "t", "--partition", "2", "--broker", broker)
+    assert result.exit_code == 2
+    assert "0 to 1" in result.stderr
+
+
+def test_it_follows_the_topic_until_interrupted(broker, transport):
+    command = [sys.executable, "-m", "service", "consume", "t", "--broker", broker]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        for number in (1, 2):
+            transport.produce([Output("t", b"k", b"%d" % number)])
+            assert json.loads(process.stdout.readline())["value"] == number
+        process.send_signal(2)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in said

@@ -1,0 +1,120 @@
+"""Options are made of the settings, and say no more than the user did."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from service.cli.options import broker_url, setting_options, source_options
+from service.settings import Settings, option_settings
+
+
+@pytest.fixture
+def run():
+    """Run a command that has options for the named settings; what it got is appended to `seen`."""
+
+    def run(names, *arguments):
+        seen = []
+
+        @click.command()
+        @setting_options(*names)
+        def command(loaded):
+            seen.append(loaded)
+
+        result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+        return result, seen
+
+    return run
+
+
+def test_help_shows_each_settings_description_and_default(run):
+    names = option_settings()
+    result, _ = run(names, "--help")
+    text = " ".join(result.output.split())
+    for name in names:
+        outer, _, inner = name.partition(".")
+        model = Settings.model_fields[outer].annotation if inner else Settings
+        assert model.model_fields[inner or outer].description in text
+    assert "--hash-bits INTEGER" in text
+    assert "[default: 1000]" in text
+    assert "[words|chars]" in text
+    assert "--lowercase / --no-lowercase" in text
+
+
+def test_what_is_not_given_stays_with_the_other_sources(run, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_GROUP", "mine")
+    monkeypatch.setenv("PERCEPTRON_LOWERCASE", "false")
+    _, [loaded] = run(["group", "lowercase", "model_params", "text"], "--text", "chars")
+    assert (loaded.settings.group, loaded.settings.lowercase, loaded.settings.text) == (
+        "mine",
+        False,
+        "chars",
+    )
+    assert loaded.origins["text"] == "command line"
+    assert loaded.origins["group"] == "environment PERCEPTRON_GROUP"
+
+
+def test_flags_choices_lists_and_nested_settings_reach_their_field(run):
+    names = ["lowercase", "classes", "ngrams", "kafka.instance_id", "broker"]
+    arguments = ["--no-lowercase", "--classes", "ham, spam", "--ngrams", "1-2", "--kafka-instance-id", "a"]
+    _, [loaded] = run(names, *arguments, "--broker", "memory://")
+    settings = loaded.settings
+    assert (settings.lowercase, settings.classes, settings.ngrams) == (False, ("ham", "spam"), (1, 2))
+    assert (settings.kafka.instance_id, settings.broker) == ("a", "memory://")
+
+
+def test_model_parameters_are_read_as_json_scalars(run):
+    pairs = ["threshold=0.5", "tie=true", "kernel=rbf", "note=a=b"]
+    _, [loaded] = run(["model_params"], *(part for pair in pairs for part in ("--model-param", pair)))
+    assert loaded.settings.model_params == {"threshold": 0.5, "tie": True, "kernel": "rbf", "note": "a=b"}
+
+
+@pytest.mark.parametrize("pair", ["threshold", "=1"])
+def test_a_model_parameter_without_key_or_value_is_refused(run, pair):
+    result, seen = run(["model_params"], "--model-param", pair)
+    assert result.exit_code == 2
+    assert "key=value" in result.output
+    assert not seen
+
+
+def test_the_config_file_is_an_option(run, tmp_path):
+    (tmp_path / "my.toml").write_text("hash_bits = 18\n")
+    _, [loaded] = run(["group"], "--config", "my.toml")
+    assert loaded.settings.hash_bits == 18
+
+
+def test_a_secret_cannot_become_an_option():
+    with pytest.raises(ValueError, match="secret"):
+        setting_options("kafka.sasl_password")(lambda: None)
+
+
+def test_an_unknown_environment_variable_is_warned_about(run, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_GRUOP", "mine")
+    result, [_] = run(["group"])
+    assert (
+        result.stderr == "warning: the environment variable PERCEPTRON_GRUOP is no setting and is ignored\n"
+    )
+
+
+def test_the_default_stream_is_announced_a_chosen_one_is_not(run, capsys):
+    _, [by_default] = run(["broker"])
+    _, [chosen] = run(["broker"], "--broker", "memory://")
+    assert broker_url(by_default) == by_default.settings.broker_url
+    assert by_default.settings.broker_url in capsys.readouterr().err
+    assert broker_url(chosen) == "memory://"
+    assert not capsys.readouterr().err
+
+
+def test_a_source_is_opened_as_the_options_say(tmp_path):
+    (tmp_path / "x.dat").write_text("kind,a\nspam,1\n")
+    seen = []
+
+    @click.command()
+    @source_options
+    def command(source_of):
+        with source_of(classes=()) as source:
+            seen.extend(source)
+
+    CliRunner().invoke(
+        command, ["x.dat", "--input-format", "csv", "--label-column", "kind"], catch_exceptions=False
+    )
+    assert seen == [b'{"id":"row-1","features":{"a":1},"label":"spam"}']

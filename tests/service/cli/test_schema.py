@@ -1,0 +1,21 @@
+"""`schema` prints what the service itself checks against."""
+
+import json
+
+import pytest
+
+from service.messages import KINDS, json_schema
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_schema_is_that_of_the_message(perceptron, kind):
+    result = perceptron("schema", kind)
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == json_schema(kind)
+
+
+def test_an_event_needs_an_id_and_features_or_text(perceptron):
+    schema = json.loads(perceptron("schema", "event").stdout)
+    assert schema["required"] == ["id"]
+    assert schema["additionalProperties"] is False
+    assert schema["anyOf"] == [{"required": ["features"]}, {"required": ["text"]}]

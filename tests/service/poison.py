@@ -1,0 +1,60 @@
+"""Messages that must never reach a model, each with the reason it is refused for."""
+
+from service.decode import Reason
+
+DEEP = b'{"a":' * 5000 + b"1" + b"}" * 5000
+
+POISON = {
+    "no value": (None, Reason.EMPTY),
+    "empty value": (b"", Reason.EMPTY),
+    "too large": (b'{"id":"a","text":"' + b"x" * 70_000 + b'"}', Reason.TOO_LARGE),
+    "invalid UTF-8": (b'{"id":"a","text":"\xff\xfe"}', Reason.INVALID_UTF8),
+    "UTF-16": ('{"id":"a","text":"x"}'.encode("utf-16"), Reason.INVALID_UTF8),
+    "surrogate bytes": (b'{"id":"a","text":"\xed\xa0\x80"}', Reason.INVALID_UTF8),
+    "binary": (bytes(range(256)), Reason.INVALID_UTF8),
+    "lone surrogate escape": (b'{"id":"a","text":"\\ud800"}', Reason.INVALID_JSON),
+    "not JSON": (b"free money", Reason.INVALID_JSON),
+    "cut off": (b'{"id":"a","text":"x"', Reason.INVALID_JSON),
+    "trailing text": (b'{"id":"a","text":"x"} x', Reason.INVALID_JSON),
+    "two objects": (b'{"id":"a","text":"x"}{"id":"b","text":"y"}', Reason.INVALID_JSON),
+    "raw control character": (b'{"id":"a","text":"\x00"}', Reason.INVALID_JSON),
+    "deep object": (DEEP, Reason.TOO_DEEP),
+    "deep array": (b"[" * 60_000, Reason.TOO_DEEP),
+    "deep in features": (b'{"id":"a","features":' + DEEP + b"}", Reason.TOO_DEEP),
+    "array": (b'[{"id":"a","text":"x"}]', Reason.NOT_AN_OBJECT),
+    "null": (b"null", Reason.NOT_AN_OBJECT),
+    "number": (b"17", Reason.NOT_AN_OBJECT),
+    "unknown field": (b'{"id":"a","text":"x","weight":2}', Reason.UNKNOWN_FIELD),
+    "unknown field beside a label": (b'{"id":"a","label":true,"note":""}', Reason.UNKNOWN_FIELD),
+    "no id": (b'{"text":"x"}', Reason.MISSING_FIELD),
+    "nothing but an id": (b'{"id":"a"}', Reason.MISSING_FIELD),
+    "nothing but nulls": (b'{"id":"a","text":null,"features":null,"label":null}', Reason.MISSING_FIELD),
+    "empty id": (b'{"id":"","text":"x"}', Reason.INVALID_ID),
+    "long id": (b'{"id":"' + b"i" * 257 + b'","text":"x"}', Reason.INVALID_ID),
+    "number for an id": (b'{"id":7,"text":"x"}', Reason.INVALID_ID),
+    "null for an id": (b'{"id":null,"text":"x"}', Reason.INVALID_ID),
+    "number for a text": (b'{"id":"a","text":7}', Reason.INVALID_TYPE),
+    "array of features": (b'{"id":"a","features":[1,2]}', Reason.INVALID_TYPE),
+    "null for a feature": (b'{"id":"a","features":{"f":null}}', Reason.INVALID_TYPE),
+    "array for a feature": (b'{"id":"a","features":{"f":[1]}}', Reason.INVALID_TYPE),
+    "object for a feature": (b'{"id":"a","features":{"f":{"g":1}}}', Reason.INVALID_TYPE),
+    "array for a label": (b'{"id":"a","text":"x","label":[true]}', Reason.INVALID_TYPE),
+    "NaN": (b'{"id":"a","features":{"f":NaN}}', Reason.NOT_FINITE),
+    "Infinity": (b'{"id":"a","features":{"f":Infinity}}', Reason.NOT_FINITE),
+    "-Infinity": (b'{"id":"a","features":{"f":-Infinity}}', Reason.NOT_FINITE),
+    "1e999": (b'{"id":"a","features":{"f":1e999}}', Reason.NOT_FINITE),
+    "-1e999": (b'{"id":"a","features":{"f":-1e999}}', Reason.NOT_FINITE),
+    "integer beyond every double": (b'{"id":"a","features":{"f":1' + b"0" * 400 + b"}}", Reason.NOT_FINITE),
+    "NaN for a label": (b'{"id":"a","text":"x","label":NaN}', Reason.NOT_FINITE),
+    "number too large for a dot product": (b'{"id":"a","features":{"f":1e101}}', Reason.OUT_OF_RANGE),
+    "number too small for a dot product": (b'{"id":"a","features":{"f":-1e308}}', Reason.OUT_OF_RANGE),
+    "integer of ten thousand digits": (
+        b'{"id":"a","features":{"f":' + b"9" * 10_000 + b"}}",
+        Reason.OUT_OF_RANGE,
+    ),
+    "unknown label": (b'{"id":"a","text":"x","label":"maybe"}', Reason.UNKNOWN_LABEL),
+    "unknown number for a label": (b'{"id":"a","text":"x","label":2}', Reason.UNKNOWN_LABEL),
+    "unknown label alone": (b'{"id":"a","label":"maybe"}', Reason.UNKNOWN_LABEL),
+}
+MAX_MESSAGE_BYTES = 65_536
+"""The limit under which the above holds."""

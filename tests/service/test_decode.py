@@ -1,0 +1,91 @@
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.decode import Decoder, Reason, Rejection
+from service.vocabulary import Vocabulary
+from tests.service.poison import MAX_MESSAGE_BYTES, POISON
+
+DECODER = Decoder(Vocabulary(), MAX_MESSAGE_BYTES)
+
+
+@pytest.mark.parametrize(("value", "reason"), POISON.values(), ids=POISON)
+def test_poison_is_refused_with_its_reason(value, reason):
+    with pytest.raises(Rejection) as refused:
+        DECODER.decode(value)
+    assert refused.value.reason == reason
+    assert 0 < len(refused.value.message) <= 500
+
+
+def test_every_reason_but_the_models_own_is_tried():
+    assert {reason for _, reason in POISON.values()} == set(Reason) - {Reason.MODEL_ERROR}
+
+
+def test_an_event_arrives_with_what_it_carries():
+    event = DECODER.decode(
+        b'{"id":"m-17","features":{"length":12.5,"lang":"en","urgent":true},"text":"Win","label":1}'
+    )
+    assert event == ("m-17", {"length": 12.5, "lang": "en", "urgent": True}, "Win", 1, True)
+    assert not event.is_label
+
+
+@pytest.mark.parametrize(
+    "value", [b'{"id":"a","label":-1}', b'{"id":"a","label":-1,"text":null,"features":null}']
+)
+def test_a_message_without_features_and_text_is_a_label(value):
+    label = DECODER.decode(value)
+    assert label.is_label
+    assert label.truth is False
+
+
+@pytest.mark.parametrize(
+    "value", [b'{"id":"a","features":{}}', b'{"id":"a","text":""}', b' {"id":"a","text":"","label":null} ']
+)
+def test_features_and_text_may_be_empty(value):
+    event = DECODER.decode(value)
+    assert not event.is_label
+    assert event.truth is None
+
+
+def test_the_message_names_the_place():
+    with pytest.raises(Rejection, match=r"features\.length: .*finite"):
+        DECODER.decode(b'{"id":"a","features":{"length":NaN}}')
+
+
+def test_the_message_lists_the_labels_there_are():
+    with pytest.raises(Rejection, match=r"'maybe' is none of .*'ham', 'spam'"):
+        Decoder(Vocabulary(("ham", "spam")), 1000).decode(b'{"id":"a","text":"x","label":"maybe"}')
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_whatever_raise_anything_but_a_rejection(value):
+    try:
+        DECODER.decode(value)
+    except Rejection as rejection:
+        assert rejection.reason in Reason
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {}, optional={name: json_values for name in ("id", "features", "text", "label", "extra")}
+    )
+)
+def test_what_is_taken_is_finite_and_typed_whatever_json_comes(message):
+    try:
+        taken = DECODER.decode(json.dumps(message).encode())
+    except Rejection:
+        return
+    assert 1 <= len(taken.id) <= 256
+    assert taken.truth in {None, True, False}
+    for value in (taken.features or {}).values():
+        assert isinstance(value, str) or math.isfinite(value)

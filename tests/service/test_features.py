@@ -1,0 +1,103 @@
+import math
+import re
+
+import mmh3
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
+
+from service.features import FeatureExtractor, FeatureOptions
+
+
+def extract(features=None, text=None, **options):
+    return FeatureExtractor(FeatureOptions(**options)).extract(features, text)
+
+
+def test_numbers_stay_booleans_become_bits_and_strings_become_categories():
+    x = extract({"length": 12.5, "count": 3, "urgent": True, "seen": False, "lang": "en"})
+    assert x == {"length": 12.5, "count": 3.0, "urgent": 1.0, "seen": 0.0, "lang=en": 1.0}
+    assert all(type(value) is float for value in x.values())
+
+
+def test_nothing_gives_nothing():
+    assert extract() == extract({}, "") == {}
+
+
+def test_words_are_taken_once_and_in_lower_case():
+    assert extract(text="Win a prize, WIN!") == {"text=win": 1, "text=a": 1, "text=prize": 1}
+
+
+def test_case_is_kept_if_asked_for():
+    assert extract(text="Win win", lowercase=False) == {"text=Win": 1, "text=win": 1}
+
+
+def test_counts_are_counted_if_asked_for():
+    assert extract(text="win a win", text_values="counts") == {"text=win": 2, "text=a": 1}
+
+
+def test_a_token_pattern_says_what_a_word_is():
+    assert extract(text="it's £100", token_pattern="[a-z0-9]+") == {"text=it": 1, "text=s": 1, "text=100": 1}
+
+
+def test_a_group_in_the_pattern_does_not_change_the_word():
+    assert extract(text="ab12", token_pattern=r"(\w)\w+") == {"text=ab12": 1}
+
+
+def test_text_and_features_stand_side_by_side():
+    assert extract({"win": 2}, "win") == {"win": 2, "text=win": 1}
+
+
+texts = st.text(st.sampled_from("aB c1é,\n"), max_size=30)
+ranges = st.sampled_from([(1, 1), (1, 2), (2, 3)])
+
+
+@given(texts, ranges, st.sampled_from(["binary", "counts"]))
+def test_word_ngrams_are_those_of_scikit_learn(text, ngrams, text_values):
+    theirs = CountVectorizer(token_pattern=r"\w+", ngram_range=ngrams, binary=text_values == "binary")
+    try:
+        counts = theirs.fit_transform([text]).toarray()[0]
+    except ValueError:  # no word at all
+        counts = []
+    expected = {f"text={name}": counts[index] for name, index in getattr(theirs, "vocabulary_", {}).items()}
+    assert extract(text=text, ngrams=ngrams, text_values=text_values) == expected
+
+
+@given(texts, ranges)
+def test_character_ngrams_are_those_of_scikit_learn(text, ngrams):
+    once_spaced = re.sub(r"\s+", " ", text)  # which scikit-learn does on its own
+    theirs = CountVectorizer(analyzer="char", ngram_range=ngrams).build_analyzer()
+    ours = FeatureExtractor(FeatureOptions(text="chars", ngrams=ngrams)).extract(None, once_spaced)
+    assert set(ours) == {f"text={token}" for token in theirs(once_spaced)}
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), st.floats(-1e100, 1e100) | st.text(max_size=3), max_size=6), texts
+)
+def test_l2_scales_to_unit_length(features, text):
+    x = extract(features, text, normalize="l2")
+    assert all(math.isfinite(value) for value in x.values())
+    if any(x.values()):
+        assert math.isclose(math.hypot(*x.values()), 1.0, rel_tol=1e-9) or max(map(abs, x.values())) < 1e-150
+
+
+@given(st.dictionaries(st.text(max_size=3), st.integers(-9, 9), max_size=6), st.integers(1, 30))
+def test_hashing_keeps_the_sum_and_stays_below_two_to_the_bits(features, bits):
+    x = extract(features, hash_bits=bits)
+    assert all(0 <= index < 2**bits for index in x)
+    assert sum(x.values()) == sum(features.values())
+
+
+def test_the_hash_is_murmur3_of_the_name():
+    assert extract({"lang": "en"}, hash_bits=20) == {mmh3.hash("lang=en", 0, signed=False) % 2**20: 1.0}
+
+
+def test_colliding_tokens_of_a_binary_text_count_once():
+    x = extract(text="a b c d e f g h", hash_bits=1)
+    assert set(x) <= {0, 1}
+    assert set(x.values()) == {1.0}
+
+
+@pytest.mark.parametrize("text", ["", "ab"])
+def test_a_text_shorter_than_the_ngram_gives_nothing(text):
+    assert FeatureExtractor(FeatureOptions(text="chars", ngrams=(4, 4))).extract(None, text) == {}

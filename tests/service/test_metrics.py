@@ -1,0 +1,106 @@
+import math
+import re
+import shutil
+import subprocess
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics import exposition, parser
+
+from service.metrics import Buckets, Metrics
+from tests.service.building import Feed, event, label
+
+
+@pytest.fixture
+def feed():
+    return Feed()
+
+
+@pytest.fixture
+def metrics(feed):
+    metrics = Metrics(CollectorRegistry())
+    feed.processor._observe = metrics.observe
+    for message in (
+        event("a", "win", label=True),
+        event("b", "win"),
+        b"junk",
+        event("c", "win", label=False),
+    ):
+        feed(message)
+    feed(label("b", True), at_seconds=5, topic="labels")
+    metrics.publish(0, feed.processor)
+    metrics.lag = {("events", 0): 7}
+    return metrics
+
+
+@pytest.mark.parametrize(
+    ("sample", "labels", "value"),
+    [
+        ("perceptron_messages_consumed_total", {"topic": "events", "partition": "0"}, 4),
+        ("perceptron_messages_consumed_total", {"topic": "labels", "partition": "0"}, 1),
+        ("perceptron_messages_rejected_total", {"reason": "invalid_json", "partition": "0"}, 1),
+        ("perceptron_predictions_total", {"partition": "0"}, 3),
+        ("perceptron_labels_total", {"outcome": "matched", "partition": "0"}, 1),
+        ("perceptron_mistakes_total", {"partition": "0"}, 2),
+        ("perceptron_updates_total", {"partition": "0"}, 3),
+        ("perceptron_pending_labels", {"partition": "0"}, 0),
+        ("perceptron_prequential_error_ratio", {"window": "lifetime", "partition": "0"}, 2 / 3),
+        ("perceptron_prequential_error_ratio", {"window": "1000", "partition": "0"}, 2 / 3),
+        ("perceptron_margin_bucket", {"le": "+Inf"}, 3),
+        ("perceptron_label_delay_seconds_sum", {}, 5),
+        ("perceptron_nonzero_weights", {"partition": "0"}, 1),
+        ("perceptron_weight_norm", {"partition": "0"}, 1),
+        ("perceptron_consumer_lag_messages", {"topic": "events", "partition": "0"}, 7),
+        ("perceptron_rebalances_total", {}, 0),
+    ],
+)
+def test_shows_what_happened(metrics, sample, labels, value):
+    assert metrics.registry.get_sample_value(sample, labels) == pytest.approx(value)
+
+
+def test_shows_what_was_committed_not_what_is_under_way(metrics, feed):
+    feed(event("d", "win"))
+    assert metrics.registry.get_sample_value("perceptron_predictions_total", {"partition": "0"}) == 3
+
+
+def test_shows_a_withdrawn_partition_no_longer_but_remembers_it(metrics):
+    metrics.withdraw(0)
+    assert metrics.registry.get_sample_value("perceptron_predictions_total", {"partition": "0"}) is None
+    assert metrics.last_published[0].counters.predictions == 3
+
+
+def test_tells_the_version(metrics):
+    assert b"perceptron_build_info{version=" in generate_latest(metrics.registry)
+
+
+def test_every_name_has_a_help_text_and_base_units(metrics):
+    text = generate_latest(metrics.registry).decode()
+    for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE):
+        assert re.search(rf"^# HELP {name} \S+", text, re.MULTILINE), name
+        assert not re.search("milli|micro|percent", name)
+
+
+def test_is_valid_openmetrics(metrics):
+    text = exposition.generate_latest(metrics.registry).decode()
+    families = {family.name for family in parser.text_string_to_metric_families(text)}
+    assert {"perceptron_mistakes", "perceptron_margin", "perceptron_build"} <= families
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+def test_promtool_finds_nothing_to_complain_about(metrics):
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"],
+        input=generate_latest(metrics.registry),
+        capture_output=True,
+        check=False,
+    )
+    assert (checked.returncode, checked.stderr + checked.stdout) == (0, b"")
+
+
+def test_a_value_on_the_edge_belongs_to_the_bucket_below():
+    buckets = Buckets((1.0, 2.0))
+    for value in (0.5, 1.0, 1.5, 2.5):
+        buckets.observe(value)
+    samples = {s.labels.get("le"): s.value for s in buckets.family("x", "x").samples if s.name == "x_bucket"}
+    assert samples == {"1.0": 2, "2.0": 3, "+Inf": 4}
+    assert math.isclose(buckets._sum, 5.5)

@@ -1,0 +1,227 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from river import datasets
+
+from perceptron_core import Perceptron
+from service.processor import Step
+from tests.service.building import Feed, event, label
+from tests.service.poison import MAX_MESSAGE_BYTES, POISON
+
+
+def test_an_event_is_predicted_before_it_is_learned_from():
+    feed = Feed()
+    prediction = feed.answer(event("a", "win", label=True))
+    assert prediction == {
+        "id": "a",
+        "label": False,
+        "score": 0.0,
+        "updates": 0,
+        "truth": True,
+        "mistake": True,
+    }
+    assert feed.answer(event("b", "win")) == {"id": "b", "label": True, "score": 2.0, "updates": 1}
+
+
+def test_a_prediction_carries_key_and_event_time_of_its_event():
+    (output,) = Feed()(event("a"), at_seconds=12.5, key=b"chosen")
+    assert (output.topic, output.key, output.timestamp_ms) == ("predictions", b"a", 12_500)
+
+
+def test_a_stream_gives_the_mistakes_and_weights_of_the_bare_model():
+    feed, model, mistakes = Feed(), Perceptron(), 0
+    for number, (x, y) in enumerate(datasets.Phishing()):
+        predicted = model.predict_one(x)
+        mistakes += predicted != y
+        answer = feed.answer({"id": str(number), "features": x, "label": y})
+        assert (answer["label"], answer["mistake"]) == (predicted, predicted != y)
+        model.learn_one(x, y)
+    assert feed.model.weights == model.weights
+    assert (feed.counters.mistakes, feed.processor.learner.updates) == (mistakes, model.n_updates)
+
+
+@pytest.mark.parametrize(("value", "reason"), POISON.values(), ids=POISON)
+def test_poison_becomes_a_dead_letter_with_reason_origin_and_the_original_bytes(value, reason):
+    feed = Feed(max_message_bytes=MAX_MESSAGE_BYTES)
+    feed(event("good", label=True))
+    weights = dict(feed.model.weights)
+    (letter,) = feed(value, key=b"\xff", headers=(("trace", b"1"),))
+    assert (letter.topic, letter.key, letter.value) == ("dead-letters", b"\xff", value)
+    headers = dict(letter.headers)
+    assert headers.pop("error.message")
+    assert headers == {
+        "trace": b"1",
+        "error.reason": reason.encode(),
+        "source.topic": b"events",
+        "source.partition": b"0",
+        "source.offset": b"1",
+    }
+    assert feed.model.weights == weights
+    assert feed.counters.rejected == {reason: 1}
+    assert feed.counters.predictions == 1
+
+
+def test_a_sum_beyond_the_models_range_is_a_dead_letter_and_leaves_no_trace():
+    feed = Feed(hash_bits=1)
+    features = {str(n): 1e100 for n in range(10)}
+    (letter,) = feed({"id": "a", "features": features, "label": True})
+    assert dict(letter.headers)["error.reason"] == b"out_of_range"
+    assert (feed.model.weights, feed.counters.predictions, feed.processor.join.n_pending) == ({}, 0, 0)
+
+
+def test_a_label_that_comes_later_is_learned_on_the_features_of_its_event():
+    feed = Feed()
+    feed(event("a", "win"), at_seconds=1)
+    feed(event("b", "lose", label=True), at_seconds=2)
+    outcome = feed.answer(label("a", True), at_seconds=4.5, topic="labels")
+    assert outcome == {
+        "id": "a",
+        "label": True,
+        "predicted": False,
+        "mistake": True,
+        "label_delay_seconds": 3.5,
+    }
+    assert feed.counters.labels["matched"] == 1
+    assert feed.processor.join.n_pending == 0
+
+
+def test_an_outcome_goes_to_the_predictions_with_the_key_of_its_prediction():
+    feed = Feed()
+    (prediction,) = feed(event("a"))
+    (outcome,) = feed(label("a", True))
+    assert (outcome.topic, outcome.key) == (prediction.topic, prediction.key)
+
+
+def test_a_label_before_its_event_waits_for_it():
+    feed = Feed()
+    assert feed(label("a", True)) == ()
+    assert feed.answer(event("a", "win"))["mistake"] is True
+    assert feed.model.weights == {"text=win": 1.0}
+    assert feed.counters.labels["matched"] == 1
+
+
+def test_the_same_label_twice_is_learned_once():
+    feed = Feed()
+    feed(event("a", "win"))
+    feed(label("a", True))
+    assert feed(label("a", True)) == ()
+    assert feed.model.n_updates == 1
+    assert feed.counters.labels == {"matched": 1, "duplicate": 1, "orphan": 0}
+
+
+def test_a_corrected_label_undoes_the_update_and_learns_the_new_one():
+    feed, straight = Feed(), Feed()
+    for one in (feed, straight):
+        one(event("b", "lose", label=False))
+    feed(event("a", "win now"))
+    feed(label("a", True))
+    assert feed(label("a", False)) == ()
+    straight(event("a", "win now"))
+    straight(label("a", False))
+    assert (feed.model.weights, feed.model.bias) == (straight.model.weights, straight.model.bias)
+    assert feed.counters.labels["corrected"] == 1
+
+
+def test_a_correction_of_a_model_that_cannot_unlearn_is_refused_and_counted():
+    feed = Feed(model="river.naive_bayes:BernoulliNB")
+    feed(event("a", "win", label=True))
+    feed(label("a", False))
+    assert feed.counters.labels["refused"] == 1
+    assert feed.processor.learner.updates == 1
+
+
+def test_a_label_for_an_expired_event_is_late_and_for_an_unknown_one_an_orphan():
+    feed = Feed(label_timeout_seconds=10)
+    feed(event("a"), at_seconds=0)
+    feed(label("unknown", True), at_seconds=1)
+    feed(event("b"), at_seconds=20)
+    feed(label("a", True), at_seconds=21)
+    assert feed.counters.labels == {"late": 1, "orphan": 1}
+    assert feed.model.n_updates == 0
+
+
+def test_an_event_that_comes_again_is_predicted_again_and_learned_once():
+    feed = Feed()
+    feed(event("a", "win", label=True))
+    again = feed.answer(event("a", "win", label=True))
+    assert (again["label"], again["truth"], again["updates"]) == (True, True, 1)
+    assert (feed.counters.predictions, feed.counters.labelled, feed.model.n_updates) == (2, 1, 1)
+
+
+def test_an_event_that_comes_again_with_its_label_settles_the_first():
+    feed = Feed()
+    feed(event("a", "win"))
+    assert feed.answer(event("a", "other", label=True))["truth"] is True
+    assert feed.model.weights == {"text=win": 1.0}
+
+
+def test_a_label_of_its_own_wins_over_an_early_one():
+    feed = Feed()
+    feed(label("a", False))
+    assert feed.answer(event("a", label=True))["truth"] is True
+    assert feed.counters.labels["corrected"] == 1
+
+
+def test_an_early_label_is_corrected_by_the_next():
+    feed = Feed()
+    for value in (True, True, False):
+        feed(label("a", value))
+    assert feed.answer(event("a"))["truth"] is False
+    assert feed.counters.labels == {"orphan": 0, "duplicate": 1, "corrected": 1, "matched": 1}
+
+
+def test_answers_are_in_the_streams_own_label_vocabulary():
+    feed = Feed()
+    assert feed.answer(event("a", label=-1))["truth"] == -1
+    assert feed.answer(event("b"))["label"] == -1
+    named = Feed(classes="ham,spam")
+    assert named.answer(event("a"))["label"] == "ham"
+    assert named.answer(event("b", label="spam"))["truth"] == "spam"
+
+
+def test_every_labelled_prediction_is_told_to_the_observer_in_order():
+    feed = Feed()
+    feed(event("a", "win"), at_seconds=0)
+    feed(event("b", "win", label=True), at_seconds=1)
+    feed(label("a", False), at_seconds=2)
+    assert feed.steps == [
+        Step("b", 1, 0.0, False, True, True, None),
+        Step("a", 1, 0.0, False, False, False, 2.0),
+    ]
+
+
+messages = st.one_of(
+    st.builds(
+        event,
+        st.sampled_from("abcd"),
+        st.sampled_from(["", "win", "lose win"]),
+        st.sampled_from([None, True, False]),
+    ),
+    st.builds(label, st.sampled_from("abcde"), st.booleans()),
+    st.sampled_from([b"junk", None]),
+)
+logs = st.lists(st.tuples(messages, st.integers(0, 30)), max_size=40)
+
+
+@given(logs)
+def test_the_state_is_a_function_of_the_log(log):
+    one, other = (Feed(label_timeout_seconds=10, max_pending=2) for _ in range(2))
+    outputs = [[feed(value, at_seconds=at) for value, at in log] for feed in (one, other)]
+    assert outputs[0] == outputs[1]
+    assert one.counters == other.counters
+    assert one.model.weights == other.model.weights
+
+
+@given(logs)
+def test_every_event_gets_one_prediction_and_the_counts_are_those_of_the_outputs(log):
+    feed = Feed(label_timeout_seconds=10)
+    outputs = [output for value, at in log for output in feed(value, at_seconds=at)]
+    answers = [json.loads(output.value) for output in outputs if output.topic == "predictions"]
+    events = sum(isinstance(value, dict) and "text" in value for value, _ in log)
+    assert sum("score" in answer for answer in answers) == feed.counters.predictions == events
+    assert sum(output.topic == "dead-letters" for output in outputs) == feed.counters.rejected.total()
+    outcomes = [answer for answer in answers if "predicted" in answer]
+    assert feed.counters.labelled >= len(outcomes)
+    assert feed.counters.mistakes == sum(step.mistake for step in feed.steps)

@@ -1,0 +1,153 @@
+import json
+import threading
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service.errors import TopicMissing, TransactionFailed
+from service.health import Health, State
+from service.metrics import Metrics
+from service.runner import Runner
+from service.transport import open_transport
+from service.transport.base import Output
+from tests.service.building import event, label, settings
+
+
+@pytest.fixture
+def stream():
+    transport = open_transport("memory://")
+    yield transport
+    transport.close()
+
+
+def produce(stream, *messages, topic="events", partition=None):
+    stream.ensure_topics({topic: 1})
+    stream.produce(
+        [
+            Output(
+                topic,
+                m["id"].encode() if isinstance(m, dict) else None,
+                json.dumps(m).encode() if isinstance(m, dict) else m,
+                partition=partition,
+            )
+            for m in messages
+        ]
+    )
+
+
+def run(stream, **given):
+    metrics, health = Metrics(CollectorRegistry()), Health()
+    runner = Runner(stream, settings(commit_interval_seconds=0.001, **given), metrics=metrics, health=health)
+    runner.run(exit_at_end=True)
+    return metrics, health
+
+
+def answers(stream, topic="predictions"):
+    count = stream.partition_count(topic)
+    return [json.loads(record.value) for p in range(count) for record in stream.read(topic, p)]
+
+
+def test_events_become_predictions_in_order_and_bad_ones_dead_letters(stream):
+    produce(stream, event("a", "win", label=True), b"junk", event("b", "win"))
+    metrics, health = run(stream)
+    assert [(a["id"], a["label"]) for a in answers(stream)] == [("a", False), ("b", True)]
+    (letter,) = stream.read("dead-letters", 0)
+    assert (letter.value, dict(letter.headers)["source.offset"]) == (b"junk", b"1")
+    assert metrics.last_published[0].counters.mistakes == 1
+    assert health.state is State.STOPPED
+
+
+def test_labels_of_a_topic_of_their_own_meet_their_events(stream):
+    produce(stream, event("a", "win"))
+    produce(stream, label("a", True), topic="labels")
+    run(stream)
+    assert [a.get("predicted") for a in answers(stream)] == [None, False]
+
+
+def test_a_restart_goes_on_where_the_last_commit_was(stream):
+    produce(stream, event("a"), event("b"))
+    run(stream)
+    produce(stream, event("c"))
+    run(stream)
+    assert [a["id"] for a in answers(stream)] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("max_batch_records", [1, 3, 1000])
+def test_the_size_of_a_batch_changes_no_answer(stream, max_batch_records):
+    produce(stream, *(event(str(n), "win" if n % 3 else "lose", label=n % 3 > 0) for n in range(20)))
+    run(stream, max_batch_records=max_batch_records)
+    found = [(a["score"], a["updates"]) for a in answers(stream)]
+    whole = open_transport("memory://")
+    produce(whole, *(event(str(n), "win" if n % 3 else "lose", label=n % 3 > 0) for n in range(20)))
+    run(whole)
+    assert found == [(a["score"], a["updates"]) for a in answers(whole)]
+    whole.close()
+
+
+def test_each_partition_has_a_model_of_its_own(stream):
+    stream.ensure_topics({"events": 2})
+    for partition in (0, 1):
+        produce(
+            stream,
+            event(f"a{partition}", "win", label=True),
+            event(f"b{partition}", "win"),
+            partition=partition,
+        )
+    metrics, _ = run(stream)
+    assert sorted((a["id"], a["updates"]) for a in answers(stream)) == [
+        ("a0", 0),
+        ("a1", 0),
+        ("b0", 1),
+        ("b1", 1),
+    ]
+    assert set(metrics.last_published) == {0, 1}
+    assert stream.partition_count("predictions") == 2
+
+
+def test_a_stop_ends_the_loop_after_its_batch(stream):
+    metrics, health = Metrics(CollectorRegistry()), Health()
+    runner = Runner(stream, settings(commit_interval_seconds=0.001), metrics=metrics, health=health)
+    thread = threading.Thread(target=runner.run)
+    produce(stream, event("a"))
+    thread.start()
+    while not metrics.published or not metrics.published[0].counters.predictions:
+        assert thread.is_alive()
+    assert health.is_ready
+    runner.stop()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert len(answers(stream)) == 1
+
+
+def test_missing_topics_are_an_error_if_they_may_not_be_created(stream):
+    with pytest.raises(TopicMissing, match="events"):
+        run(stream, create_topics=False)
+
+
+def test_nothing_is_shown_of_a_batch_that_was_not_committed(stream, monkeypatch):
+    produce(stream, event("a", label=True))
+    consumer = stream.join
+
+    def join_with_failing_commits(*args):
+        member = consumer(*args)
+        writer = member.writer
+
+        def failing_writer(partition):
+            made = writer(partition)
+
+            def fail(*_):
+                raise TransactionFailed("as if")
+
+            monkeypatch.setattr(made, "commit", fail, raising=True)
+            return made
+
+        monkeypatch.setattr(member, "writer", failing_writer)
+        return member
+
+    monkeypatch.setattr(stream, "join", join_with_failing_commits)
+    metrics, health = Metrics(CollectorRegistry()), Health()
+    with pytest.raises(TransactionFailed):
+        Runner(stream, settings(), metrics=metrics, health=health).run(exit_at_end=True)
+    assert answers(stream) == []
+    assert metrics.last_published[0].counters.predictions == 0
+    assert not health.is_live

@@ -1,0 +1,253 @@
+"""Every setting has one value, one origin, and a clear complaint when it is wrong."""
+
+import json
+import os
+
+import pytest
+
+from service.errors import ConfigurationError
+from service.settings import (
+    Settings,
+    load_settings,
+    option_settings,
+    parse_scalar,
+    setting_values,
+    split_address,
+)
+
+
+@pytest.fixture(autouse=True)
+def empty_surroundings(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("PERCEPTRON_")]:
+        monkeypatch.delenv(name)
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_each_source_overrides_the_ones_below_it(tmp_path, monkeypatch):
+    config = write(tmp_path / "my.toml", 'group = "toml"\n')
+    seen = [load_settings({}), load_settings({}, config)]
+    write(tmp_path / ".env", "PERCEPTRON_GROUP=dotenv\n")
+    seen.append(load_settings({}, config))
+    monkeypatch.setenv("PERCEPTRON_GROUP", "environment")
+    seen.append(load_settings({}, config))
+    seen.append(load_settings({"group": "command"}, config))
+    assert [(loaded.settings.group, loaded.origins["group"]) for loaded in seen] == [
+        ("online-perceptron", "default"),
+        ("toml", str(config)),
+        ("dotenv", ".env"),
+        ("environment", "environment PERCEPTRON_GROUP"),
+        ("command", "command line"),
+    ]
+
+
+def test_every_value_has_an_origin():
+    loaded = load_settings({"model_params": {"threshold": 1}})
+    assert set(loaded.origins) == set(setting_values(loaded.settings))
+    assert loaded.origins["model_params.threshold"] == "command line"
+    assert loaded.origins["kafka.instance_id"] == "default"
+
+
+def test_sources_say_different_parts_of_a_nested_setting(tmp_path, monkeypatch):
+    config = write(tmp_path / "my.toml", "[model_params]\na = 1\nb = 1\n[kafka]\ninstance_id = 'x'\n")
+    monkeypatch.setenv("PERCEPTRON_MODEL_PARAMS", '{"b": 2, "c": 2}')
+    monkeypatch.setenv("PERCEPTRON_MODEL_PARAMS__D", "true")
+    monkeypatch.setenv("PERCEPTRON_KAFKA__SESSION_TIMEOUT_SECONDS", "20")
+    loaded = load_settings({"model_params": {"c": 3}}, config)
+    assert loaded.settings.model_params == {"a": 1, "b": 2, "c": 3, "d": True}
+    assert loaded.settings.kafka.session_timeout_seconds == 20
+    assert loaded.settings.kafka.instance_id == "x"
+    assert loaded.origins["model_params.b"] == "environment PERCEPTRON_MODEL_PARAMS"
+    assert loaded.origins["model_params.d"] == "environment PERCEPTRON_MODEL_PARAMS__D"
+    assert (
+        loaded.origins["kafka.session_timeout_seconds"]
+        == "environment PERCEPTRON_KAFKA__SESSION_TIMEOUT_SECONDS"
+    )
+
+
+def test_settings_themselves_do_not_look_at_the_environment(monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_GROUP", "environment")
+    assert Settings().group == "online-perceptron"
+
+
+def test_settings_are_frozen():
+    with pytest.raises(ValueError, match="frozen"):
+        Settings().group = "other"
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("hash_bits", "31", "less than or equal to 30"),
+        ("hash_bits", "many", "valid integer"),
+        ("partitions", "0", "greater than or equal to 1"),
+        ("commit_interval_seconds", "-1", "greater than 0"),
+        ("commit_interval_seconds", "nan", "3600"),
+        ("text", "letters", "'words' or 'chars'"),
+        ("ngrams", "x", "N or MIN-MAX"),
+        ("ngrams", "3-1", "MIN <= MAX"),
+        ("ngrams", "0", "1 <= MIN"),
+        ("token_pattern", "(", "not a regular expression"),
+        ("classes", "ham", "two different names"),
+        ("classes", "ham,ham", "two different names"),
+        ("classes", "ham,", "two different names"),
+        ("http", "localhost", "host:port"),
+        ("http", "localhost:99999", "host:port"),
+        ("http", "::1:80", "host:port"),
+        ("broker", "redis://x", "kafka://"),
+        ("events_topic", "a b", "a-z"),
+        ("events_topic", "x" * 250, "1 to 249"),
+        ("events_topic", ".", "a-z"),
+        ("events_topic", "", "must not be empty"),
+        ("events_topic", "labels", "events_topic and labels_topic must differ"),
+        ("kafka.session_timeout_seconds", "0", "greater than or equal to 1"),
+        ("kafka.security_protocol", "SASL_SSL", "needs kafka.sasl_mechanism"),
+        ("kafka.sasl_username", "me", "not used with kafka.security_protocol PLAINTEXT"),
+        ("kafka.commit_timeout_seconds", "61", "must not exceed kafka.transaction_timeout_seconds"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_setting_value_origin_and_reason(setting, value, said):
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings({setting: value})
+    message = str(caught.value)
+    assert message.startswith(f"{setting} = {value!r} (from command line): ")
+    assert said in message
+    assert setting in caught.value.hint
+
+
+def test_all_wrong_values_are_named_at_once(monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_HASH_BITS", "99")
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings({"partitions": 0})
+    assert [line.partition(" =")[0] for line in str(caught.value).splitlines()] == ["partitions", "hash_bits"]
+    assert "environment PERCEPTRON_HASH_BITS" in str(caught.value)
+
+
+@pytest.mark.parametrize("variable", ["PERCEPTRON_MODEL_PARAMS", "PERCEPTRON_KAFKA"])
+def test_a_table_that_is_no_json_object_is_refused_by_its_name(monkeypatch, variable):
+    monkeypatch.setenv(variable, "{oops")
+    with pytest.raises(ConfigurationError, match=rf"from environment {variable}\): not a JSON object"):
+        load_settings({})
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "meant"),
+    [
+        ("hash_bit = 3", "hash_bit", "hash_bits"),
+        ("[kafka]\nsasl_pasword = 'hunter2'", "kafka.sasl_pasword", "kafka.sasl_password"),
+    ],
+)
+def test_an_unknown_key_in_toml_is_refused_and_the_closest_one_named(tmp_path, text, name, meant):
+    config = write(tmp_path / "my.toml", text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings({}, config)
+    assert str(caught.value) == f"{name} (from {config}): no such setting"
+    assert caught.value.hint == f"Did you mean {meant}?"
+
+
+def test_an_unknown_setting_in_dotenv_is_refused_and_the_closest_one_named(tmp_path):
+    write(tmp_path / ".env", "DATABASE_URL=not-ours\nPERCEPTRON_BROKR=x\n")
+    with pytest.raises(ConfigurationError, match=r"PERCEPTRON_BROKR \(from \.env\)") as caught:
+        load_settings({})
+    assert caught.value.hint == "Did you mean PERCEPTRON_BROKER?"
+
+
+def test_an_unknown_environment_variable_is_reported_not_refused(monkeypatch):
+    for name in (
+        "PERCEPTRON_BROKR",
+        "PERCEPTRON_KAFKA__X",
+        "PERCEPTRON_TEST_KAFKA",
+        "PERCEPTRON_REQUIRE_KAFKA",
+    ):
+        monkeypatch.setenv(name, "1")
+    assert load_settings({}).unknown_variables == ("PERCEPTRON_BROKR", "PERCEPTRON_KAFKA__X")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"a = 1\nb = = 2\n", "line 2, column 5"), (b"\xff", "not UTF-8 at byte 0"), (None, "no such file")],
+)
+def test_a_file_that_cannot_be_used_is_named_with_the_place(tmp_path, content, said):
+    path = tmp_path / "my.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings({}, path)
+    assert str(path) in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_a_directory_as_config_file_is_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        load_settings({}, tmp_path)
+
+
+def test_secrets_are_never_shown(tmp_path, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_KAFKA__SASL_PASSWORD", "hunter2")
+    loaded = load_settings({})
+    assert "hunter2" not in repr(loaded)
+    assert "hunter2" not in str(setting_values(loaded.settings))
+    for wrong in (
+        '[kafka]\nsasl_password = ["hunter2"]',
+        'kafka = "hunter2"',
+        'broker = "kafka://me:hunter2@h:1"',
+    ):
+        monkeypatch.delenv("PERCEPTRON_KAFKA__SASL_PASSWORD", raising=False)
+        with pytest.raises(ConfigurationError) as caught:
+            load_settings({}, write(tmp_path / "my.toml", wrong))
+        assert "hunter2" not in str(caught.value) + caught.value.hint
+
+
+def test_no_secret_is_offered_on_the_command_line():
+    assert not [name for name in option_settings() if "password" in name]
+
+
+def test_kafka_settings_become_client_options():
+    values = {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_username": "me"}
+    kafka = load_settings({"kafka": {**values, "sasl_password": "pw", "ssl_cafile": "ca.pem"}}).settings.kafka
+    assert kafka.client_options() == {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "me",
+        "sasl_plain_password": "pw",
+        "ssl_cafile": "ca.pem",
+    }
+
+
+@pytest.mark.parametrize(("value", "ngrams"), [("2", (2, 2)), (3, (3, 3)), ("1-3", (1, 3)), ([1, 2], (1, 2))])
+def test_ngrams_are_one_length_or_a_range(value, ngrams):
+    assert load_settings({"ngrams": value}).settings.ngrams == ngrams
+
+
+def test_no_labels_topic_and_no_http_are_allowed():
+    settings = load_settings({"labels_topic": "", "http": ""}).settings
+    assert (settings.labels_topic, settings.http) == ("", "")
+
+
+def test_without_a_broker_the_stream_is_a_file_of_the_user():
+    assert Settings().broker_url.startswith("sqlite:////")
+    assert Settings().broker_url.endswith("/online-perceptron/stream.db")
+    assert Settings(broker="memory://").broker_url == "memory://"
+
+
+def test_every_setting_is_described_in_one_sentence():
+    for field in {**Settings.model_fields, **Settings.model_fields["kafka"].annotation.model_fields}.values():
+        assert field.description.endswith(".")
+
+
+@pytest.mark.parametrize("value", [1, 0.5, True, None, "text", "1e-3 "])
+def test_parameters_are_json_scalars_or_text(value):
+    assert parse_scalar(json.dumps(value)) == value
+
+
+@pytest.mark.parametrize("text", ["NaN", "[1]", "{}", "l2", ""])
+def test_what_is_no_json_scalar_stays_text(text):
+    assert parse_scalar(text) == text
+
+
+def test_an_address_has_host_and_port():
+    assert split_address("localhost:0") == ("localhost", 0)

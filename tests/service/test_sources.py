@@ -1,0 +1,230 @@
+"""Every format becomes messages; no bad row is lost, changed or fatal."""
+
+import gzip
+import io
+import json
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from service.errors import InputFileError
+from service.sources import Format, open_source
+
+
+@pytest.fixture
+def messages(tmp_path):
+    def read(name, content, **options):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        with open_source(str(path), **options) as source:
+            return list(source)
+
+    return read
+
+
+@pytest.fixture
+def events(messages):
+    return lambda name, content, **options: [json.loads(m) for m in messages(name, content, **options)]
+
+
+def test_ndjson_passes_through_byte_for_byte(messages):
+    content = b'{"id": "a",  "text": "\xc3\xa9"}\r\n\n  \nnot json\xff\n{"id":1}'
+    assert messages("x.ndjson", content) == [
+        b'{"id": "a",  "text": "\xc3\xa9"}\r',
+        b"not json\xff",
+        b'{"id":1}',
+    ]
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_line(messages):
+    assert messages("x.jsonl", b"\xef\xbb\xbf{}\n\xef\xbb\xbf{}") == [b"{}", b"\xef\xbb\xbf{}"]
+
+
+def test_tsv_is_label_tab_text_and_never_quoted(events):
+    assert events("x.tsv", 'ham\tHe said "hi\n\nspam\t"a"\tb \r\n\tno label\n') == [
+        {"id": "row-1", "text": 'He said "hi', "label": "ham"},
+        {"id": "row-2", "text": '"a"\tb ', "label": "spam"},
+        {"id": "row-3", "text": "no label"},
+    ]
+
+
+@pytest.mark.parametrize("bad", [b"no tab here", b"1\tnot utf-8 \xff"])
+def test_a_bad_tsv_row_comes_out_as_it_was(messages, bad):
+    assert messages("x.txt", bad + b"\n1\tgood\n") == [bad, b'{"id":"row-2","text":"good","label":1}']
+
+
+def test_libsvm_features_are_named_by_their_index(events):
+    assert events("x.libsvm", "+1 3:1 11:0.5 # note\n-1 7:-2e3\n0 1:1\n1\n2:1\n") == [
+        {"id": "row-1", "features": {"3": 1, "11": 0.5}, "label": 1},
+        {"id": "row-2", "features": {"7": -2000}, "label": -1},
+        {"id": "row-3", "features": {"1": 1}, "label": 0},
+        {"id": "row-4", "features": {}, "label": 1},
+        {"id": "row-5", "features": {"2": 1}},
+    ]
+
+
+@pytest.mark.parametrize("bad", [b"1 a:1", b"1 1:x", b"1 1", b"1 1:1 1:2", b"1 1:1\xff"])
+def test_a_bad_libsvm_row_comes_out_as_it_was(messages, bad):
+    assert messages("x.svm", bad + b"\n") == [bad]
+
+
+def test_csv_cells_become_numbers_booleans_and_categories(events):
+    content = 'id,age,rate,urgent,lang,text,label\nm-1,7,2.50,TRUE,en,"Hi, you\nthere",spam\n,,1e3,no,1_0,,\n'
+    assert events("x.csv", content) == [
+        {
+            "id": "m-1",
+            "features": {"age": 7, "rate": 2.5, "urgent": True, "lang": "en"},
+            "text": "Hi, you\nthere",
+            "label": "spam",
+        },
+        {"id": "row-2", "features": {"rate": 1000, "urgent": "no", "lang": "1_0"}, "text": ""},
+    ]
+
+
+@pytest.mark.parametrize("column", ["label", "class", "target", "y"])
+def test_the_usual_label_columns_are_found(events, column):
+    assert events("x.csv", f"a,{column}\n1,-1\n") == [{"id": "row-1", "features": {"a": 1}, "label": -1}]
+
+
+def test_columns_can_be_named(events):
+    content = "label,key,body,kind\n5,k,hello,spam\n"
+    named = {"label_column": "kind", "id_column": "key", "text_column": "body"}
+    assert events("x.csv", content, **named) == [
+        {"id": "k", "features": {"label": 5}, "text": "hello", "label": "spam"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (b"1,2,3", "too long"),
+        (b"1", "too short"),
+        (b"\xff,1", "not UTF-8"),
+        (b'"1\n2",3,4', "too long, two lines"),
+    ],
+)
+def test_a_bad_csv_row_comes_out_as_it_was_and_the_next_is_read(messages, row, why):
+    assert messages("x.csv", b"a,y\n" + row + b"\n4,1\n") == [
+        row,
+        b'{"id":"row-2","features":{"a":4},"label":1}',
+    ], why
+
+
+def test_an_open_quote_costs_no_more_than_one_long_row(messages):
+    good = b"4,1\n" * 100_000
+    found = messages("x.csv", b'a,y\n"open,1\n' + good)
+    assert found[0].startswith(b'"open,1\n4,1\n')
+    assert found[-1] == b'{"id":"row-%d","features":{"a":4},"label":1}' % len(found)
+    assert len(found) > 60_000
+
+
+def test_numbers_that_are_not_finite_are_left_for_decoding_to_refuse(messages):
+    assert messages("x.csv", "a,y\nnan,1\n1e999,1\n") == [
+        b'{"id":"row-1","features":{"a":NaN},"label":1}',
+        b'{"id":"row-2","features":{"a":Infinity},"label":1}',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        ("", {}, "no header"),
+        ("a,,y\n", {}, "column 2 has no name"),
+        ("a,a,y\n", {}, "two columns are named 'a'"),
+        ("a,b\n", {"label_column": "c"}, "no column 'c'"),
+    ],
+)
+def test_a_header_that_does_not_fit_is_an_error_at_line_1(messages, content, options, said):
+    with pytest.raises(InputFileError, match=rf"x\.csv:1: .*{said}"):
+        messages("x.csv", content, **options)
+
+
+def test_a_label_spelled_like_a_class_name_stays_text(events):
+    labels = [
+        event.get("label") for event in events("x.tsv", "0\ta\n5\tb\ntrue\tc\n", classes=["0", "5", "6"])
+    ]
+    assert labels == ["0", "5", True]
+
+
+def test_gzip_is_read_through(events):
+    content = gzip.compress(b"ham\ta\n") + gzip.compress(b"ham\tb\n")
+    assert [event["text"] for event in events("x.tsv.gz", content)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(os.urandom(10_000))[:5000]])
+def test_bad_gzip_is_an_error_with_a_hint(messages, content):
+    with pytest.raises(InputFileError, match="bad gzip data after line") as caught:
+        messages("x.tsv.gz", content)
+    assert "gzip --test" in caught.value.hint
+
+
+def test_an_explicit_format_overrides_the_extension(messages):
+    assert messages("x.csv", "raw\n", form=Format.NDJSON) == [b"raw"]
+
+
+def test_an_extension_that_says_nothing_needs_a_format(tmp_path):
+    (tmp_path / "x.dat").touch()
+    with pytest.raises(InputFileError, match=r"\.dat says no format") as caught:
+        open_source(str(tmp_path / "x.dat"))
+    assert "--input-format" in caught.value.hint
+
+
+def test_a_missing_file_names_a_similar_one(tmp_path):
+    (tmp_path / "events.csv").touch()
+    with pytest.raises(InputFileError, match="no such file") as caught:
+        open_source(str(tmp_path / "event.csv"))
+    assert caught.value.hint == f"Did you mean {tmp_path / 'events.csv'}?"
+
+
+def test_a_directory_is_an_error(tmp_path):
+    with pytest.raises(InputFileError, match="is a directory"):
+        open_source(str(tmp_path), "csv")
+
+
+def test_progress_reaches_the_size_of_the_file(tmp_path):
+    path = tmp_path / "x.tsv.gz"
+    path.write_bytes(gzip.compress(b"ham\ta\n" * 1000))
+    with open_source(str(path)) as source:
+        assert source.size_bytes == path.stat().st_size
+        assert len(list(source)) == 1000
+        assert source.bytes_read == source.size_bytes
+
+
+def test_the_place_of_a_message_is_its_line(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('a\n1\n\n"2\n3"\n')
+    with open_source(str(path)) as source:
+        assert [source.place for _ in source] == [f"{path}:2", f"{path}:5"]
+
+
+def test_stdin_is_ndjson_and_stays_open(monkeypatch):
+    stdin = io.BytesIO(b"{}\n")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stdin))
+    with open_source("-") as source:
+        assert list(source) == [b"{}"]
+        assert source.size_bytes is None
+        assert source.place == "stdin:1"
+    assert not stdin.closed
+
+
+def test_a_pipe_tells_before_it_waits(tmp_path):
+    reading, writing = os.pipe()
+    calls = []
+    os.write(writing, b'{"id":"a"}\n')
+
+    def wait():
+        calls.append(len(seen))
+        if len(calls) == 2:
+            os.write(writing, b'{"id":"b"}\n')
+            os.close(writing)
+
+    seen = []
+    with open_source(f"/dev/fd/{reading}", "ndjson") as source:
+        source.before_wait(wait)
+        for number, message in enumerate(source):
+            seen.insert(number, message)
+    os.close(reading)
+    assert seen == [b'{"id":"a"}', b'{"id":"b"}']
+    assert calls[:2] == [0, 1]

@@ -1,0 +1,69 @@
+import pytest
+
+from service.vocabulary import BOOLEANS, UnknownLabelError, Vocabulary
+
+
+@pytest.mark.parametrize(
+    ("label", "truth"),
+    [
+        (True, True),
+        (False, False),
+        (1, True),
+        (0, False),
+        (-1, False),
+        (1.0, True),
+        (-1.0, False),
+        (0.0, False),
+    ],
+)
+@pytest.mark.parametrize("classes", [(), ("ham", "spam")])
+def test_a_binary_stream_may_use_booleans_signs_and_bits(label, truth, classes):
+    assert Vocabulary(classes).truth(label) is truth
+
+
+def test_the_first_of_two_class_names_is_the_negative_one():
+    vocabulary = Vocabulary(("ham", "spam"))
+    assert vocabulary.truth("ham") is False
+    assert vocabulary.truth("spam") is True
+
+
+@pytest.mark.parametrize("label", ["spam", "true", "", 2, 0.5, -2, 1e99])
+def test_anything_else_is_unknown(label):
+    with pytest.raises(UnknownLabelError, match="is none of true/false"):
+        Vocabulary().truth(label)
+
+
+@pytest.mark.parametrize("label", [True, 1, 0, "d"])
+def test_more_than_two_classes_are_named_and_nothing_else(label):
+    with pytest.raises(UnknownLabelError, match="'a', 'b', 'c'"):
+        Vocabulary(("a", "b", "c")).truth(label)
+    assert Vocabulary(("a", "b", "c")).truth("b") == "b"
+
+
+@pytest.mark.parametrize(
+    ("labels", "spelling"),
+    [
+        ([], (False, True)),
+        ([True], (False, True)),
+        ([1], (-1, 1)),
+        ([1, 0], (0, 1)),
+        ([0, 1], (0, 1)),
+        ([-1, 1], (-1, 1)),
+        ([0, True], (False, True)),
+    ],
+)
+def test_answers_are_spelled_as_the_stream_spells_its_labels(labels, spelling):
+    vocabulary, current = Vocabulary(), BOOLEANS
+    for label in labels:
+        current = vocabulary.spelling(label, current)
+    assert [vocabulary.spell(truth, current) for truth in (False, True)] == list(spelling)
+
+
+def test_configured_names_spell_the_answers_from_the_start():
+    vocabulary = Vocabulary(("ham", "spam"))
+    assert vocabulary.spell(True, vocabulary.first_spelling()) == "spam"
+
+
+def test_a_name_among_more_than_two_spells_itself():
+    vocabulary = Vocabulary(("a", "b", "c"))
+    assert vocabulary.spell("c", vocabulary.first_spelling()) == "c"

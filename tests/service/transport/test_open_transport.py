@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from service.errors import ConfigurationError
+from service.transport import open_transport
+from service.transport.memory import MemoryTransport
+from service.transport.sqlite import SqliteTransport
+
+
+def test_memory_opens_a_stream_in_memory() -> None:
+    assert isinstance(open_transport("memory://"), MemoryTransport)
+
+
+def test_three_slashes_are_relative_to_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    open_transport("sqlite:///new/rel.db").close()
+    assert (tmp_path / "new" / "rel.db").is_file()
+
+
+def test_four_slashes_are_absolute(tmp_path: Path) -> None:
+    transport = open_transport(f"sqlite:///{tmp_path}/deep/er/abs.db")
+    assert isinstance(transport, SqliteTransport)
+    transport.close()
+    assert (tmp_path / "deep" / "er" / "abs.db").is_file()
+
+
+def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    open_transport("sqlite:///~/home.db").close()
+    assert (tmp_path / "home.db").is_file()
+
+
+def test_options_reach_the_embedded_stream() -> None:
+    transport = open_transport("memory://", embedded={"max_record_bytes": 3})
+    assert isinstance(transport, MemoryTransport)
+    assert transport._log._max_record_bytes == 3
+
+
+def test_kafka_gets_its_servers_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(
+        "service.transport.kafka_python.KafkaPythonTransport",
+        lambda servers, **options: made.append((servers, options)),
+    )
+    open_transport("kafka://one:9092,[::1]:19092", kafka={"client_id": "me"})
+    assert made == [(["one:9092", "[::1]:19092"], {"client_id": "me"})]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "stream.db",
+        "memory",
+        "sqlite://stream.db",
+        "sqlite:///",
+        "sqlite:///folder/",
+        "kafka://",
+        "kafka://host",
+        "kafka://host:port",
+        "kafka://host:0",
+        "kafka://host:70000",
+        "kafka://one:9092,",
+        "kafka://one:9092/topic",
+        "redis://host:1",
+    ],
+)
+def test_any_other_address_is_refused_with_the_forms_there_are(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="broker") as refused:
+        open_transport(url)
+    assert all(form in refused.value.hint for form in ("kafka://", "sqlite:///", "memory://"))

@@ -1,0 +1,293 @@
+"""What is particular to a stream in a SQLite file: the file itself, its errors and its pages."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.errors import (
+    AccessRefused,
+    MessageTooLarge,
+    OwnershipLost,
+    StorageFull,
+    TopicMissing,
+    TransportError,
+    TransportUnavailable,
+)
+from service.transport.base import Output
+from service.transport.sqlite import SqliteTransport
+from service.transport.sqlite.database import translated
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "stream.db"
+
+
+@pytest.fixture
+def transport(path: Path) -> Iterator[SqliteTransport]:
+    opened = SqliteTransport(path, max_record_bytes=5_000_000)
+    opened.ensure_topics({"events": 1, "predictions": 1})
+    yield opened
+    opened.close()
+
+
+def values(transport: SqliteTransport, topic: str = "events") -> list[bytes | None]:
+    return [record.value for record in transport.read(topic, 0)]
+
+
+class Alone:
+    """The only member of its group, holding the only partition."""
+
+    def __init__(self, transport: SqliteTransport) -> None:
+        self.consumer = transport.join("group", ["events"], self)
+        self.consumer.poll(0, 1)
+
+    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+        self.consumer.start(0, {})
+
+    def partitions_revoked(self, partitions: frozenset[int]) -> None: ...
+
+    def partitions_lost(self, partitions: frozenset[int]) -> None: ...
+
+
+# The file
+
+
+def test_a_commit_is_on_the_disk_when_it_returns(transport: SqliteTransport) -> None:
+    connection = transport._database._connection
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+
+
+def test_a_stream_survives_being_closed(path: Path, transport: SqliteTransport) -> None:
+    transport.produce([Output("events", b"key", b"value")])
+    transport.close()
+    again = SqliteTransport(path)
+    assert values(again) == [b"value"]
+    again.close()
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+    path.write_bytes(b"id,label\n" * 1000)
+    with pytest.raises(TransportError, match="not a stream") as refused:
+        SqliteTransport(path)
+    assert str(path) in str(refused.value)
+    assert "broker" in refused.value.hint
+    assert path.read_bytes() == b"id,label\n" * 1000
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE songs (title TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(TransportError, match="another program") as refused:
+        SqliteTransport(path)
+    assert "broker" in refused.value.hint
+    assert path.read_bytes() == before
+
+
+def test_a_stream_of_a_newer_format_is_refused(path: Path, transport: SqliteTransport) -> None:
+    transport.close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    with pytest.raises(TransportError, match=r"format 2.*knows format 1"):
+        SqliteTransport(path)
+
+
+def test_a_damaged_file_is_called_so(path: Path, transport: SqliteTransport) -> None:
+    transport.produce([Output("events", b"key", bytes(100)) for _ in range(1000)])
+    transport.close()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (path.stat().st_size - 4096))
+    with pytest.raises(TransportError, match="damaged") as refused:
+        values(SqliteTransport(path))
+    assert str(path) in str(refused.value)
+
+
+def test_a_directory_is_no_stream(tmp_path: Path) -> None:
+    with pytest.raises(TransportError, match="is a directory"):
+        SqliteTransport(tmp_path)
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(TransportUnavailable, match="cannot create the directory") as refused:
+        SqliteTransport(tmp_path / "file" / "stream.db")
+    assert "broker" in refused.value.hint
+
+
+@pytest.fixture
+def unwritable() -> Iterator[Path]:
+    """Give a directory that this process may not write to, for as long as the test runs."""
+    directory = Path(tempfile.mkdtemp())
+    directory.chmod(0o555)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)  # root may write everywhere
+    try:
+        yield directory
+    finally:
+        os.seteuid(user)
+        shutil.rmtree(directory)
+
+
+def test_a_directory_that_is_not_writable_is_named(unwritable: Path) -> None:
+    with pytest.raises(AccessRefused, match="must be writable") as refused:
+        SqliteTransport(unwritable / "stream.db")
+    assert str(unwritable) in str(refused.value)
+    assert "broker" in refused.value.hint
+
+
+# Errors
+
+
+def full(transport: SqliteTransport) -> None:
+    """Let the file grow by a few pages and no more."""
+    connection = transport._database._connection
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages + 50}")
+
+
+def test_on_a_full_disk_nothing_written_before_is_lost(path: Path, transport: SqliteTransport) -> None:
+    full(transport)
+    batch = [Output("events", b"key", bytes(9000)) for _ in range(10)]
+    transport.produce(batch)
+    with pytest.raises(StorageFull, match="no room") as refused:
+        transport.produce(batch * 10)
+    assert str(path) in str(refused.value)
+    assert values(transport) == [bytes(9000)] * 10
+    transport.produce([Output("events", b"key", b"small")])
+    assert transport.bounds("events", 0) == (0, 11)
+
+
+def test_a_commit_on_a_full_disk_leaves_no_trace(transport: SqliteTransport) -> None:
+    member = Alone(transport)
+    writer = member.consumer.writer(0)
+    full(transport)
+    with pytest.raises(StorageFull):
+        writer.commit([Output("predictions", b"key", bytes(9000)) for _ in range(100)], {"events": 5})
+    assert values(transport, "predictions") == []
+    assert member.consumer.committed(0) == {}
+    writer.commit([Output("predictions", b"key", b"small")], {"events": 1})
+    assert values(transport, "predictions") == [b"small"]
+
+
+def test_a_file_locked_for_long_is_unavailable(path: Path, transport: SqliteTransport) -> None:
+    impatient = SqliteTransport(path, busy_timeout_seconds=0.05)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(TransportUnavailable, match="locked") as refused:
+            impatient.produce([Output("events", b"key", b"value")])
+        assert str(path) in str(refused.value)
+        assert values(impatient) == [], "readers do not wait for a writer"
+        other.execute("ROLLBACK")
+    impatient.produce([Output("events", b"key", b"value")])
+    impatient.close()
+
+
+@pytest.mark.parametrize(
+    "code", sorted({code & 0xFF for name, code in vars(sqlite3).items() if name.startswith("SQLITE_")})
+)
+def test_no_error_of_sqlite_passes_untranslated(code: int) -> None:
+    error = sqlite3.OperationalError("why")
+    error.sqlite_errorcode = code
+    with pytest.raises(TransportError, match=r"the file.*\(why\)"), translated("the file"):
+        raise error
+
+
+def test_a_closed_transport_refuses(transport: SqliteTransport) -> None:
+    transport.close()
+    with pytest.raises(TransportError, match="closed"):
+        transport.produce([Output("events", b"key", b"value")])
+
+
+def test_a_partition_that_does_not_exist_is_named(transport: SqliteTransport) -> None:
+    for use in (
+        lambda: transport.produce([Output("events", b"key", b"value", partition=7)]),
+        lambda: transport.bounds("events", 7),
+        lambda: list(transport.read("events", -1)),
+    ):
+        with pytest.raises(TopicMissing, match=r"events\[(7|-1)\] does not exist"):
+            use()
+
+
+def test_one_large_record_refuses_its_whole_batch(transport: SqliteTransport) -> None:
+    batch = [Output("events", b"key", b"small"), Output("events", b"key", bytes(5_000_000))]
+    with pytest.raises(MessageTooLarge, match=r"events\[0\].*5000003 bytes") as refused:
+        transport.produce(batch)
+    assert "max_record_bytes" in refused.value.hint
+    assert values(transport) == []
+
+
+# Pages
+
+
+def test_reading_goes_on_over_many_pages(transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, b"%d" % n) for n in range(2500)])
+    assert values(transport) == [b"%d" % n for n in range(2500)]
+
+
+def test_large_records_come_in_pages_that_fit_the_memory(transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, bytes([n]) * 3_000_000) for n in range(5)])
+    assert [value and value[0] for value in values(transport)] == [0, 1, 2, 3, 4]
+    member = Alone(transport)
+    member.consumer.start(0, {})
+    polled = member.consumer.poll(0, 100)[0]
+    assert len(polled) < 5
+    assert member.consumer.poll(0, 100)[0][0].offset == len(polled)
+
+
+def test_records_deleted_while_they_are_read_are_passed_over(transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, b"%d" % n) for n in range(3000)])
+    reading = transport.read("events", 0)
+    assert next(reading).offset == 0
+    transport.delete_before("events", 0, 2500)
+    assert [record.offset for record in reading] == [*range(1, 1000), *range(2500, 3000)]
+
+
+def test_a_consumer_passes_over_what_was_deleted_before_it_came(transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, b"%d" % n) for n in range(10)])
+    member = Alone(transport)
+    transport.delete_before("events", 0, 4)
+    assert [record.offset for record in member.consumer.poll(0, 100)[0]] == [4, 5, 6, 7, 8, 9]
+    member.consumer.start(0, {"events": 1})
+    assert member.consumer.positions(0) == {"events": 4}
+
+
+def test_deleting_twice_or_beyond_the_end_deletes_what_there_is(transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, b"%d" % n) for n in range(5)])
+    transport.delete_before("events", 0, 3)
+    transport.delete_before("events", 0, 1)
+    assert transport.bounds("events", 0) == (3, 5)
+    transport.delete_before("events", 0, 100)
+    assert transport.bounds("events", 0) == (5, 5)
+
+
+def test_lag_counts_exactly(transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, b"%d" % n) for n in range(10)])
+    member = Alone(transport)
+    member.consumer.start(0, {"events": 2})
+    assert member.consumer.lag() == {("events", 0): 8}
+    member.consumer.poll(0, 3)
+    assert member.consumer.lag() == {("events", 0): 5}
+
+
+def test_a_member_that_left_can_do_nothing_more(transport: SqliteTransport) -> None:
+    member = Alone(transport)
+    writer = member.consumer.writer(0)
+    member.consumer.close()
+    with pytest.raises(OwnershipLost):
+        writer.commit([], {"events": 1})
+    with pytest.raises(OwnershipLost):
+        member.consumer.writer(0)
+    with pytest.raises(TransportError, match="has left"):
+        member.consumer.poll(0, 1)

@@ -1,0 +1,80 @@
+"""A member of a group on a SQLite stream, in a process of its own: to be killed, stopped and told what to do.
+
+``python -m tests.support.sqlite_member FILE GROUP SESSION_SECONDS NAME [obedient]`` writes a prediction
+with its NAME for every event and commits both; SIGTERM makes it leave. It prints what happens to it. An
+obedient one takes no records, and commits one prediction each time it reads a line.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from service.errors import OwnershipLost
+from service.transport.base import Consumer, Output, Record, Writer
+from service.transport.sqlite import SqliteTransport
+
+
+def say(*words: object) -> None:
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+class Worker:
+    def __init__(self, path: str, group: str, session_seconds: float, name: str) -> None:
+        self.name = name.encode()
+        self.running = True
+        self.writers: dict[int, Writer] = {}
+        self.transport = SqliteTransport(path, session_timeout_seconds=session_seconds)
+        self.consumer: Consumer = self.transport.join(group, ["events"], self)
+
+    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+        for partition in partitions:
+            self.writers[partition] = self.consumer.writer(partition)
+            self.consumer.start(partition, self.consumer.committed(partition))
+        say("assigned", *sorted(partitions))
+
+    def partitions_revoked(self, partitions: frozenset[int]) -> None:
+        say("revoked", *sorted(partitions))
+
+    def partitions_lost(self, partitions: frozenset[int]) -> None:
+        say("lost", *sorted(partitions))
+
+    def run(self) -> None:
+        while self.running:
+            for partition, records in self.consumer.poll(0.05, 20).items():
+                self.predict(partition, records)
+        self.consumer.close()
+        self.transport.close()
+
+    def predict(self, partition: int, records: list[Record]) -> None:
+        outputs = [Output("predictions", r.key, self.name, partition=partition) for r in records]
+        self.writers[partition].commit(outputs, {"events": records[-1].offset + 1})
+
+    def obey(self) -> None:
+        while not self.writers:
+            self.consumer.poll(0.05, 20)
+        for _ in sys.stdin:
+            try:
+                self.writers[0].commit([Output("predictions", b"key", self.name, partition=0)], {"events": 1})
+                say("committed")
+            except OwnershipLost:
+                say("fenced")
+                self.consumer.poll(0.05, 20)
+
+    def stop(self, *_: object) -> None:
+        self.running = False
+
+
+def main() -> None:
+    path, group, session_seconds, name, *obedient = sys.argv[1:]
+    worker = Worker(path, group, float(session_seconds), name)
+    signal.signal(signal.SIGTERM, worker.stop)
+    if obedient:
+        worker.obey()
+    else:
+        worker.run()
+
+
+if __name__ == "__main__":
+    main()
