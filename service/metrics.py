@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Final
@@ -152,7 +152,7 @@ def _counts(published: Mapping[int, Published]) -> Iterator[Metric]:
             for value, count in getattr(state.counters, attribute).items():
                 family.add_metric([value, str(partition)], count)
         yield family
-    totals = (
+    totals: tuple[tuple[str, str, Callable[[Published], int]], ...] = (
         ("predictions", "Predictions made.", lambda state: state.counters.predictions),
         ("mistakes", "Predictions that turned out wrong.", lambda state: state.counters.mistakes),
         ("updates", "Updates of the model.", lambda state: state.updates),

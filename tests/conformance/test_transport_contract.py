@@ -246,7 +246,7 @@ def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream: Stream, t
 def test_a_record_that_is_too_large_is_refused_without_a_trace(stream: Stream, transport: Transport) -> None:
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
-    with pytest.raises(MessageTooLarge, match=topic):
+    with pytest.raises(MessageTooLarge):
         transport.produce([Output(topic, b"key", TOO_LARGE)])
     assert values(transport, topic) == []
     transport.produce([Output(topic, b"key", b"small")])

@@ -20,6 +20,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 from xml.etree import ElementTree as ET
 
 POM = Path(__file__).parents[1] / "kafka" / "pom.xml"
@@ -122,7 +123,7 @@ class KafkaBroker:
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def __enter__(self) -> KafkaBroker:
+    def __enter__(self) -> Self:
         try:
             self.start()
         except BaseException:

@@ -70,16 +70,22 @@ class Database:
                 raise
 
     def _prepare(self, busy_timeout_seconds: float) -> None:
-        # The identity comes first: a file that is not ours must not be touched.
-        if not schema.is_empty(self._connection):
+        new = schema.is_empty(self._connection)
+        if not new:
+            # Before all else: a file that is not ours must not be touched.
             schema.check(self._connection, self.name)
         if self.path:
             self._write_ahead(busy_timeout_seconds)
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
+        if new:
+            self._create()
+
+    def _create(self) -> None:
         with self.writing() as connection:
             if schema.is_empty(connection):
                 schema.create(connection)
+            # Another process may have been quicker, with a program of another version.
             schema.check(connection, self.name)
 
     def _write_ahead(self, busy_timeout_seconds: float) -> None:

@@ -1,0 +1,43 @@
+# make demo   set up everything and run the main job on the embedded broker
+# make test   set up everything and pass the tests
+# make lint   ruff with all rules, mypy --strict
+# make bench  speed, as ratios against peers in the same run
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PYTEST_ARGS ?=
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/installed
+	$(BIN)/perceptron demo
+
+test: $(VENV)/installed-dev
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "error: Python 3.11 or newer is needed; hint: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+
+$(VENV)/installed: $(VENV)/bin/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+# --group reads [dependency-groups] of pyproject.toml: what only developers need.
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/pip install --quiet --group dev
+	@touch $@
