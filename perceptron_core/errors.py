@@ -2,7 +2,8 @@
 
 LearnerError (a ValueError)
  ├─ FeatureError   a feature value is not a finite number of sane size
- └─ LabelError     a label denotes no class the learner knows
+ ├─ LabelError     a label denotes no class the learner knows
+ └─ DamagedError   bytes that hold no model, or not the one that was written
 """
 
 from __future__ import annotations
@@ -18,3 +19,7 @@ class FeatureError(LearnerError):
 
 class LabelError(LearnerError):
     """A label that denotes no class."""
+
+
+class DamagedError(LearnerError):
+    """Serialised data of another kind or an unknown version, cut off, or changed."""

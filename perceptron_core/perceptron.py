@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from river import base
@@ -187,6 +188,20 @@ class Perceptron(base.Classifier):
         """
         if step:
             self._add(x, -step)
+
+    def _get_state(self) -> dict[str, Any]:
+        return {
+            "weights": self.weights,
+            "bias": self.bias,
+            "n_mistakes": self.n_mistakes,
+            "n_updates": self.n_updates,
+        }
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        self.weights = dict(state["weights"])
+        self.bias = state["bias"]
+        self.n_mistakes = state["n_mistakes"]
+        self.n_updates = state["n_updates"]
 
     def _add(self, x: dict[base.typing.FeatureName, Any], step: float) -> None:
         """Add step·x to w and step to b; a weight that becomes zero is not kept."""

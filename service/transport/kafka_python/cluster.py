@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from kafka import KafkaConsumer
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError
 from kafka.net.compat import KafkaNetClient
 
 from service.errors import TransportUnavailable
@@ -89,6 +89,17 @@ class Cluster:
     def open_admin(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         """Make a client for questions about topics and groups."""
         return self.open(KafkaAdminClient)
+
+
+def learn_topics(consumer: Any, topics: Iterable[str]) -> None:  # noqa: ANN401 - kafka-python has no types
+    """Make a consumer that has just subscribed, or been assigned to, `topics` find their leaders.
+
+    It asks for them by itself, but forgets it when the answer to an earlier question, before it knew
+    these topics, comes in between: then it knows no partitions for five minutes.
+    """
+    for topic in topics:
+        if not consumer.partitions_for_topic(topic):
+            raise UnknownTopicOrPartitionError(topic)
 
 
 def _refusal(connection: Any) -> Exception | None:  # noqa: ANN401 - kafka-python has no types

@@ -12,7 +12,7 @@ from kafka.structs import TopicPartition
 
 from service.errors import OwnershipLost, TransportUnavailable
 from service.transport.base import Assignee, Record
-from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS, Cluster
+from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS, Cluster, learn_topics
 from service.transport.kafka_python.errors import HINTS, translated
 from service.transport.kafka_python.membership import Membership
 from service.transport.kafka_python.producer import DeadlineProducer
@@ -81,6 +81,8 @@ class KafkaPythonConsumer:
         self._further = cluster.open_consumer() if self._topics[1:] else None
         self._clients = [client for client in (self._leading, self._further) if client is not None]
         self._membership.follow(self._leading, self._topics[0])
+        with translated(cluster.name):
+            learn_topics(self._leading, self._topics[:1])
 
     def _open_member(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         session_ms = int(self._options.session_timeout_seconds * 1000)
@@ -130,6 +132,7 @@ class KafkaPythonConsumer:
         present = self._further.assignment()
         if wanted != present:
             self._further.assign(sorted(wanted))
+            learn_topics(self._further, self._topics[1:] if wanted else ())
             if wanted - present:
                 self._further.pause(*(wanted - present))
 

@@ -13,7 +13,7 @@ from kafka.structs import TopicPartition
 
 from service.errors import ConfigurationError, TopicMissing, TransportUnavailable
 from service.transport.base import Assignee, Output, Record
-from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS, Cluster
+from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS, Cluster, learn_topics
 from service.transport.kafka_python.consumer import (
     ConsumerOptions,
     KafkaPythonConsumer,
@@ -144,8 +144,10 @@ class KafkaPythonTransport:
             return
         client = self._cluster.open_consumer()
         try:
-            client.assign([place])
-            client.seek(place, start)
+            with translated(f"{place.topic}[{place.partition}]"):
+                client.assign([place])
+                learn_topics(client, [place.topic])
+                client.seek(place, start)
             for found in self._fetch(client, place, stop):
                 if found.offset >= stop:
                     return

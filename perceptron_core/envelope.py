@@ -1,0 +1,49 @@
+"""Bytes that know what they are. In: a body, its kind and version. Out: the same, marked and checksummed."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from perceptron_core.errors import DamagedError
+
+_DIGEST_BYTES: Final = 16
+_VERSION_BYTES: Final = 2
+
+
+def seal(kind: bytes, version: int, body: bytes) -> bytes:
+    """Put a kind, a version and a BLAKE2b checksum of all of it before `body`."""
+    head = kind + version.to_bytes(_VERSION_BYTES, "big")
+    return head + _digest(head, body) + body
+
+
+def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
+    """Check the seal; give the version and the body.
+
+    Raises
+    ------
+    DamagedError
+        Another kind of data, a version not in `versions`, truncated, or changed since it was sealed.
+
+    """
+    name = kind.decode()
+    if not data.startswith(kind):
+        raise DamagedError(f"this is no {name}")
+    start = len(kind) + _VERSION_BYTES
+    head, digest, body = data[:start], data[start : start + _DIGEST_BYTES], data[start + _DIGEST_BYTES :]
+    if len(digest) < _DIGEST_BYTES:
+        raise DamagedError(f"this {name} is cut off after {len(data)} bytes")
+    version = int.from_bytes(head[len(kind) :], "big")
+    if version not in versions:
+        raise DamagedError(
+            f"this {name} has version {version}; this release reads {versions.start} to {versions.stop - 1}"
+        )
+    if digest != _digest(head, body):
+        raise DamagedError(f"this {name} is damaged: its checksum does not fit its {len(body)} bytes")
+    return version, body
+
+
+def _digest(head: bytes, body: bytes) -> bytes:
+    digest = hashlib.blake2b(head, digest_size=_DIGEST_BYTES)
+    digest.update(body)
+    return digest.digest()

@@ -1,0 +1,266 @@
+"""`replay` gives the reference figures, shows how it learns, and says what it could not use."""
+
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from tests.service.poison import MAX_MESSAGE_BYTES, POISON
+from tests.support.perceptron_process import environment
+from tests.support.reference_streams import phishing_events, reference_file, run_bare, sms_events
+
+SMS_FIGURES = {"events": 5574, "labelled": 5574, "mistakes": 171, "updates": 207, "rejected": 0}
+SMS_MODEL = {"bias": -7, "weights_nonzero": 1408}
+
+
+@pytest.fixture
+def replay(perceptron):
+    """Replay a file or a text, and give the summary of `--format json`."""
+
+    def run(*arguments, stdin=None):
+        result = perceptron("replay", *arguments, "--format", "json", stdin=stdin)
+        assert result.exit_code == 0, result.stderr
+        return json.loads(result.stdout)
+
+    return run
+
+
+def ndjson(events):
+    return b"".join(event + b"\n" for event in events)
+
+
+def rows(stderr):
+    """Give the rows of the doubling table, without its two lines of header."""
+    return [line.split() for line in stderr.splitlines() if line.split()[0].isdecimal()]
+
+
+def test_sms_as_bags_of_words_gives_the_reference_figures(replay):
+    summary = replay("-", stdin=ndjson(sms_events()))
+    assert summary.items() >= (SMS_FIGURES | SMS_MODEL).items()
+    assert summary["error_rate"] == 171 / 5574
+
+
+def test_sms_as_text_gives_the_same_figures(replay):
+    path = reference_file("sms/SMSSpamCollection.tsv")
+    summary = replay(path, "--classes", "ham,spam", "--token-pattern", "[a-z0-9]+")
+    assert summary.items() >= (SMS_FIGURES | SMS_MODEL).items()
+
+
+def test_a9a_as_libsvm_gives_the_reference_figures(replay):
+    summary = replay(reference_file("a9a/a9a"), "--input-format", "libsvm")
+    assert (summary["events"], summary["mistakes"], summary["updates"]) == (32561, 6577, 6948)
+
+
+def as_csv(events):
+    examples = [json.loads(event) for event in events]
+    text = io.StringIO()
+    writer = csv.writer(text)
+    names = list(examples[0]["features"])
+    writer.writerow(["id", *names, "label"])
+    for example in examples:
+        values = [repr(example["features"][name]) for name in names]
+        writer.writerow([example["id"], *values, str(example["label"]).lower()])
+    return text.getvalue().encode()
+
+
+@pytest.mark.parametrize(("form", "write"), [("ndjson", ndjson), ("csv", as_csv)])
+def test_a_file_gives_exactly_what_the_bare_model_gives(replay, tmp_path, form, write):
+    events = phishing_events()
+    path = tmp_path / f"pages.{form}"
+    path.write_bytes(write(events))
+    summary = replay(path)
+    model, predictions = run_bare(events)
+    assert summary["mistakes"] == sum(prediction["mistake"] for prediction in predictions)
+    assert summary["mistakes"] == model.n_mistakes
+    assert summary["updates"] == model.n_updates
+    assert summary["bias"] == model.bias
+    assert summary["weights_nonzero"] == len(model.weights)
+
+
+def test_the_json_summary_has_the_promised_keys(replay):
+    summary = replay("-", stdin=ndjson(phishing_events()))
+    assert summary.keys() >= {
+        "events",
+        "labelled",
+        "mistakes",
+        "updates",
+        "error_rate",
+        "rejected",
+        "confusion",
+        "auc",
+        "seconds",
+        "events_per_second",
+        "weights_nonzero",
+        "bias",
+    }
+
+
+def test_confusion_area_and_rate_agree_with_the_counts(replay):
+    summary = replay("-", stdin=ndjson(phishing_events()))
+    confusion = summary["confusion"]
+    assert confusion["true"]["false"] + confusion["false"]["true"] == summary["mistakes"]
+    assert sum(sum(row.values()) for row in confusion.values()) == 1250
+    assert summary["error_rate"] == summary["mistakes"] / summary["labelled"]
+    assert 0.5 < summary["auc"] < 1
+    assert summary["events_per_second"] == pytest.approx(1250 / summary["seconds"])
+
+
+def test_rows_appear_on_stderr_as_the_labelled_events_double(perceptron):
+    result = perceptron("replay", "-", stdin=ndjson(phishing_events()))
+    found = rows(result.stderr)
+    assert [int(row[0]) for row in found] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1250]
+    mistakes = [prediction["mistake"] for prediction in run_bare(phishing_events()).predictions]
+    assert [int(row[1]) for row in found] == [sum(mistakes[: int(row[0])]) for row in found]
+
+
+def test_the_text_summary_is_all_that_stdout_gets(perceptron):
+    result = perceptron("replay", "-", stdin=ndjson(phishing_events()))
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0].split() == ["events", "1,250"]
+    assert "bias" in result.stdout
+    assert "\x1b" not in result.output
+
+
+def test_rejected_lines_are_named_and_counted_and_teach_nothing(perceptron, tmp_path):
+    good = phishing_events()
+    lines = [*good[:3], b"junk", *good[3:], b'{"id":"a","features":{"f":1e999},"label":true}']
+    (tmp_path / "pages.ndjson").write_bytes(ndjson(lines))
+    result = perceptron("replay", "pages.ndjson", "--format", "json")
+    summary = json.loads(result.stdout)
+    assert summary["rejected"] == 2
+    assert summary["rejected_by_reason"] == {"invalid_json": 1, "not_finite": 1}
+    assert summary["mistakes"] == run_bare(good).model.n_mistakes
+    assert "pages.ndjson:4: invalid_json: " in result.stderr
+    assert "pages.ndjson:1252: not_finite: features.f" in result.stderr
+
+
+def test_poison_of_every_kind_is_counted_and_teaches_nothing(replay):
+    poison = [value for value, _ in POISON.values() if value and b"\n" not in value]
+    summary = replay(
+        "-", "--max-message-bytes", MAX_MESSAGE_BYTES, stdin=ndjson([*poison, *phishing_events(), *poison])
+    )
+    assert summary["rejected"] == 2 * len(poison)
+    model = run_bare(phishing_events()).model
+    assert (summary["mistakes"], summary["bias"]) == (model.n_mistakes, model.bias)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        (b"junk", "perceptron schema event"),
+        (b'{"id":"a","text":"x","label":"spam"}', "--classes ham,spam"),
+    ],
+)
+def test_nothing_usable_is_a_failure_with_a_hint(perceptron, line, hint):
+    result = perceptron("replay", "-", stdin=ndjson([line]))
+    assert result.exit_code == 1
+    assert "none of 1 messages could be used" in result.stderr
+    assert "hint:" in result.stderr
+    assert hint in result.stderr
+    assert not result.stdout
+
+
+def test_no_events_at_all_are_a_summary_of_zeros(replay):
+    summary = replay("-", stdin=b"")
+    assert (summary["events"], summary["mistakes"], summary["error_rate"]) == (0, 0, 0.0)
+
+
+def test_a_river_pipeline_of_ones_own_is_replayed(replay, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from river import linear_model, preprocessing\n"
+        "def make(l2=0.0):\n"
+        "    return preprocessing.StandardScaler() | linear_model.LogisticRegression(l2=l2)\n"
+    )
+    options = ("--model", "mine.py:make", "--model-param", "l2=0.001")
+    summary = replay("-", *options, stdin=ndjson(phishing_events()))
+    assert summary["updates"] == summary["events"] == 1250
+    assert summary["error_rate"] < 0.15
+    assert "bias" not in summary
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--model", "perceptrn"), "model"),
+        (("--model", "nowhere.py:make"), "model"),
+        (("--model", "no.such.module:make"), "model"),
+        (("--model", "json:dumps"), "model"),
+        (("--model-param", "colour=red"), "model_params"),
+        (("--model-param", "learning_rate=0"), "model_params"),
+        (("--model-param", "threshold=high"), "model_params"),
+    ],
+)
+def test_a_model_that_cannot_be_made_is_a_usage_error_naming_the_setting(perceptron, options, named):
+    result = perceptron("replay", "-", *options, stdin=ndjson(phishing_events()[:1]))
+    assert result.exit_code == 2
+    assert f"error: {named}: " in result.stderr
+
+
+def test_the_parameters_reach_the_model(replay):
+    six = [(-1, 2, 0), (1, 0, 1), (1, 1, 1), (-1, 0, 0), (-1, -2, 0), (1, -1, 1)]
+    events = [
+        json.dumps({"id": str(n), "features": {"x1": x1, "x2": x2}, "label": y}).encode()
+        for n, (x1, x2, y) in enumerate(six)
+    ]
+    rule = ("tie=true", "update_on_tie=false", "fit_intercept=false")
+    summary = replay("-", *(part for pair in rule for part in ("--model-param", pair)), stdin=ndjson(events))
+    assert (summary["mistakes"], summary["updates"], summary["bias"]) == (3, 3, 0)
+
+
+def replay_with_stderr(file, stderr, folder):
+    return subprocess.Popen(
+        [sys.executable, "-m", "service", "replay", str(file), "--format", "json"],
+        env=environment({}) | {"TERM": "xterm", "COLUMNS": "120"},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+    )
+
+
+def everything(descriptor):
+    """Read a terminal until the process at its other side has gone."""
+    seen = b""
+    while True:
+        try:
+            part = os.read(descriptor, 65536)
+        except OSError:  # EIO: nobody is left at the other side
+            return seen
+        if not part:
+            return seen
+        seen += part
+
+
+@pytest.fixture
+def pages(tmp_path):
+    path = tmp_path / "pages.ndjson"
+    path.write_bytes(ndjson(phishing_events()) * 4)
+    return path
+
+
+def test_on_a_terminal_there_is_a_progress_bar_and_stdout_stays_clean(pages, tmp_path):
+    ours, its = pty.openpty()
+    with replay_with_stderr(pages, its, tmp_path) as process:
+        os.close(its)
+        seen = everything(ours)
+        os.close(ours)
+        summary = json.loads(process.stdout.read())
+    assert process.returncode == 0
+    assert summary["events"] == 5000
+    assert b"%" in seen
+    assert "━".encode() in seen
+    assert b"      1024 " in seen, "rows of the table stand above the bar"
+
+
+def test_without_a_terminal_there_are_no_control_characters(pages, tmp_path):
+    with replay_with_stderr(pages, subprocess.PIPE, tmp_path) as process:
+        stdout, stderr = process.communicate()
+    assert process.returncode == 0
+    assert json.loads(stdout)["events"] == 5000
+    assert b"      1024 " in stderr
+    assert not [byte for byte in stdout + stderr if byte < 32 and byte != ord("\n")]
