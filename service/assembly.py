@@ -27,9 +27,10 @@ def open_stream(settings: Settings, url: str) -> Transport:
     kafka = settings.kafka
     return open_transport(
         url,
+        embedded={"session_timeout_seconds": settings.session_timeout_seconds},
         kafka={
             "client_options": kafka.client_options(),
-            "session_timeout_seconds": kafka.session_timeout_seconds,
+            "session_timeout_seconds": settings.session_timeout_seconds,
             "transaction_timeout_seconds": kafka.transaction_timeout_seconds,
             "commit_timeout_seconds": kafka.commit_timeout_seconds,
             "instance_id": kafka.instance_id or None,
@@ -72,7 +73,12 @@ def make_processor(settings: Settings, observe: Callable[[Step], None] = lambda 
 
     """
     return Processor(
-        make_learner(settings.model, settings.model_params, settings.classes),
+        make_learner(
+            settings.model,
+            settings.model_params,
+            settings.classes,
+            settings.checkpoint_key.get_secret_value().encode(),
+        ),
         vocabulary=Vocabulary(settings.classes),
         decoder=make_decoder(settings),
         extractor=make_extractor(settings),

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections import Counter, deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 WINDOW: Final = 1000
 """Labelled predictions in the rolling error."""
+
+
+def _window() -> deque[bool]:
+    return deque(maxlen=WINDOW)
 
 
 @dataclass(slots=True)
@@ -20,18 +25,39 @@ class Counters:
     rejected: Counter[str] = field(default_factory=Counter)
     """Dead letters by reason."""
     labels: Counter[str] = field(default_factory=Counter)
-    """Labels by what became of them: matched, late, orphan, duplicate, corrected."""
+    """Labels by what became of them: matched, late, orphan, duplicate, corrected, refused."""
     predictions: int = 0
     labelled: int = 0
     """Predictions whose truth became known."""
     mistakes: int = 0
     """Predictions that turned out wrong: the prequential 0-1 loss, summed."""
-    recent: deque[bool] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    recent: deque[bool] = field(default_factory=_window)
     """Whether each of the last `WINDOW` labelled predictions was a mistake."""
 
     def copy(self) -> Counters:
         """Give a copy that later counting leaves alone."""
         return copy.deepcopy(self)
+
+    def state(self) -> dict[str, Any]:
+        """Give all counts as plain values."""
+        return {
+            "consumed": dict(self.consumed),
+            "rejected": dict(self.rejected),
+            "labels": dict(self.labels),
+            "predictions": self.predictions,
+            "labelled": self.labelled,
+            "mistakes": self.mistakes,
+            "recent": list(self.recent),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Counters:
+        """Make the counters that `state` told of."""
+        counters = cls(**state)
+        for name in ("consumed", "rejected", "labels"):
+            setattr(counters, name, Counter(state[name]))
+        counters.recent = deque(state["recent"], maxlen=WINDOW)
+        return counters
 
     def score(self, *, mistake: bool) -> None:
         """Count a prediction whose truth is now known."""

@@ -4,6 +4,8 @@
      ├─ ConfigurationError        a setting is wrong; exit code 2
      ├─ InputFileError            a file given by the user cannot be read as said
      ├─ ServerError               the HTTP address cannot be used
+     ├─ CheckpointError           what was committed cannot be restored
+     ├─ TooManyRejected           the poison limit: the stream itself seems wrong
      └─ TransportError            the stream said no
          ├─ TransportUnavailable  try again later: broker away, file locked
          ├─ TransactionFailed     nothing of this batch was written: roll back, do it again
@@ -47,6 +49,14 @@ class InputFileError(ServiceError):
 
 class ServerError(ServiceError):
     """The HTTP server cannot listen where it was told to."""
+
+
+class CheckpointError(ServiceError):
+    """A snapshot or the log behind it is missing, damaged, or does not fit the settings."""
+
+
+class TooManyRejected(ServiceError):
+    """The share of bad messages passed the limit; nothing of the batch was committed."""
 
 
 class TransportError(ServiceError):

@@ -18,12 +18,6 @@ class KafkaSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    session_timeout_seconds: float = Field(
-        10,
-        ge=1,
-        le=1800,
-        description="Seconds without a heartbeat after which a member's partitions go to another.",
-    )
     transaction_timeout_seconds: float = Field(
         60,
         ge=1,

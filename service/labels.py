@@ -7,7 +7,9 @@ leaves first. The clock is the largest event time seen, so the same records alwa
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from service.features import X
 from service.vocabulary import Truth
@@ -113,6 +115,23 @@ class LabelJoin:
         """Tell whether this event was let go without a label, as far as ids are remembered."""
         return event_id in self._expired
 
+    def state(self) -> dict[str, Any]:
+        """Give everything kept, as plain values."""
+        return {
+            "now_ms": self._now_ms,
+            "examples": [(event_id, *_fields(example)) for event_id, example in self._examples.items()],
+            "early": [(event_id, label.truth, label.timestamp_ms) for event_id, label in self._early.items()],
+            "expired": list(self._expired),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Become what `state` told."""
+        self._now_ms = state["now_ms"]
+        self._examples = OrderedDict((event_id, Example(*fields)) for event_id, *fields in state["examples"])
+        self._early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
+        self._expired = OrderedDict.fromkeys(state["expired"])
+        self.n_pending = sum(example.truth is None for example in self._examples.values())
+
     def _drop_oldest_example(self) -> None:
         event_id, example = self._examples.popitem(last=False)
         if example.truth is None:
@@ -120,3 +139,8 @@ class LabelJoin:
             if len(self._expired) >= self._capacity:
                 self._expired.popitem(last=False)
             self._expired[event_id] = None
+
+
+def _fields(example: Example) -> tuple[Any, ...]:
+    """List the fields in order, without the deep copy that `dataclasses.astuple` makes."""
+    return tuple(getattr(example, name) for name in Example.__slots__)

@@ -6,6 +6,7 @@ committed `Counters` of each partition, so after a restart they go on where they
 
 from __future__ import annotations
 
+import contextlib
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Info
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -71,6 +72,9 @@ class Metrics:
     margin: Buckets = field(default_factory=lambda: Buckets(_MARGIN_BUCKETS))
     label_delay: Buckets = field(default_factory=lambda: Buckets(_DELAY_BUCKETS))
     rebalances: Counter = field(init=False)
+    snapshot_duration: Histogram = field(init=False)
+    snapshot_size: Gauge = field(init=False)
+    snapshot_time: Gauge = field(init=False)
     published: dict[int, Published] = field(default_factory=dict)
     last_published: dict[int, Published] = field(default_factory=dict)
     """Of every partition that was ever published here, the newest state: for a closing summary."""
@@ -79,6 +83,23 @@ class Metrics:
     def __post_init__(self) -> None:
         self.rebalances = Counter(
             "perceptron_rebalances", "Times partitions came or went.", registry=self.registry
+        )
+        self.snapshot_duration = Histogram(
+            "perceptron_checkpoint_duration_seconds",
+            "Time to make and commit a snapshot.",
+            registry=self.registry,
+        )
+        self.snapshot_size = Gauge(
+            "perceptron_checkpoint_size_bytes",
+            "Size of the last snapshot.",
+            ["partition"],
+            registry=self.registry,
+        )
+        self.snapshot_time = Gauge(
+            "perceptron_checkpoint_last_success_timestamp_seconds",
+            "When the last snapshot was committed, in seconds since the Unix epoch.",
+            ["partition"],
+            registry=self.registry,
         )
         Info("perceptron_build", "Version of the service.", registry=self.registry).info(
             {"version": __version__}
@@ -92,6 +113,14 @@ class Metrics:
         if step.label_delay_seconds is not None:
             self.label_delay.observe(step.label_delay_seconds)
 
+    def snapshot_committed(
+        self, partition: int, duration_seconds: float, size_bytes: int, timestamp_seconds: float
+    ) -> None:
+        """Take note of a snapshot."""
+        self.snapshot_duration.observe(duration_seconds)
+        self.snapshot_size.labels(partition).set(size_bytes)
+        self.snapshot_time.labels(partition).set(timestamp_seconds)
+
     def publish(self, partition: int, processor: Processor) -> None:
         """Show a partition's state, which has just been committed."""
         state = Published(
@@ -101,7 +130,10 @@ class Metrics:
 
     def withdraw(self, partition: int) -> None:
         """Show a partition no longer: another process does."""
-        self.published.pop(partition, None)
+        if self.published.pop(partition, None) is not None:
+            for gauge in (self.snapshot_size, self.snapshot_time):
+                with contextlib.suppress(KeyError):
+                    gauge.remove(partition)
 
 
 class _CommittedState(Collector):

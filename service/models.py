@@ -6,8 +6,10 @@ A built-in name gives one of `perceptron_core`'s classes; `package.module:factor
 
 from __future__ import annotations
 
+import hmac
 import importlib
 import importlib.util
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +21,8 @@ import perceptron_core
 from service.errors import ConfigurationError
 from service.features import X
 from service.vocabulary import BINARY, Truth
+
+_SIGNATURE_BYTES: Final = 32
 
 BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {"perceptron": perceptron_core.Perceptron}
 
@@ -42,18 +46,27 @@ class Learner(Protocol):
     def weights(self) -> tuple[Mapping[Any, float], float] | None:
         """Give (weights, bias) where the model has them."""
 
+    def dump(self) -> bytes:
+        """Write the model down."""
+
+    def load(self, data: bytes) -> None:
+        """Become the model that `dump` wrote. Raises `DamagedError` if that cannot be trusted."""
+
 
 class PerceptronLearner:
     """Drives a perceptron of ours."""
 
     def __init__(self, model: perceptron_core.Perceptron) -> None:
         self.model = model
-        self.learn = model.update_one
 
     @property
     def updates(self) -> int:
         """Updates made so far."""
         return self.model.n_updates
+
+    def learn(self, x: X, truth: Truth) -> float:
+        """Learn one example; give the step that was made."""
+        return self.model.update_one(x, truth)
 
     def assess(self, x: X) -> tuple[Truth, float]:
         """Give the predicted class and the activation."""
@@ -69,13 +82,34 @@ class PerceptronLearner:
         """Give (weights, bias)."""
         return self.model.weights, self.model.bias
 
+    def dump(self) -> bytes:
+        """Write the model down, exactly and without pickle."""
+        return perceptron_core.to_bytes(self.model)
+
+    def load(self, data: bytes) -> None:
+        """Become the model that was written."""
+        self.model = perceptron_core.from_bytes(data)
+
 
 class RiverLearner:
-    """Drives any binary River classifier: the score is P(True) − P(False), every example an update."""
+    """Drives any binary River classifier: the score is P(True) − P(False), every example an update.
 
-    def __init__(self, model: base.Classifier) -> None:
+    Such a model can only be written down as a pickle, and reading a pickle runs whatever code is in it:
+    so it is signed with HMAC-SHA256, and nothing is unpickled whose signature does not fit.
+
+    Parameters
+    ----------
+    model
+        A River classifier or pipeline.
+    key
+        Secret that signs. Without one, the model can be used but not written down.
+
+    """
+
+    def __init__(self, model: base.Classifier, key: bytes = b"") -> None:
         self.model = model
         self.updates = 0
+        self._key = key
 
     def assess(self, x: X) -> tuple[Truth, float]:
         """Give the more probable class; before anything was learned, False."""
@@ -101,9 +135,33 @@ class RiverLearner:
         """Give nothing: a pipeline has no one weight vector."""
         return
 
+    def dump(self) -> bytes:
+        """Write the model down: a pickle behind its signature."""
+        body = pickle.dumps((self.model, self.updates))
+        return self._signature(body) + body
 
-def make_learner(model: str, params: Mapping[str, Any], classes: Sequence[str] = ()) -> Learner:
-    """Make the learner that the settings `model` and `model_params` describe.
+    def load(self, data: bytes) -> None:
+        """Become the model that was written, if it was signed with our key."""
+        signature, body = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
+        if not hmac.compare_digest(signature, self._signature(body)):
+            raise perceptron_core.DamagedError(
+                "the signature of the pickled model does not fit: another checkpoint_key, or tampered with"
+            )
+        self.model, self.updates = pickle.loads(body)  # noqa: S301  signed by us, as just proved
+
+    def _signature(self, body: bytes) -> bytes:
+        if not self._key:
+            raise ConfigurationError(
+                "checkpoint_key: not set, and the checkpoint of a River model must be signed",
+                hint="set the environment variable PERCEPTRON_CHECKPOINT_KEY to a long random secret",
+            )
+        return hmac.digest(self._key, body, "sha256")
+
+
+def make_learner(
+    model: str, params: Mapping[str, Any], classes: Sequence[str] = (), key: bytes = b""
+) -> Learner:
+    """Make the learner that the settings `model` and `model_params` describe; `key` signs pickles.
 
     Raises
     ------
@@ -128,7 +186,7 @@ def make_learner(model: str, params: Mapping[str, Any], classes: Sequence[str] =
         return PerceptronLearner(made)
     if not (hasattr(made, "learn_one") and hasattr(made, "predict_proba_one")):
         raise ConfigurationError(f"model: {model} made {type(made).__name__}, which is no River classifier")
-    return RiverLearner(made)
+    return RiverLearner(made, key)
 
 
 def _import_factory(model: str) -> Callable[..., Any]:

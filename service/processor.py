@@ -6,7 +6,7 @@ records processed and of nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -80,7 +80,7 @@ class Processor:
         self._decoder = decoder
         self._extractor = extractor
         self._topics = topics
-        self._observe = observe
+        self.observe = observe
         self._spelling = vocabulary.first_spelling()
 
     def process(self, record: Record) -> Sequence[Output]:
@@ -95,6 +95,29 @@ class Processor:
         except Rejection as rejection:
             self.counters.rejected[rejection.reason] += 1
             return (dead_letter(record, rejection, self._topics.dead_letters),)
+
+    def state(self) -> dict[str, Any]:
+        """Give the whole state as plain values: the model, what waits for labels, the counts."""
+        return {
+            "model": self.learner.dump(),
+            "join": self.join.state(),
+            "counters": self.counters.state(),
+            "spelling": self._spelling,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Become what `state` told: the next record has the same effect as it had there.
+
+        Raises
+        ------
+        DamagedError
+            The model in it cannot be read.
+
+        """
+        self.learner.load(state["model"])
+        self.join.restore(state["join"])
+        self.counters = Counters.from_state(state["counters"])
+        self._spelling = state["spelling"]
 
     def _receive_event(self, event: Incoming, timestamp_ms: int) -> Sequence[Output]:
         """Predict; then learn, if the truth is known and was not learned before."""
@@ -191,7 +214,7 @@ class Processor:
         mistake = example.predicted != truth
         self.join.settle(example, truth, self.learner.learn(example.x, truth))
         self.counters.score(mistake=mistake)
-        self._observe(
+        self.observe(
             Step(event_id, len(example.x), example.score, example.predicted, truth, mistake, delay_seconds)
         )
 

@@ -2,26 +2,40 @@
 
     poll → process → commit → poll → …
 
-Partitions come and go between polls; each has its `Task`.
+Partitions come and go between polls; each has its `Task`. A partition whose task failed waits, longer
+each time, and is opened again from its last commit:
+
+    assigned ─→ waiting ─→ at work ─→ handed over
+                  ↑  failed  │
+                  └──────────┘
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Final
 
-from service.assembly import input_topics, make_processor
+from service.assembly import input_topics
+from service.backoff import Backoff
+from service.errors import OwnershipLost, StorageFull, TransactionFailed, TransportError, TransportUnavailable
 from service.health import Health, State
 from service.metrics import Metrics
 from service.processor import Step
+from service.recovery import restore
 from service.settings import Settings
 from service.task import Task
 from service.transport.base import Consumer, Record, Transport
 
+_log = logging.getLogger(__name__)
+
 _IDLE_POLL_SECONDS: Final = 0.2
 """How long one poll waits when nothing comes: the delay with which a stop is noticed."""
+
+_PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
+"""Errors after which the same partition can be tried again; every other one ends the loop."""
 
 
 class Runner:
@@ -56,6 +70,9 @@ class Runner:
         self._observers = (metrics.observe,) if observe is None else (metrics.observe, observe)
         self._topics = input_topics(settings)
         self._tasks: dict[int, Task] = {}
+        self._waiting: dict[int, float] = {}
+        """Partitions without a task, and when (monotonic seconds) to try."""
+        self._backoff = Backoff()
         self._stop = threading.Event()
         self._consumer: Consumer
 
@@ -78,16 +95,16 @@ class Runner:
             while not self._stop.is_set():
                 batch = self._gather()
                 for partition, records in batch.items():
-                    self._tasks[partition].advance(records)
-                self._metrics.lag = self._consumer.lag()
-                if exit_at_end and not batch and self._consumer.at_end():
+                    self._advance(partition, records)
+                self._open_waiting()
+                if exit_at_end and not batch and self._is_at_end():
                     return
         finally:
             self._health.become(State.STOPPED, "the loop has ended")
             self._consumer.close()
 
     def _ensure_topics(self) -> None:
-        """Create what is missing; outputs get as many partitions as the events have."""
+        """Create what is missing; everything else gets as many partitions as the events have."""
         settings = self._settings
         leading, *others = self._topics
         self._transport.ensure_topics({leading: settings.partitions}, create=settings.create_topics)
@@ -95,6 +112,9 @@ class Runner:
         outputs = (settings.predictions_topic, settings.dead_letters_topic)
         self._transport.ensure_topics(
             dict.fromkeys((*others, *outputs), partitions), create=settings.create_topics
+        )
+        self._transport.ensure_topics(
+            {settings.checkpoints_topic: partitions}, create=settings.create_topics, keep_forever=True
         )
 
     def _gather(self) -> Mapping[int, Sequence[Record]]:
@@ -107,8 +127,7 @@ class Runner:
         room = self._settings.max_batch_records
         wait_seconds, deadline = _IDLE_POLL_SECONDS, float("inf")
         while room > 0 and not self._stop.is_set():
-            polled = self._consumer.poll(wait_seconds, room)
-            for partition, records in polled.items():
+            for partition, records in self._poll(wait_seconds, room).items():
                 batch.setdefault(partition, []).extend(records)
                 room -= len(records)
             if batch and deadline == float("inf"):
@@ -118,29 +137,101 @@ class Runner:
                 break
         return {p: self._in_order(records) for p, records in batch.items() if p in self._tasks}
 
+    def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, list[Record]]:
+        """Poll; while the stream is away, wait for it to come back."""
+        try:
+            polled = self._consumer.poll(timeout_seconds, max_records)
+            self._metrics.lag = self._consumer.lag()
+        except TransportUnavailable as error:
+            wait_seconds = self._backoff.next_seconds()
+            self._report_trouble(error, wait_seconds)
+            self._stop.wait(wait_seconds)
+            return {}
+        self._report_health()
+        return polled
+
     def _in_order(self, records: list[Record]) -> Sequence[Record]:
         """Put a batch in the fixed order: topic by topic, each by offset."""
         return sorted(records, key=lambda record: (self._topics.index(record.topic), record.offset))
 
+    def _advance(self, partition: int, records: Sequence[Record]) -> None:
+        """Let a task do a batch; if that fails in passing, close it, to be opened again."""
+        try:
+            self._tasks[partition].advance(records)
+        except _PASSING as error:
+            self._tasks.pop(partition).close()
+            self._postpone(partition, error)
+
+    def _open_waiting(self) -> None:
+        """Open the tasks whose time has come."""
+        for partition in [p for p, due in self._waiting.items() if due <= monotonic()]:
+            try:
+                self._tasks[partition] = self._open(partition)
+            except _PASSING as error:
+                self._postpone(partition, error)
+            else:
+                self._waiting.pop(partition, None)
+                self._backoff.reset()
+
+    def _open(self, partition: int) -> Task:
+        """Take a partition over: fence its former owner, restore, go on where the last commit was."""
+        writer = self._consumer.writer(partition)
+        try:
+            restored = restore(self._transport, self._settings, partition)
+            task = Task(
+                partition,
+                restored,
+                writer,
+                transport=self._transport,
+                settings=self._settings,
+                metrics=self._metrics,
+            )
+            restored.processor.observe = self._tell
+            self._consumer.start(partition, task.offsets)
+        except BaseException:
+            writer.close()
+            raise
+        return task
+
+    def _postpone(self, partition: int, error: TransportError) -> None:
+        wait_seconds = self._backoff.next_seconds()
+        self._waiting[partition] = monotonic() + wait_seconds
+        self._report_trouble(error, wait_seconds)
+
+    def _is_at_end(self) -> bool:
+        try:
+            return not self._waiting and self._consumer.at_end()
+        except TransportUnavailable:
+            return False
+
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
-        """Take over partitions: fence their former owner and go on at its last commit."""
+        """Note partitions to be opened after this poll."""
         self._metrics.rebalances.inc()
-        for partition in partitions:
-            writer = self._consumer.writer(partition)
-            processor = make_processor(self._settings, self._tell)
-            self._tasks[partition] = Task(partition, processor, writer, self._metrics)
-            self._consumer.start(partition, self._consumer.committed(partition))
-        self._health.become(State.READY)
+        self._waiting |= dict.fromkeys(partitions, monotonic())
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
-        """Hand partitions over: everything processed is committed already."""
-        self._metrics.rebalances.inc()
-        for partition in partitions & self._tasks.keys():
-            self._tasks.pop(partition).close()
+        """Hand partitions over, each with a fresh snapshot."""
+        self._leave(partitions, Task.hand_over)
 
     def partitions_lost(self, partitions: frozenset[int]) -> None:
-        """Forget partitions that another process has taken over."""
-        self.partitions_revoked(partitions)
+        """Forget partitions that are no longer ours."""
+        self._leave(partitions, Task.close)
+
+    def _leave(self, partitions: frozenset[int], how: Callable[[Task], None]) -> None:
+        self._metrics.rebalances.inc()
+        for partition in partitions:
+            self._waiting.pop(partition, None)
+            if (task := self._tasks.pop(partition, None)) is not None:
+                how(task)
+
+    def _report_trouble(self, error: TransportError, wait_seconds: float) -> None:
+        _log.warning("%s; trying again in %.1f s", error, wait_seconds)
+        self._health.become(State.UNAVAILABLE, str(error))
+
+    def _report_health(self) -> None:
+        """Ready once every partition that is ours is at work."""
+        if self._tasks and not self._waiting:
+            self._health.become(State.READY)
 
     def _tell(self, step: Step) -> None:
         for observer in self._observers:

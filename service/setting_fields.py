@@ -16,6 +16,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
+    SecretStr,
     field_validator,
     model_validator,
 )
@@ -143,6 +144,27 @@ class Settings(BaseSettings):
     )
     commit_interval_seconds: float = Field(
         0.1, gt=0, le=3600, description="Seconds between two commits while records arrive."
+    )
+    session_timeout_seconds: float = Field(
+        10.0, ge=1, le=1800, description="Seconds without a sign of life after which others take over."
+    )
+    snapshot_interval_seconds: float = Field(
+        60.0, gt=0, le=86_400, description="Seconds between two snapshots of a model that learns."
+    )
+    snapshot_interval_records: int = Field(
+        100_000, ge=1, le=1_000_000_000, description="Records after which a snapshot is due in any case."
+    )
+    snapshots_kept: int = Field(
+        2, ge=1, le=1_000_000, description="Newest snapshots kept, with the progress that follows them."
+    )
+    checkpoint_key: SecretStr = Field(
+        SecretStr(""), description="Secret that signs the snapshots of River models, which are pickles."
+    )
+    max_rejected_ratio: float = Field(
+        1.0, gt=0, le=1, description="Share of bad messages above which the service stops (1: never)."
+    )
+    rejected_window: int = Field(
+        1000, ge=10, le=1_000_000, description="Messages over which that share is taken."
     )
     http: str = Field("127.0.0.1:8000", description="Address host:port of the HTTP server (empty: none).")
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(

@@ -48,7 +48,10 @@ _NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_KAFKA)")
 
 _TABLES = {"kafka": frozenset(KafkaSettings.model_fields), "model_params": frozenset[str]()}
 _SECRETS = frozenset(
-    f"kafka.{name}" for name, field in KafkaSettings.model_fields.items() if field.annotation is SecretStr
+    prefix + name
+    for prefix, model in (("", Settings), ("kafka.", KafkaSettings))
+    for name, field in model.model_fields.items()
+    if field.annotation is SecretStr
 )
 _NAMES = frozenset(Settings.model_fields) | {
     f"{table}.{key}" for table, keys in _TABLES.items() for key in keys

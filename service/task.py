@@ -1,44 +1,168 @@
-"""One partition at work. In: its records, batch by batch. Out: one transaction per batch."""
+"""One partition at work. In: its records, batch by batch. Out: one transaction per batch.
+
+Whatever a task has done and not committed is worth nothing: on any error it is closed and opened again.
+"""
 
 from __future__ import annotations
 
+import logging
+import time
+from collections import deque
 from collections.abc import Sequence
-from time import perf_counter
+from time import monotonic, perf_counter
 
+from service.checkpoint import Address, Progress, progress_record, snapshot_records
+from service.errors import TransportError
 from service.metrics import Metrics
-from service.processor import Processor
-from service.transport.base import Output, Record, Writer
+from service.poison import PoisonLimit
+from service.recovery import Restored, identity, progress_counts
+from service.settings import Settings
+from service.snapshot import Snapshot
+from service.transport.base import Output, Record, Transport, Writer
+
+_log = logging.getLogger(__name__)
 
 
 class Task:
-    """Owns one partition: its processor and the writer that alone may write for it."""
+    """Owns one partition: its processor, and the writer that alone may write for it.
 
-    def __init__(self, partition: int, processor: Processor, writer: Writer, metrics: Metrics) -> None:
+    Parameters
+    ----------
+    partition
+        Its number.
+    restored
+        The state to go on from.
+    writer
+        Made before the state was read, so that nobody else can have committed since.
+    transport, settings, metrics
+        The stream, what to do, and where to tell of it.
+
+    """
+
+    def __init__(
+        self,
+        partition: int,
+        restored: Restored,
+        writer: Writer,
+        *,
+        transport: Transport,
+        settings: Settings,
+        metrics: Metrics,
+    ) -> None:
         self._partition = partition
-        self._processor = processor
+        self._processor = restored.processor
+        self._sequence = restored.sequence
+        self._offsets = dict(restored.offsets)
+        self._snapshot_offsets = deque(restored.snapshot_offsets)
+        self._snapshot_sequence = restored.snapshot_sequence
         self._writer = writer
+        self._transport = transport
+        self._settings = settings
         self._metrics = metrics
-        metrics.publish(partition, processor)
+        self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
+        self._address = Address(settings.checkpoints_topic, partition, settings.group)
+        self._records_since_snapshot = 0
+        self._last_snapshot = monotonic()
+        self._is_clean = True
+        if not self._snapshot_offsets:
+            self._commit_snapshot()
+        self._publish()
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """Next offset to be processed, by input topic."""
+        return dict(self._offsets)
 
     def advance(self, records: Sequence[Record]) -> None:
-        """Process a batch and commit it: outputs and offsets in one transaction.
+        """Process a batch and commit it.
+
+        One transaction holds, in this order: predictions, outcomes and dead letters; the progress
+        record; a snapshot, if one is due; the consumer group's offsets.
 
         Raises
         ------
         TransportError
             Nothing of the batch was written, as far as is known; this task must not go on.
+        TooManyRejected
+            The poison limit was passed; nothing was written.
 
         """
+        self._is_clean = False
+        outputs = self._process(records)
+        self._sequence += 1
+        self._offsets |= {record.topic: record.offset + 1 for record in records}
+        self._records_since_snapshot += len(records)
+        progress = Progress(self._sequence, self._offsets, progress_counts(self._processor))
+        outputs.append(progress_record(progress, self._address))
+        if self._snapshot_is_due():
+            self._commit_snapshot(outputs)
+        else:
+            self._writer.commit(outputs, self._offsets)
+        self._is_clean = True
+        self._publish()
+
+    def _process(self, records: Sequence[Record]) -> list[Output]:
         outputs: list[Output] = []
-        duration = self._metrics.process_duration
+        dead_letters = self._settings.dead_letters_topic
+        process, duration = self._processor.process, self._metrics.process_duration
         for record in records:
             began = perf_counter()
-            outputs.extend(self._processor.process(record))
+            answers = process(record)
             duration.observe(perf_counter() - began)
-        self._writer.commit(outputs, {record.topic: record.offset + 1 for record in records})
-        self._metrics.publish(self._partition, self._processor)
+            self._poison.observe(record, next((a for a in answers if a.topic == dead_letters), None))
+            outputs.extend(answers)
+        return outputs
+
+    def hand_over(self) -> None:
+        """Leave a fresh snapshot behind, so that the next owner has nothing to learn again; then close."""
+        if self._is_clean and self._sequence > self._snapshot_sequence:
+            try:
+                self._commit_snapshot()
+            except TransportError as error:
+                _log.info("partition %d: no snapshot on hand-over: %s", self._partition, error)
+        self.close()
 
     def close(self) -> None:
-        """Let the partition go."""
+        """Let the partition go as it was at the last commit. Idempotent."""
         self._writer.close()
         self._metrics.withdraw(self._partition)
+
+    def _snapshot_is_due(self) -> bool:
+        return (
+            self._records_since_snapshot >= self._settings.snapshot_interval_records
+            or monotonic() - self._last_snapshot >= self._settings.snapshot_interval_seconds
+        )
+
+    def _commit_snapshot(self, outputs: Sequence[Output] = ()) -> None:
+        """Commit a snapshot after `outputs`; then delete what lies before the oldest one kept."""
+        began = perf_counter()
+        snapshot = Snapshot(self._sequence, self._offsets, identity(self._settings), self._processor.state())
+        records = snapshot_records(snapshot, self._address)
+        topic, partition = self._settings.checkpoints_topic, self._partition
+        # Nobody else writes here: what is committed next lies at or after the present end.
+        first_offset = self._transport.bounds(topic, partition)[1]
+        self._writer.commit([*outputs, *records], self._offsets)
+        self._snapshot_offsets.append(first_offset)
+        self._snapshot_sequence = self._sequence
+        self._records_since_snapshot = 0
+        self._last_snapshot = monotonic()
+        size_bytes = sum(len(record.value or b"") for record in records)
+        self._metrics.snapshot_committed(partition, perf_counter() - began, size_bytes, time.time())
+        self._delete_old_snapshots()
+
+    def _delete_old_snapshots(self) -> None:
+        """Keep the newest snapshots and all that follows the oldest of them."""
+        excess = len(self._snapshot_offsets) - self._settings.snapshots_kept
+        if excess <= 0:
+            return
+        for _ in range(excess):
+            self._snapshot_offsets.popleft()
+        try:
+            self._transport.delete_before(
+                self._settings.checkpoints_topic, self._partition, self._snapshot_offsets[0]
+            )
+        except TransportError as error:  # tidying up must not stop the stream; the next snapshot tries again
+            _log.warning("partition %d: old checkpoints stay: %s", self._partition, error)
+
+    def _publish(self) -> None:
+        self._metrics.publish(self._partition, self._processor)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from prometheus_client import CollectorRegistry
 from river import datasets
 
 from service.assembly import open_stream
+from service.cli.app import INTERRUPTED
 from service.cli.progress import ProgressTable, counted_bar
 from service.cli.serve import http_server, stopping
 from service.cli.summary import summary_text
@@ -91,11 +94,15 @@ def _run(url: str, rate: float) -> None:
                 runner.stop()
 
         runner = Runner(transport, settings, metrics=metrics, health=health, observe=observe)
-        with stopping(runner), _producing(settings, url, events, rate):
+        with stopping(runner) as stopped_by, _producing(settings, url, events, rate):
             began = perf_counter()
             runner.run()
             seconds = perf_counter() - began
         table.finish(evaluation.labelled, mistakes)
+    if stopped_by[-1:] == [signal.SIGINT]:
+        sys.exit(INTERRUPTED)
+    if 0 not in metrics.last_published:  # ended before it began
+        return
     done = metrics.last_published[0]
     summary = summarise(done.counters, done.learner, evaluation, seconds)
     click.echo("\n" + summary_text(summary, done.learner))

@@ -15,6 +15,7 @@ from service.assembly import open_stream
 from service.cli.app import INTERRUPTED
 from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
 from service.health import Health
+from service.logs import log_to_stderr
 from service.metrics import Metrics
 from service.runner import Runner
 from service.settings import Loaded
@@ -23,13 +24,20 @@ from service.settings import Loaded
 @click.command()
 @setting_options(
     *CONSUMING,
+    "checkpoints_topic",
     *LEARNING,
     "partitions",
     "create_topics",
     "label_timeout_seconds",
     "max_pending",
+    "max_rejected_ratio",
+    "rejected_window",
     "max_batch_records",
     "commit_interval_seconds",
+    "session_timeout_seconds",
+    "snapshot_interval_seconds",
+    "snapshot_interval_records",
+    "snapshots_kept",
     "http",
     "log_level",
 )
@@ -38,10 +46,12 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     """Read events, predict, learn on mistakes; for ever, or to the end with --exit-at-end.
 
     Every event gets one prediction on the predictions topic, every bad message one dead letter; each
-    batch is one transaction together with the position in the input. SIGTERM and Ctrl-C finish the batch,
-    commit and leave. Metrics are at /metrics, probes at /livez and /readyz.
+    batch is one transaction together with the model's checkpoint and the position in the input: killed at
+    any moment, it goes on as if nothing had happened. SIGTERM and Ctrl-C finish the batch, commit and
+    leave. Metrics are at /metrics, probes at /livez and /readyz.
     """
     settings = loaded.settings
+    log_to_stderr(settings.log_level)
     metrics, health = Metrics(CollectorRegistry()), Health()
     url = broker_url(loaded)
     with http_server(settings.http, metrics, health) as address:

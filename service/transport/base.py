@@ -149,10 +149,13 @@ class Consumer(Protocol):
 class Transport(Protocol):
     """A stream: topics, partitions, records, groups."""
 
-    def ensure_topics(self, partitions: Mapping[str, int], *, create: bool = True) -> None:
+    def ensure_topics(
+        self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
+    ) -> None:
         """Make sure that each topic exists, creating it with that many partitions if it does not.
 
-        A topic that exists keeps the partitions it has.
+        A topic that exists keeps the partitions it has. With `keep_forever`, a topic that is created
+        loses records by `delete_before` only, never by age or size.
 
         Raises
         ------

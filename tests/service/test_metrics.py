@@ -19,7 +19,7 @@ def feed():
 @pytest.fixture
 def metrics(feed):
     metrics = Metrics(CollectorRegistry())
-    feed.processor._observe = metrics.observe
+    feed.processor.observe = metrics.observe
     for message in (
         event("a", "win", label=True),
         event("b", "win"),

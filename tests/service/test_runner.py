@@ -1,10 +1,11 @@
+import itertools
 import json
 import threading
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.errors import TopicMissing, TransactionFailed
+from service.errors import AccessRefused, StorageFull, TopicMissing, TransactionFailed, TransportUnavailable
 from service.health import Health, State
 from service.metrics import Metrics
 from service.runner import Runner
@@ -124,29 +125,51 @@ def test_missing_topics_are_an_error_if_they_may_not_be_created(stream):
         run(stream, create_topics=False)
 
 
-def test_nothing_is_shown_of_a_batch_that_was_not_committed(stream, monkeypatch):
-    produce(stream, event("a", label=True))
-    consumer = stream.join
+def fail_first_commit(stream, monkeypatch, error, *, of_batch):
+    """Let the commit number `of_batch` (0: the empty snapshot) raise, having written nothing."""
+    join, commits = stream.join, itertools.count()
 
-    def join_with_failing_commits(*args):
-        member = consumer(*args)
-        writer = member.writer
+    def joined(*args):
+        member = join(*args)
+        make = member.writer
 
-        def failing_writer(partition):
-            made = writer(partition)
+        def writer(partition):
+            made = make(partition)
+            commit = made.commit
 
-            def fail(*_):
-                raise TransactionFailed("as if")
+            def failing(*given):
+                if next(commits) == of_batch:
+                    raise error
+                commit(*given)
 
-            monkeypatch.setattr(made, "commit", fail, raising=True)
+            made.commit = failing
             return made
 
-        monkeypatch.setattr(member, "writer", failing_writer)
+        member.writer = writer
         return member
 
-    monkeypatch.setattr(stream, "join", join_with_failing_commits)
+    monkeypatch.setattr(stream, "join", joined)
+
+
+@pytest.mark.parametrize(
+    "error", [TransactionFailed("as if"), TransportUnavailable("as if"), StorageFull("as if")]
+)
+@pytest.mark.parametrize("of_batch", [0, 1, 2])
+def test_a_batch_whose_commit_failed_is_done_again_from_the_state_before(
+    stream, monkeypatch, error, of_batch
+):
+    produce(stream, event("a", "win", label=True), event("b", "win"), event("c", "lose", label=True))
+    fail_first_commit(stream, monkeypatch, error, of_batch=of_batch)
+    metrics, _ = run(stream, max_batch_records=1)
+    assert [(a["id"], a["updates"]) for a in answers(stream)] == [("a", 0), ("b", 1), ("c", 1)]
+    assert metrics.last_published[0].counters.predictions == 3
+
+
+def test_an_error_that_does_not_pass_ends_the_loop(stream, monkeypatch):
+    produce(stream, event("a", label=True))
+    fail_first_commit(stream, monkeypatch, AccessRefused("as if"), of_batch=1)
     metrics, health = Metrics(CollectorRegistry()), Health()
-    with pytest.raises(TransactionFailed):
+    with pytest.raises(AccessRefused):
         Runner(stream, settings(), metrics=metrics, health=health).run(exit_at_end=True)
     assert answers(stream) == []
     assert metrics.last_published[0].counters.predictions == 0

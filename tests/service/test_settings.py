@@ -56,16 +56,16 @@ def test_sources_say_different_parts_of_a_nested_setting(tmp_path, monkeypatch):
     config = write(tmp_path / "my.toml", "[model_params]\na = 1\nb = 1\n[kafka]\ninstance_id = 'x'\n")
     monkeypatch.setenv("PERCEPTRON_MODEL_PARAMS", '{"b": 2, "c": 2}')
     monkeypatch.setenv("PERCEPTRON_MODEL_PARAMS__D", "true")
-    monkeypatch.setenv("PERCEPTRON_KAFKA__SESSION_TIMEOUT_SECONDS", "20")
+    monkeypatch.setenv("PERCEPTRON_KAFKA__TRANSACTION_TIMEOUT_SECONDS", "40")
     loaded = load_settings({"model_params": {"c": 3}}, config)
     assert loaded.settings.model_params == {"a": 1, "b": 2, "c": 3, "d": True}
-    assert loaded.settings.kafka.session_timeout_seconds == 20
+    assert loaded.settings.kafka.transaction_timeout_seconds == 40
     assert loaded.settings.kafka.instance_id == "x"
     assert loaded.origins["model_params.b"] == "environment PERCEPTRON_MODEL_PARAMS"
     assert loaded.origins["model_params.d"] == "environment PERCEPTRON_MODEL_PARAMS__D"
     assert (
-        loaded.origins["kafka.session_timeout_seconds"]
-        == "environment PERCEPTRON_KAFKA__SESSION_TIMEOUT_SECONDS"
+        loaded.origins["kafka.transaction_timeout_seconds"]
+        == "environment PERCEPTRON_KAFKA__TRANSACTION_TIMEOUT_SECONDS"
     )
 
 
@@ -104,7 +104,7 @@ def test_settings_are_frozen():
         ("events_topic", ".", "a-z"),
         ("events_topic", "", "must not be empty"),
         ("events_topic", "labels", "events_topic and labels_topic must differ"),
-        ("kafka.session_timeout_seconds", "0", "greater than or equal to 1"),
+        ("kafka.transaction_timeout_seconds", "0", "greater than or equal to 1"),
         ("kafka.security_protocol", "SASL_SSL", "needs kafka.sasl_mechanism"),
         ("kafka.sasl_username", "me", "not used with kafka.security_protocol PLAINTEXT"),
         ("kafka.commit_timeout_seconds", "61", "must not exceed kafka.transaction_timeout_seconds"),

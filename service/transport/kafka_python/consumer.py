@@ -10,7 +10,7 @@ from typing import Any, Final
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.structs import TopicPartition
 
-from service.errors import OwnershipLost, TransportUnavailable
+from service.errors import OwnershipLost, TransportError, TransportUnavailable
 from service.transport.base import Assignee, Record
 from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS, Cluster, learn_topics
 from service.transport.kafka_python.errors import HINTS, translated
@@ -52,8 +52,8 @@ class KafkaPythonConsumer:
         Where the clients come from.
     group, topics, assignee, options
         As given to `Transport.join`.
-    is_member
-        Asks the broker whether a member id belongs to the group now.
+    check_topics
+        Raises `TopicMissing` for topics that do not exist.
 
     """
 
@@ -65,13 +65,13 @@ class KafkaPythonConsumer:
         assignee: Assignee,
         *,
         options: ConsumerOptions,
-        is_member: Callable[[str], bool],
+        check_topics: Callable[[set[str]], None],
     ) -> None:
         self._cluster = cluster
         self._group = group
         self._topics = tuple(topics)
         self._options = options
-        self._is_member = is_member
+        self._check_topics = check_topics
         self._membership = Membership(assignee)
         self._writers: dict[int, KafkaPythonWriter] = {}
         self._started: set[int] = set()
@@ -91,8 +91,8 @@ class KafkaPythonConsumer:
             group_instance_id=self._options.instance_id,
             partition_assignment_strategy=[CooperativeStickyAssignor],
             session_timeout_ms=session_ms,
-            # Three heartbeats have to be missed before the group gives a member up.
-            heartbeat_interval_ms=min(3000, session_ms // 3),
+            # The answer to a heartbeat tells of a rebalance: the longer the interval, the longer all wait.
+            heartbeat_interval_ms=min(1000, session_ms // 3),
         )
 
     def poll(self, timeout_seconds: float, max_records: int) -> dict[int, list[Record]]:
@@ -110,6 +110,7 @@ class KafkaPythonConsumer:
 
     def _take(self, left_seconds: float, max_records: int) -> dict[TopicPartition, list[Any]]:
         """Ask each client once; the one asked last goes first next time, so that neither starves."""
+        self._membership.keep_join()
         wait = min(left_seconds, _SHARED_WAIT_SECONDS if self._further else _WAIT_SECONDS)
         batches: dict[TopicPartition, list[Any]] = {}
         for client in self._clients:
@@ -182,7 +183,9 @@ class KafkaPythonConsumer:
     def writer(self, partition: int) -> KafkaPythonWriter:
         """Make the writer of an owned partition; see `Consumer.writer`."""
         self._check_owned(partition)
-        if not self._is_current_member():
+        with translated(self._where(partition)):
+            is_current = self._membership.is_current()
+        if not is_current:
             # We would fence the true owner, who would have to do its last batch again.
             raise OwnershipLost(f"{self._where(partition)}: the group {self._group!r} goes on without us")
         producer = self._cluster.open(
@@ -205,6 +208,7 @@ class KafkaPythonConsumer:
             where=self._where(partition),
             group_metadata=self._leading.group_metadata,
             still_owner=self._is_owner,
+            check_topics=self._check_topics,
             commit_timeout_seconds=self._options.commit_timeout_seconds,
         )
         self._writers[partition] = writer
@@ -282,18 +286,15 @@ class KafkaPythonConsumer:
         if partition not in self._membership.owned:
             raise OwnershipLost(f"{self._where(partition)} is not assigned to this member of {self._group!r}")
 
-    def _is_current_member(self) -> bool:
-        member: str = self._leading.group_metadata().member_id
-        return bool(member) and self._is_member(member)
-
     def _is_owner(self, writer: KafkaPythonWriter) -> bool:
         """Tell whether a fenced writer is the newest of a partition that is ours still."""
         owned = self._membership.owned
         if not any(self._writers.get(partition) is writer for partition in owned):
             return False
         try:
-            return self._is_current_member()
-        except TransportUnavailable:
+            with translated(self._cluster.name):
+                return self._membership.is_current()
+        except TransportError:
             return False
 
 
@@ -308,6 +309,8 @@ def producer_options(timeout_seconds: float, max_record_bytes: int) -> dict[str,
         # Longer than the deadline of a commit: expiry inside the client is untidy, we drop it before.
         "delivery_timeout_ms": int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000),
         "retry_backoff_ms": _RETRY_MILLISECONDS,
+        # Every call flushes; until then the sender's thread should not take half-filled batches.
+        "linger_ms": 1000,
     }
 
 

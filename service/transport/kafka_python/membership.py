@@ -7,12 +7,29 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kafka import AsyncConsumerRebalanceListener
+from kafka.errors import (
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from kafka.future import Future
 from kafka.structs import TopicPartition
 
 from service.transport.base import Assignee
 
 _LOOK_AGAIN_SECONDS: Final = 0.005
 """How often the client's loop looks whether the assignee has finished."""
+
+
+class _PendingJoin:
+    """The answer to a join, seemingly not there yet: so that kafka-python waits for it, and gets it at once."""
+
+    is_done = False
+
+    def __init__(self, answer: Any) -> None:  # noqa: ANN401 - kafka-python has no types
+        self.add_callback = answer.add_callback
+        self.add_errback = answer.add_errback
 
 
 class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-python has no types
@@ -42,6 +59,31 @@ class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-
         """Subscribe `consumer` to `topic` and listen to what the group gives it."""
         self._consumer = consumer
         consumer.subscribe([topic], listener=self)
+
+    def keep_join(self) -> None:
+        """Make the next poll take the answer to a join that has come since the last one.
+
+        kafka-python throws such an answer away and joins again, which sets off another rebalance: two
+        members that poll at different moments would go on for ever.
+        """
+        coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
+        if isinstance(coordinator._join_task, Future) and not coordinator._join_task.failed():  # noqa: SLF001
+            coordinator._join_task = _PendingJoin(coordinator._join_task)  # noqa: SLF001
+
+    def is_current(self) -> bool:
+        """Ask the group's coordinator whether we are a member of its present generation.
+
+        The consumer itself believes so until a heartbeat has failed: a process that was frozen would act
+        on it. It is the client's own heartbeat, so what it finds out is acted upon at the next poll.
+        """
+        coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
+        try:
+            self._consumer._net.run(coordinator._send_heartbeat_request)  # noqa: SLF001
+        except RebalanceInProgressError:
+            return True  # what is ours stays so until it is revoked
+        except (FencedInstanceIdError, IllegalGenerationError, UnknownMemberIdError):
+            return False
+        return True
 
     @property
     def has_news(self) -> bool:

@@ -28,6 +28,8 @@ _TOPIC_TIMEOUT_SECONDS: Final = 30.0
 _READ_WAIT_SECONDS: Final = 0.1
 _READ_BATCH_RECORDS: Final = 5000
 
+_KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+
 
 class KafkaPythonTransport:
     """A stream in an Apache Kafka cluster (2.5 or newer), through kafka-python.
@@ -84,13 +86,21 @@ class KafkaPythonTransport:
         self._producer: DeadlineProducer | None = None
         self._known_topics: set[str] = set()
 
-    def ensure_topics(self, partitions: Mapping[str, int], *, create: bool = True) -> None:
+    def ensure_topics(
+        self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
+    ) -> None:
         """Make sure that each topic exists; see `Transport.ensure_topics`."""
         missing = [topic for topic in partitions if self._count(topic) is None]
         if missing and not create:
             raise _missing(missing[0], self._cluster.name)
         for topic in missing:
-            wanted = {topic: {"num_partitions": partitions[topic], "replication_factor": -1}}
+            wanted = {
+                topic: {
+                    "num_partitions": partitions[topic],
+                    "replication_factor": -1,
+                    "configs": _KEEP_FOREVER if keep_forever else {},
+                }
+            }
             with translated(f"{self._cluster.name}: topic {topic!r}"):
                 try:
                     self._admin.create_topics(wanted)
@@ -215,13 +225,8 @@ class KafkaPythonTransport:
             topics,
             assignee,
             options=self._options,
-            is_member=lambda member: self._is_member(group, member),
+            check_topics=self._check_topics,
         )
-
-    def _is_member(self, group: str, member: str) -> bool:
-        with translated(f"{self._cluster.name}: group {group!r}"):
-            found = self._admin.describe_groups([group])[group]
-        return any(each["member_id"] == member for each in found["members"])
 
     def _check_topics(self, topics: set[str]) -> None:
         """Refuse topics that do not exist: kafka-python waits for them to appear, and then says timeout."""

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
+from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from service.errors import OwnershipLost, ServiceError, TransactionFailed
+from service.errors import OwnershipLost, ServiceError, TransactionFailed, TransportError
 from service.transport.base import Output
 from service.transport.kafka_python.errors import HINTS, translate
 from service.transport.kafka_python.producer import DeadlineProducer
@@ -30,6 +31,8 @@ class KafkaPythonWriter:
         Gives this member's present generation.
     still_owner
         Asks the group whether this member owns the partition still, and this is its newest writer.
+    check_topics
+        Raises `TopicMissing` for topics that do not exist.
     commit_timeout_seconds
         What a commit may take.
 
@@ -43,6 +46,7 @@ class KafkaPythonWriter:
         where: str,
         group_metadata: Callable[[], Any],
         still_owner: Callable[[KafkaPythonWriter], bool],
+        check_topics: Callable[[set[str]], None],
         commit_timeout_seconds: float,
     ) -> None:
         self._producer: DeadlineProducer | None = producer
@@ -50,6 +54,7 @@ class KafkaPythonWriter:
         self._where = where
         self._group_metadata = group_metadata
         self._still_owner = still_owner
+        self._check_topics = check_topics
         self._commit_timeout_seconds = commit_timeout_seconds
         self._ended: ServiceError = TransactionFailed(f"{where}: the writer is closed", hint="make a new one")
 
@@ -63,6 +68,7 @@ class KafkaPythonWriter:
             raise type(self._ended)(str(self._ended), hint=self._ended.hint)
         if not outputs and not offsets:
             return
+        self._check_topics({output.topic for output in outputs})
         positions = {
             TopicPartition(topic, self._partition): OffsetAndMetadata(offset, "", -1)
             for topic, offset in offsets.items()
@@ -82,8 +88,10 @@ class KafkaPythonWriter:
         assert producer is not None, "only an open writer can fail"
         failure = translate(producer.reason or error, self._where)
         self.close()
-        if isinstance(failure, OwnershipLost) and self._still_owner(self):
-            # The broker has ended our transaction for taking too long: that fences, too.
+        # The broker has ended our transaction for taking too long: that fences, too. And kafka-python
+        # reports what it did not expect as a bare KafkaError: it ended the transaction all the same.
+        fenced_by_time = isinstance(failure, OwnershipLost) and self._still_owner(self)
+        if fenced_by_time or (type(failure) is TransportError and isinstance(error, KafkaError)):
             failure = TransactionFailed(str(failure), hint=HINTS[TransactionFailed])
         self._ended = failure
 

@@ -62,7 +62,13 @@ class EmbeddedTransport:
         self._log = Log(database, max_record_bytes=max_record_bytes)
         self._consumers: list[SqliteConsumer] = []
 
-    def ensure_topics(self, partitions: Mapping[str, int], *, create: bool = True) -> None:
+    def ensure_topics(
+        self,
+        partitions: Mapping[str, int],
+        *,
+        create: bool = True,
+        keep_forever: bool = False,  # noqa: ARG002 - here every topic is kept for ever
+    ) -> None:
         """Make sure that each topic exists; one that exists keeps its partitions."""
         self._log.ensure(partitions, create=create)
 

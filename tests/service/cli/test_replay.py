@@ -189,7 +189,7 @@ def test_a_river_pipeline_of_ones_own_is_replayed(replay, tmp_path):
         (("--model", "perceptrn"), "model"),
         (("--model", "nowhere.py:make"), "model"),
         (("--model", "no.such.module:make"), "model"),
-        (("--model", "json:dumps"), "model"),
+        (("--model", "json:JSONDecoder"), "model"),
         (("--model-param", "colour=red"), "model_params"),
         (("--model-param", "learning_rate=0"), "model_params"),
         (("--model-param", "threshold=high"), "model_params"),

@@ -1,0 +1,30 @@
+"""Waiting before another try. In: how often it failed. Out: seconds, longer each time, never in step."""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+_FIRST_SECONDS: Final = 0.1
+_LONGEST_SECONDS: Final = 10.0
+"""Long enough to be no burden to a struggling broker, short enough that its return is soon noticed."""
+
+
+class Backoff:
+    """Doubles the wait with each failure, and draws from its upper half.
+
+    The jitter keeps the processes that one broker failed from coming back to it all at once.
+    """
+
+    def __init__(self) -> None:
+        self._failures = 0
+
+    def next_seconds(self) -> float:
+        """Count a failure; give the seconds to wait."""
+        longest = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2**self._failures)
+        self._failures += 1
+        return random.uniform(longest / 2, longest)  # noqa: S311  nothing to guess here
+
+    def reset(self) -> None:
+        """Forget the failures: it went well."""
+        self._failures = 0

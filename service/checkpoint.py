@@ -1,0 +1,176 @@
+"""The checkpoint log of one partition. In: progress and snapshots. Out: records, and what they say.
+
+Every transaction appends a small *progress* record: which offsets its batch ended at. Now and then a
+*snapshot* follows it. So restoring is the newest sound snapshot, then the batches that progress tells of.
+
+    s0 p1 p2 p3 s3 p4 p5 …      (s: snapshot after that batch, p: progress)
+
+Records are told apart by the header `kind`; their key is the consumer group they belong to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from perceptron_core import DamagedError
+from service.errors import CheckpointError
+from service.snapshot import Snapshot, from_chunks, to_chunks
+from service.transport.base import Headers, Output, Record
+
+_PROGRESS: Final = b"progress"
+_SNAPSHOT: Final = b"snapshot"
+_VERSION: Final = 1
+
+
+class Address(NamedTuple):
+    """Where a task's checkpoint records go, and whose they are."""
+
+    topic: str
+    partition: int
+    group: str
+
+
+class Progress(NamedTuple):
+    """One committed batch."""
+
+    sequence: int
+    """Number of the batch, counted from 1; 0 is the state before the first."""
+    offsets: Mapping[str, int]
+    """Where the batch ended: next offset by input topic."""
+    counts: Mapping[str, int]
+    """What the model had done by then: predictions, mistakes, updates, …"""
+
+
+@dataclass(slots=True)
+class StoredSnapshot:
+    """A snapshot as it lies in the log."""
+
+    first_offset: int
+    timestamp_ms: int
+    sequence: int
+    n_chunks: int
+    chunks: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the chunks found."""
+        return sum(map(len, self.chunks.values()))
+
+    def read(self) -> Snapshot:
+        """Read it. Raises `DamagedError` if a chunk is missing or anything in it is not as it was written."""
+        if len(self.chunks) < self.n_chunks:
+            raise DamagedError(f"{len(self.chunks)} of its {self.n_chunks} chunks are there")
+        return from_chunks([self.chunks[number] for number in range(self.n_chunks)])
+
+
+@dataclass(slots=True)
+class CheckpointLog:
+    """What the log of one partition holds, oldest first."""
+
+    progress: list[Progress] = field(default_factory=list)
+    snapshots: list[StoredSnapshot] = field(default_factory=list)
+
+    def last_sequence(self) -> int:
+        """Give the number of the last committed batch."""
+        numbers = [each[-1].sequence for each in (self.progress, self.snapshots) if each]
+        return max(numbers, default=0)
+
+    def progress_after(self, sequence: int) -> Sequence[Progress]:
+        """List the batches after number `sequence`, without a gap.
+
+        Raises
+        ------
+        CheckpointError
+            A batch is missing.
+
+        """
+        following = [each for each in self.progress if each.sequence > sequence]
+        for expected, found in enumerate(following, start=sequence + 1):
+            if found.sequence != expected:
+                raise CheckpointError(
+                    f"checkpoint: batch {expected} is missing from the log",
+                    hint="`perceptron checkpoint show` lists what is there",
+                )
+        return following
+
+
+def progress_record(progress: Progress, address: Address) -> Output:
+    """Write progress as a record."""
+    value = json.dumps({"version": _VERSION, **progress._asdict()}, separators=(",", ":")).encode()
+    return _output(address, value, (("kind", _PROGRESS),))
+
+
+def snapshot_records(snapshot: Snapshot, address: Address) -> Sequence[Output]:
+    """Write a snapshot as records, all to be committed together."""
+    chunks = to_chunks(snapshot)
+    return [
+        _output(address, chunk, _chunk_headers(snapshot.sequence, number, len(chunks)))
+        for number, chunk in enumerate(chunks)
+    ]
+
+
+def _output(address: Address, value: bytes, headers: Headers) -> Output:
+    return Output(address.topic, address.group.encode(), value, headers, address.partition)
+
+
+def _chunk_headers(sequence: int, number: int, count: int) -> Headers:
+    numbers = {"sequence": sequence, "chunk": number, "chunks": count}
+    return (("kind", _SNAPSHOT), *((name, str(value).encode()) for name, value in numbers.items()))
+
+
+def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
+    """Read a partition's checkpoint records, in order.
+
+    Raises
+    ------
+    CheckpointError
+        A record is no checkpoint of ours, of another version, or another group's.
+
+    """
+    log = CheckpointLog()
+    for record in records:
+        if record.key != group.encode():
+            owner = (record.key or b"").decode(errors="replace")
+            raise CheckpointError(
+                f"{_place(record)}: written by the group {owner!r}, not {group!r}",
+                hint="give each group a checkpoints topic of its own: --checkpoints-topic",
+            )
+        headers = dict(record.headers)
+        if headers.get("kind") == _PROGRESS:
+            log.progress.append(_read_progress(record))
+        elif headers.get("kind") == _SNAPSHOT:
+            _add_chunk(log.snapshots, record, {k: int(v) for k, v in headers.items() if v.isdigit()})
+        else:
+            raise CheckpointError(f"{_place(record)}: this is no checkpoint record")
+    return log
+
+
+def _read_progress(record: Record) -> Progress:
+    try:
+        fields: dict[str, Any] = json.loads(record.value or b"")
+        version = fields.pop("version")
+        if version == _VERSION:
+            return Progress(**fields)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{_place(record)}: progress that cannot be read: {error}") from error
+    raise CheckpointError(
+        f"{_place(record)}: progress of version {version}; this release reads {_VERSION}",
+        hint="run the release that wrote it, or a newer one",
+    )
+
+
+def _add_chunk(snapshots: list[StoredSnapshot], record: Record, numbers: Mapping[str, int]) -> None:
+    try:
+        sequence, number, count = (numbers[name] for name in ("sequence", "chunk", "chunks"))
+    except KeyError as error:
+        raise CheckpointError(f"{_place(record)}: a snapshot's chunk without {error}") from error
+    if number == 0 or not snapshots or snapshots[-1].sequence != sequence:
+        snapshots.append(StoredSnapshot(record.offset, record.timestamp_ms, sequence, count))
+    snapshots[-1].chunks[number] = record.value or b""
+
+
+def _place(record: Record) -> str:
+    return f"{record.topic}[{record.partition}]@{record.offset}"

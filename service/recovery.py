@@ -1,0 +1,209 @@
+"""Restoring a task. In: the checkpoint log, the input topics. Out: the processor as last committed.
+
+Newest sound snapshot, then the batches committed after it, learned again in their recorded order with
+the output thrown away. The counts committed with the last batch prove that the same state came out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from perceptron_core import DamagedError
+from perceptron_core.serialisation import pack, unpack
+from service.assembly import input_topics, make_processor
+from service.checkpoint import CheckpointLog, Progress, read_log
+from service.errors import CheckpointError
+from service.processor import Processor
+from service.settings import Settings
+from service.snapshot import Snapshot
+from service.transport.base import Record, Transport
+
+_log = logging.getLogger(__name__)
+
+_MODEL_SETTINGS: Final = (
+    "model",
+    "model_params",
+    "classes",
+    "text",
+    "ngrams",
+    "token_pattern",
+    "lowercase",
+    "text_values",
+    "normalize",
+    "hash_bits",
+)
+"""Settings that a model is made with: a model learned under others is another model."""
+_STREAM_SETTINGS: Final = (
+    "events_topic",
+    "labels_topic",
+    "max_message_bytes",
+    "label_timeout_seconds",
+    "max_pending",
+)
+"""Settings that decide what a record does: a batch must be learned again under those it was learned under."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Where a task goes on."""
+
+    processor: Processor
+    sequence: int
+    """Number of the last committed batch."""
+    offsets: Mapping[str, int]
+    """Next offset to be processed, by input topic."""
+    snapshot_offsets: Sequence[int]
+    """Where in the checkpoint log the snapshots begin, oldest first; empty if there is no log yet."""
+    snapshot_sequence: int
+    """Number of the batch behind the newest snapshot."""
+
+
+def identity(settings: Settings) -> dict[str, Any]:
+    """List the settings that a state depends on."""
+    names = (*_MODEL_SETTINGS, *_STREAM_SETTINGS)
+    found: dict[str, Any] = unpack(pack({name: getattr(settings, name) for name in names}))
+    return found  # as it will come back from a snapshot
+
+
+def progress_counts(processor: Processor) -> dict[str, int]:
+    """Count what a model has done: committed with each batch, shown by `status`, checked by recovery."""
+    counters = processor.counters
+    return {
+        "predictions": counters.predictions,
+        "labelled": counters.labelled,
+        "mistakes": counters.mistakes,
+        "updates": processor.learner.updates,
+        "rejected": counters.rejected.total(),
+        "pending": processor.join.n_pending,
+    }
+
+
+def restore(transport: Transport, settings: Settings, partition: int) -> Restored:
+    """Bring a partition's state back from the stream alone.
+
+    Raises
+    ------
+    CheckpointError
+        The log is damaged, belongs to another group or other settings, or the input is gone.
+    TransportError
+        The stream cannot be read.
+
+    """
+    log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
+    if not log.snapshots:
+        return _begin(transport, settings, partition, log)
+    snapshot = _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
+    batches = log.progress_after(snapshot.sequence)
+    _check_identity(snapshot, settings, n_batches=len(batches))
+    processor = make_processor(settings)
+    try:
+        processor.restore(snapshot.state)
+    except DamagedError as error:
+        raise CheckpointError(f"{settings.checkpoints_topic}[{partition}]: {error}") from error
+    if batches:
+        _log.info("partition %d: learning %d committed batches again", partition, len(batches))
+        _learn_again(transport, processor, input_topics(settings), partition, snapshot.offsets, batches)
+        _check_counts(processor, batches[-1], partition)
+    return Restored(
+        processor,
+        sequence=log.last_sequence(),
+        offsets=batches[-1].offsets if batches else snapshot.offsets,
+        snapshot_offsets=[each.first_offset for each in log.snapshots],
+        snapshot_sequence=snapshot.sequence,
+    )
+
+
+def _begin(transport: Transport, settings: Settings, partition: int, log: CheckpointLog) -> Restored:
+    """Start from nothing, at the first record there is."""
+    if log.progress:
+        raise CheckpointError(
+            f"{settings.checkpoints_topic}[{partition}]: progress without any snapshot before it",
+            hint="start over with another --group and --checkpoints-topic",
+        )
+    offsets = {topic: transport.bounds(topic, partition)[0] for topic in input_topics(settings)}
+    return Restored(make_processor(settings), 0, offsets, [], 0)
+
+
+def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
+    for stored in reversed(log.snapshots):
+        try:
+            return stored.read()
+        except DamagedError as error:
+            _log.error(
+                "%s@%d: snapshot refused: %s; trying the one before", place, stored.first_offset, error
+            )
+    raise CheckpointError(
+        f"{place}: none of {len(log.snapshots)} snapshots can be used",
+        hint="import a model with `perceptron checkpoint import`, or start over with another --group "
+        "and --checkpoints-topic",
+    )
+
+
+def _check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
+    """Refuse to go on under settings that would make another model."""
+    wanted = identity(settings)
+    relevant = (*_MODEL_SETTINGS, *_STREAM_SETTINGS) if n_batches else _MODEL_SETTINGS
+    for name in relevant:
+        if snapshot.identity.get(name) != wanted[name]:
+            raise CheckpointError(
+                f"{name}: the checkpoint was made with {snapshot.identity.get(name)!r}, "
+                f"the setting is {wanted[name]!r}",
+                hint="set it back, or start over with another --group and --checkpoints-topic"
+                if name in _MODEL_SETTINGS
+                else "set it back, start and stop the service once (which makes a snapshot), then change it",
+            )
+
+
+def _learn_again(
+    transport: Transport,
+    processor: Processor,
+    topics: Sequence[str],
+    partition: int,
+    start: Mapping[str, int],
+    batches: Sequence[Progress],
+) -> None:
+    """Process the committed batches in their order; within a batch topic by topic, as when it was new."""
+    readers = {
+        topic: _Reader(transport, topic, partition, start[topic], batches[-1].offsets[topic])
+        for topic in topics
+    }
+    for batch in batches:
+        for topic in topics:
+            for record in readers[topic].until(batch.offsets[topic]):
+                processor.process(record)
+
+
+class _Reader:
+    """Reads one partition of one topic in pieces."""
+
+    def __init__(self, transport: Transport, topic: str, partition: int, start: int, end: int) -> None:
+        if end > start and (first := transport.bounds(topic, partition)[0]) > start:
+            raise CheckpointError(
+                f"{topic}[{partition}]: records {start} to {first - 1} are needed to restore the model, "
+                "but the stream has deleted them",
+                hint="keep input longer than snapshot_interval_seconds; `perceptron checkpoint import` "
+                "starts from a model file",
+            )
+        self._records = transport.read(topic, partition, start, end)
+        self._waiting: Record | None = None
+
+    def until(self, end: int) -> Iterator[Record]:
+        """Yield the records before `end` that were not yielded yet."""
+        record = self._waiting or next(self._records, None)
+        while record is not None and record.offset < end:
+            yield record
+            record = next(self._records, None)
+        self._waiting = record
+
+
+def _check_counts(processor: Processor, last: Progress, partition: int) -> None:
+    found = progress_counts(processor)
+    if found != last.counts:
+        raise CheckpointError(
+            f"partition {partition}: learning again gave {found}, but {dict(last.counts)} was committed: "
+            "the model does not learn the same twice from the same data",
+            hint="a custom model must be deterministic: seed it",
+        )

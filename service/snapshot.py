@@ -1,0 +1,53 @@
+"""Snapshots. In: a task's whole state. Out: chunks small enough for any broker, and the state again.
+
+A snapshot is MessagePack in an envelope with version and checksum; no pickle, except inside it where the
+model itself is one of River's, and then signed (`service.models`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from perceptron_core import DamagedError
+from perceptron_core.envelope import seal, unseal
+from perceptron_core.serialisation import pack, unpack
+
+_KIND: Final = b"perceptron-snapshot"
+_VERSION: Final = 1
+_CHUNK_BYTES: Final = 512 * 1024
+"""Half of what Kafka's brokers take by default, so that headers and batch overhead fit beside it."""
+
+
+class Snapshot(NamedTuple):
+    """What a task needs to go on after the batch with number `sequence`."""
+
+    sequence: int
+    offsets: Mapping[str, int]
+    """Next offset to be processed, by input topic."""
+    identity: Mapping[str, Any]
+    """The settings under which the state came about."""
+    state: Mapping[str, Any]
+    """`Processor.state`."""
+
+
+def to_chunks(snapshot: Snapshot) -> Sequence[bytes]:
+    """Write a snapshot down, in pieces of at most half a mebibyte."""
+    data = seal(_KIND, _VERSION, pack(tuple(snapshot)))
+    return [data[start : start + _CHUNK_BYTES] for start in range(0, len(data), _CHUNK_BYTES)]
+
+
+def from_chunks(chunks: Sequence[bytes]) -> Snapshot:
+    """Read a snapshot.
+
+    Raises
+    ------
+    DamagedError
+        A chunk is missing, damaged, or of a version this release does not know.
+
+    """
+    _, body = unseal(_KIND, range(1, _VERSION + 1), b"".join(chunks))
+    try:
+        return Snapshot(*unpack(body))
+    except (TypeError, ValueError) as error:
+        raise DamagedError(f"this perceptron-snapshot cannot be read: {error}") from error

@@ -1,0 +1,140 @@
+"""What `serve` promises on any stream; the test files of this folder say on which."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from tests.service.poison import MAX_MESSAGE_BYTES, POISON
+from tests.support.reference_streams import phishing_events, run_bare, sms_events
+
+MALFORMED = 10_000
+
+
+class ServiceClaims:
+    """To be inherited by a test class for each kind of stream."""
+
+    @pytest.mark.parametrize("events", [phishing_events, sms_events])
+    def test_predictions_are_those_of_the_bare_model(self, stream, serve, events):
+        stream.create()
+        stream.produce(events())
+        assert serve("--exit-at-end").wait() == 0
+        assert stream.answers() == run_bare(events()).predictions
+
+    @pytest.mark.timeout(180)
+    def test_ten_thousand_malformed_messages_are_dead_letters_and_teach_nothing(self, stream, serve):
+        good = phishing_events()
+        kinds = list(POISON.values())
+        bad = [kinds[n % len(kinds)] for n in range(MALFORMED)]
+        mixed = shuffled(good, bad)
+        stream.create()
+        stream.produce([value for value, _ in mixed])
+        process = serve("--exit-at-end", max_message_bytes=MAX_MESSAGE_BYTES)
+        assert process.wait(120) == 0
+        assert f"stopped: {len(good)} events" in process.stderr
+        assert f"{MALFORMED} rejected" in process.stderr
+        assert stream.answers() == run_bare(good).predictions
+        letters = stream.records("dead-letters")
+        assert [letter.value for letter in letters] == [value for value, reason in mixed if reason]
+        headers = [dict(letter.headers) for letter in letters]
+        assert [found["error.reason"].decode() for found in headers] == [r for _, r in mixed if r]
+        assert [int(found["source.offset"]) for found in headers] == [
+            offset for offset, (_, reason) in enumerate(mixed) if reason
+        ]
+        assert {(found["source.topic"].decode(), found["source.partition"]) for found in headers} == {
+            (stream.topics["events"], b"0")
+        }
+        assert all(0 < len(found["error.message"].decode()) <= 500 for found in headers)
+
+    @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+    def test_stopped_on_the_way_it_goes_on_where_it_stopped(self, stream, serve, number, code):
+        events = numbered(8)
+        stream.create()
+        stream.produce(events)
+        process = serve(max_batch_records=10).ready()
+        process.eventually(lambda: process.metric("perceptron_predictions_total") > 0)
+        process.signal(number)
+        assert process.wait() == code
+        done = len(stream.answers())
+        assert 0 < done < len(events), "it was to be stopped on the way"
+        assert serve("--exit-at-end").wait() == 0
+        assert [answer["id"] for answer in stream.answers()] == ids(events)
+
+    def test_killed_at_any_moment_it_leaves_all_of_a_batch_or_nothing(self, stream, serve):
+        events = numbered(8)
+        poisoned = [value for event in events for value in (event, b"junk")]
+        stream.create()
+        stream.produce(poisoned)
+        moment = random.Random(7)
+        for _ in range(2):
+            process = serve(max_batch_records=20, kafka__session_timeout_seconds=1).ready()
+            already = len(stream.answers())
+            process.eventually(lambda done=already: len(stream.answers()) > done)
+            time.sleep(moment.uniform(0, 0.05))
+            process.kill()
+            answers, letters = stream.answers(), stream.records("dead-letters")
+            assert len(answers) == len(letters) < len(events), "half a batch is visible, or all was done"
+        assert serve("--exit-at-end", kafka__session_timeout_seconds=1).wait() == 0
+        assert [answer["id"] for answer in stream.answers()] == ids(events)
+        offsets = [int(dict(letter.headers)["source.offset"]) for letter in stream.records("dead-letters")]
+        assert offsets == list(range(1, 2 * len(events), 2))
+
+    def test_two_members_share_the_partitions_and_each_event_is_predicted_once(self, stream, serve):
+        first, second, third = (numbered(2, name) for name in ("first", "second", "third"))
+        stream.create(partitions=4)
+        one = serve().ready()
+        stream.produce(first, partitions=4)
+        other = serve().ready()  # joins while the first one works
+        one.eventually(lambda: len(one.partitions()) == len(other.partitions()) == 2)
+        assert one.partitions() | other.partitions() == {"0", "1", "2", "3"}
+        stream.produce(second, partitions=4)
+        one.eventually(lambda: len(stream.answers()) >= len(first + second))
+        for member in (one, other):
+            assert member.metric("perceptron_predictions_total") > 0
+        assert one.stop() == 0
+        stream.produce(third, partitions=4)
+        other.eventually(lambda: len(stream.answers()) >= len(first + second + third))
+        assert other.stop() == 0
+        assert Counter(answer["id"] for answer in stream.answers()) == Counter(ids(first + second + third))
+
+    def test_labels_from_a_topic_of_their_own_meet_their_events(self, stream, serve):
+        events = [json.loads(event) for event in phishing_events()[:500]]
+        truths = {event["id"]: event.pop("label") for event in events}
+        labels = [json.dumps({"id": event_id, "label": truth}) for event_id, truth in truths.items()]
+        stream.create()
+        stream.produce([json.dumps(event).encode() for event in events])
+        stream.produce([label.encode() for label in labels], topic="labels")
+        assert serve("--exit-at-end").wait() == 0
+        answers = stream.answers()
+        predictions = [answer for answer in answers if "score" in answer]
+        assert [answer["id"] for answer in predictions] == list(truths)
+        known = {answer["id"]: answer["truth"] for answer in predictions if "truth" in answer}
+        outcomes = {answer["id"]: answer["label"] for answer in answers if "predicted" in answer}
+        assert not known.keys() & outcomes.keys()
+        assert known | outcomes == truths
+
+
+def shuffled(
+    good: Sequence[bytes], bad: Sequence[tuple[bytes | None, str]]
+) -> list[tuple[bytes | None, str]]:
+    """Mix messages, with the reason they are refused for ("" if they are not); the good keep their order."""
+    places = random.Random(17).sample([True] * len(good) + [False] * len(bad), len(good) + len(bad))
+    next_good, next_bad = iter(good), iter(bad)
+    return [(next(next_good), "") if is_good else next(next_bad) for is_good in places]
+
+
+def numbered(times: int, name: str = "time") -> list[bytes]:
+    """Give the phishing events several times over, each time under other ids."""
+    events = phishing_events()
+    return [event.replace(b"page", f"{name}-{n}-page".encode(), 1) for n in range(times) for event in events]
+
+
+def ids(events: Sequence[bytes]) -> list[str]:
+    return [json.loads(event)["id"] for event in events]
+

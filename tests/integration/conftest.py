@@ -1,0 +1,84 @@
+"""A stream for `serve` to work on: names nobody else uses, and a look at what comes out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from service.transport import open_transport
+from service.transport.base import Output, Record
+from tests.support.perceptron_process import PerceptronProcess
+
+pytest.register_assert_rewrite("tests.integration.claims")
+
+TOPICS = ("events", "labels", "predictions", "dead-letters", "checkpoints")
+BATCH_RECORDS = 1000
+
+
+class Stream:
+    """Topics and a group of one's own at `url`; `settings` point a `perceptron` at them."""
+
+    def __init__(self, url: str) -> None:
+        suffix = uuid.uuid4().hex[:8]
+        self.url = url
+        self.topics = {name: f"{name}-{suffix}" for name in TOPICS}
+        self.settings: dict[str, object] = {
+            "broker": url,
+            "group": f"group-{suffix}",
+            "http": "127.0.0.1:0",
+            **{f"{name.replace('-', '_')}_topic": topic for name, topic in self.topics.items()},
+        }
+        self.transport = open_transport(url)
+
+    def create(self, partitions: int = 1) -> None:
+        topics = [self.topics["events"], self.topics["labels"]]
+        self.transport.ensure_topics(dict.fromkeys(topics, partitions))
+
+    def produce(self, values: Sequence[bytes | None], topic: str = "events", partitions: int = 1) -> None:
+        """Write the values to the partitions in turn."""
+        outputs = [
+            Output(self.topics[topic], None, value, partition=n % partitions)
+            for n, value in enumerate(values)
+        ]
+        for start in range(0, len(outputs), BATCH_RECORDS):
+            self.transport.produce(outputs[start : start + BATCH_RECORDS])
+
+    def records(self, topic: str) -> list[Record]:
+        """Give the committed records of a topic, partition by partition."""
+        name = self.topics[topic]
+        count = self.transport.partition_count(name)
+        return [record for partition in range(count) for record in self.transport.read(name, partition)]
+
+    def answers(self) -> list[dict[str, object]]:
+        """Give what stands on the predictions topic."""
+        return [json.loads(record.value or b"") for record in self.records("predictions")]
+
+
+Serve = Callable[..., PerceptronProcess]
+
+
+@pytest.fixture
+def stream(url: str) -> Iterator[Stream]:
+    """Open a stream at the `url` that the test file gives."""
+    opened = Stream(url)
+    yield opened
+    opened.transport.close()
+
+
+@pytest.fixture
+def serve(stream: Stream, tmp_path: Path) -> Iterator[Serve]:
+    """Start `serve` on the stream as often as wanted; whatever is left of it is killed at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*arguments: str, **given: object) -> PerceptronProcess:
+            settings = stream.settings | given
+            return stack.enter_context(
+                PerceptronProcess("serve", *arguments, folder=tmp_path, settings=settings)
+            )
+
+        yield start

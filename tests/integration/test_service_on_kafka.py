@@ -1,0 +1,118 @@
+"""The whole service on a real Apache Kafka broker, and what a foreign client sees of it."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+
+from tests.integration.claims import ServiceClaims, numbered
+from tests.service.poison import MAX_MESSAGE_BYTES
+from tests.support.reference_streams import phishing_events, run_bare
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def url(kafka_bootstrap):
+    return f"kafka://{kafka_bootstrap}"
+
+
+class TestServiceOnKafka(ServiceClaims):
+    """Everything `serve` promises, on Kafka."""
+
+
+def offsets_seen(bootstrap, topic, isolation_level):
+    """Give the offsets of the records that a reader of this kind gets."""
+    reader = KafkaConsumer(
+        bootstrap_servers=[bootstrap], isolation_level=isolation_level, enable_auto_commit=False
+    )
+    try:
+        place = TopicPartition(topic, 0)
+        reader.assign([place])
+        reader.seek_to_beginning(place)
+        end = reader.end_offsets([place])[place]
+        seen = []
+        while reader.position(place) < end:
+            seen += [record.offset for record in reader.poll(timeout_ms=200).get(place, ())]
+        return seen
+    finally:
+        reader.close(autocommit=False)
+
+
+def test_what_was_not_committed_is_visible_to_no_reader_of_committed_records(stream, serve, kafka_bootstrap):
+    # Killed again and again amid transactions: each leaves one open, which its successor's writer aborts.
+    events = numbered(4)
+    stream.create()
+    stream.produce(events)
+    topic = stream.topics["predictions"]
+    for _ in range(6):
+        before = len(stream.answers()) if stream_has(stream, topic) else 0
+        process = serve(max_batch_records=100, kafka__session_timeout_seconds=1)
+        process.eventually(lambda done=before: stream_has(stream, topic) and len(stream.answers()) > done)
+        process.kill()
+        committed = offsets_seen(kafka_bootstrap, topic, "read_committed")
+        written = offsets_seen(kafka_bootstrap, topic, "read_uncommitted")
+        assert set(committed) <= set(written)
+        if len(committed) < len(written):
+            break
+    assert len(committed) % 100 == 0, "part of a transaction was visible"
+
+
+def stream_has(stream, topic):
+    try:
+        return bool(stream.transport.partition_count(topic))
+    except Exception:  # noqa: BLE001
+        return False
+
+
+@pytest.fixture
+def kcat(kafka_bootstrap):
+    """Run kcat, a client that shares no code with ours, and give what it prints."""
+    program = shutil.which("kcat") or shutil.which("kafkacat")
+    if program is None:
+        pytest.skip("no kcat (formerly kafkacat) on the PATH")
+
+    def run(*arguments, stdin=None):
+        command = [program, "-q", "-b", kafka_bootstrap, *map(str, arguments)]
+        return subprocess.run(command, input=stdin, capture_output=True, check=True, timeout=60).stdout
+
+    return run
+
+
+READ = ("-C", "-e", "-o", "beginning", "-X", "isolation.level=read_committed")
+
+
+def test_a_foreign_client_produces_events_and_reads_predictions(stream, serve, kcat):
+    events = phishing_events()
+    stream.create()
+    lines = b"".join(json.loads(event)["id"].encode() + b"\t" + event + b"\n" for event in events)
+    kcat("-P", "-t", stream.topics["events"], "-K", "\t", stdin=lines)
+    assert serve("--exit-at-end").wait() == 0
+    read = kcat(*READ, "-t", stream.topics["predictions"], "-f", "%k\t%s\n").splitlines()
+    found = [line.split(b"\t") for line in read]
+    assert [json.loads(value) for _, value in found] == run_bare(events).predictions
+    assert all(key.decode() == json.loads(value)["id"] for key, value in found)
+
+
+def test_a_foreign_client_reads_dead_letters_with_their_headers(stream, serve, kcat, tmp_path):
+    poison = {"binary": b"\x00\xff\n\x01" * 10, "nan": b'{"id":"a","features":{"f":NaN}}', "junk": b"a\nb"}
+    paths = []
+    for name, value in poison.items():
+        paths.append(tmp_path / name)
+        paths[-1].write_bytes(value)
+    stream.create()
+    kcat("-P", "-t", stream.topics["events"], "-k", "their key", "-H", "origin=kcat", *paths)
+    assert serve("--exit-at-end", max_message_bytes=MAX_MESSAGE_BYTES).wait() == 0
+    topic = stream.topics["dead-letters"]
+    keys_and_headers = kcat(*READ, "-t", topic, "-f", "%k|%h\n").decode().splitlines()
+    for offset, (line, reason) in enumerate(
+        zip(keys_and_headers, ["invalid_utf8", "not_finite", "invalid_json"], strict=True)
+    ):
+        key, headers = line.split("|", 1)
+        assert key == "their key"
+        assert headers.startswith(f"origin=kcat,error.reason={reason},error.message=")
+        origin = f"source.topic={stream.topics['events']},source.partition=0,source.offset={offset}"
+        assert headers.endswith(origin)
+    assert kcat(*READ, "-t", topic, "-f", "%s") == b"".join(poison.values())

@@ -1,0 +1,91 @@
+"""`demo`: everything at once, with no arguments, to its end."""
+
+import contextlib
+import json
+import re
+import signal
+import socket
+import tempfile
+
+import pytest
+
+from tests.support.perceptron_process import PerceptronProcess
+from tests.support.reference_streams import phishing_events, run_bare
+
+FAST = ("--rate", "5000")
+
+
+@pytest.fixture
+def demo(tmp_path):
+    with contextlib.ExitStack() as stack:
+
+        def start(*arguments):
+            return stack.enter_context(PerceptronProcess("demo", *arguments, folder=tmp_path))
+
+        yield start
+
+
+def test_it_ends_by_itself_with_a_summary_of_what_the_bare_model_does(demo):
+    process = demo(*FAST)
+    assert process.wait() == 0
+    model = run_bare(phishing_events()).model
+    figures = dict(re.findall(r"^(\w[\w ]*\w) {2,}([\d.,]+)$", process.stdout, re.MULTILINE))
+    assert figures["events"] == figures["labelled"] == "1,250"
+    assert figures["mistakes"] == str(model.n_mistakes)
+    assert figures["updates"] == str(model.n_updates)
+    assert figures["error rate"] == f"{model.n_mistakes / 1250:.4f}"
+    assert figures["rejected"] == "0"
+    assert f"bias {model.bias:+g}" in process.stdout
+    largest = max(model.weights, key=lambda name: abs(model.weights[name]))
+    assert f"{largest} " in process.stdout
+    assert "where to look next" in process.stdout
+    assert "Traceback" not in process.stderr
+
+
+def test_rows_appear_as_the_events_double_and_no_control_characters(demo):
+    process = demo(*FAST)
+    assert process.wait() == 0
+    found = [line.split() for line in process.stderr.splitlines() if re.match(r" +\d+ +\d+ ", line)]
+    assert [int(row[0]) for row in found] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1250]
+    assert int(found[-1][1]) == run_bare(phishing_events()).model.n_mistakes
+    assert "\x1b" not in process.stderr + process.stdout
+
+
+def test_metrics_are_served_while_it_runs(demo):
+    process = demo("--rate", "300")
+    process.eventually(lambda: process.metric("perceptron_predictions_total") > 0)
+    first = process.metric("perceptron_predictions_total")
+    process.eventually(lambda: process.metric("perceptron_predictions_total") > first)
+    assert process.get("/readyz").json()["state"] == "ready"
+    assert process.metric("perceptron_mistakes_total") > 0
+    assert f"metrics  {process.address}/metrics" in process.stderr
+
+
+def test_another_port_is_taken_where_8000_is_in_use(demo):
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # in use already: as good
+            stack.enter_context(contextlib.closing(socket.create_server(("127.0.0.1", 8000))))
+        process = demo(*FAST)
+        assert not process.address.endswith(":8000")
+        assert process.wait() == 0
+    assert "1,250" in process.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_ends_soon_and_leaves_nothing_behind(demo, tmp_path, monkeypatch, number):
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process = demo("--rate", "50")
+    process.eventually(lambda: process.metric("perceptron_predictions_total") > 0)
+    process.signal(number)
+    assert process.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 0}[number]
+    assert "Traceback" not in process.stderr
+    assert not list(tmp_path.glob("perceptron-demo-*"))
+
+
+def test_what_it_produces_are_events_as_anyone_would_send_them(perceptron, tmp_path):
+    from service.cli.demo import _events  # noqa: PLC0415 - importing River's data takes a second
+
+    (tmp_path / "events.ndjson").write_bytes(b"\n".join(_events()))
+    result = perceptron("replay", "events.ndjson", "--format", "json")
+    assert json.loads(result.stdout)["mistakes"] == run_bare(phishing_events()).model.n_mistakes

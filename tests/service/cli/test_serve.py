@@ -1,0 +1,218 @@
+"""`serve` as a process of its own on SQLite: what it counts, how it starts and how it ends."""
+
+import contextlib
+import json
+import signal
+import socket
+import time
+from collections import Counter
+
+import httpx
+import pytest
+
+from service.transport import open_transport
+from service.transport.base import Output
+from tests.support.perceptron_process import PerceptronProcess
+from tests.support.reference_streams import phishing_events, run_bare, sms_events
+
+ANY_PORT = {"http": "127.0.0.1:0"}
+
+
+@pytest.fixture
+def stream(broker):
+    transport = open_transport(broker)
+    yield transport
+    transport.close()
+
+
+@pytest.fixture
+def serve(broker, tmp_path):
+    """Start `serve` on the test's own stream; whatever is left of it is killed at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*arguments, **given):
+            settings = {"broker": broker} | ANY_PORT | given
+            return stack.enter_context(
+                PerceptronProcess("serve", *arguments, folder=tmp_path, settings=settings)
+            )
+
+        yield start
+
+
+def produce(stream, messages):
+    stream.ensure_topics({"events": 1})
+    stream.produce([Output("events", None, message, partition=0) for message in messages])
+
+
+def free_port():
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
+        return free.getsockname()[1]
+
+
+def listens(port):
+    with contextlib.closing(socket.socket()) as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def predictions(stream):
+    return [json.loads(record.value) for record in stream.read("predictions", 0)]
+
+
+@pytest.mark.parametrize(("events", "mistakes"), [(phishing_events, None), (sms_events, 171)])
+def test_metrics_and_predictions_show_the_mistakes_of_the_bare_model(stream, serve, events, mistakes):
+    produce(stream, events())
+    bare = run_bare(events())
+    process = serve().ready()
+    process.eventually(lambda: process.metric("perceptron_predictions_total") == len(events()))
+    assert (
+        process.metric("perceptron_mistakes_total") == bare.model.n_mistakes == mistakes or mistakes is None
+    )
+    assert process.metric("perceptron_updates_total") == bare.model.n_updates
+    assert process.metric("perceptron_nonzero_weights") == len(bare.model.weights)
+    assert process.metric("perceptron_messages_consumed_total", topic="events") == len(events())
+    assert process.metric("perceptron_consumer_lag_messages", topic="events", partition="0") == 0
+    assert predictions(stream) == bare.predictions
+    assert process.stop() == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_ends_it_after_a_commit_and_a_restart_goes_on_there(stream, serve, number, code):
+    events = [event.replace(b"page", b"%d" % n) for n in range(8) for event in phishing_events()]
+    produce(stream, events)
+    process = serve(max_batch_records=10).ready()
+    process.eventually(lambda: process.metric("perceptron_predictions_total") > 0)
+    process.signal(number)
+    assert process.wait() == code
+    done = len(predictions(stream))
+    assert 0 < done < len(events), "it was to be stopped on the way"
+    assert done % 10 == 0, "a batch was committed in part"
+    assert f"stopped: {done} events" in process.stderr
+    assert "Traceback" not in process.stderr
+    assert serve("--exit-at-end").wait() == 0
+    assert [answer["id"] for answer in predictions(stream)] == [json.loads(event)["id"] for event in events]
+
+
+def test_an_idle_service_ends_as_promptly(serve):
+    for number, code in ((signal.SIGTERM, 0), (signal.SIGINT, 130)):
+        process = serve().ready()
+        began = time.monotonic()
+        process.signal(number)
+        assert process.wait() == code
+        assert time.monotonic() - began < 5
+        assert "stopped: 0 events" in process.stderr
+
+
+def test_it_is_not_ready_before_it_is_and_no_longer_there_afterwards(broker, stream, serve):
+    stream.ensure_topics({"events": 1})
+    states = set()
+    process = serve()
+
+    def is_ready():
+        answer = process.get("/readyz")
+        states.add((answer.status_code, answer.json()["state"]))
+        return answer.status_code == 200
+
+    process.eventually(is_ready)
+    assert states <= {(503, "starting"), (200, "ready")}
+    assert process.get("/livez").status_code == 200
+    address = process.address
+    assert process.stop() == 0
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{address}/livez")
+
+
+def test_it_is_live_but_not_ready_while_the_stream_does_not_answer(serve):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        ours = free_port()
+        process = serve(broker=f"kafka://127.0.0.1:{silent.getsockname()[1]}", http=f"127.0.0.1:{ours}")
+        process.eventually(lambda: listens(ours))
+        ready = httpx.get(f"http://127.0.0.1:{ours}/readyz")
+        assert (ready.status_code, ready.json()["state"]) == (503, "starting")
+        assert httpx.get(f"http://127.0.0.1:{ours}/livez").status_code == 200
+        assert process.wait(30) == 1
+        assert "does not answer" in process.stderr
+
+
+def test_an_empty_stream_is_at_its_end(stream, serve):
+    process = serve("--exit-at-end")
+    assert process.wait() == 0
+    assert "stopped: 0 events" in process.stderr
+    assert predictions(stream) == []
+    assert process.stdout == ""
+
+
+def test_the_end_is_that_of_every_partition(stream, serve):
+    stream.ensure_topics({"events": 3})
+    events = phishing_events()
+    stream.produce([Output("events", None, event, partition=n % 3) for n, event in enumerate(events)])
+    assert serve("--exit-at-end").wait() == 0
+    found = [json.loads(record.value)["id"] for p in range(3) for record in stream.read("predictions", p)]
+    assert Counter(found) == Counter(f"page-{n}" for n in range(1, 1251))
+
+
+def test_a_port_that_is_taken_is_a_clear_error(serve):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        process = serve("--http", address)
+        assert process.wait() == 1
+    assert f"error: http: cannot listen on {address}" in process.stderr
+    assert "hint: " in process.stderr
+    assert "--http" in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("commit_interval_seconds", "abc"),
+        ("commit_interval_seconds", "nan"),
+        ("max_batch_records", "0"),
+        ("classes", "ham"),
+        ("http", "8000"),
+        ("broker", "http://localhost:9092"),
+        ("broker", "kafka://localhost"),
+        ("predictions_topic", "events"),
+        ("kafka__transaction_timeout_seconds", "-1"),
+    ],
+)
+def test_a_wrong_setting_fails_at_start_naming_the_setting(serve, setting, value):
+    process = serve(**{setting: value})
+    assert process.wait() == 2
+    assert process.stderr.startswith(f"error: {setting.replace('__', '.')}")
+    assert "Traceback" not in process.stderr
+
+
+def test_an_address_where_nobody_listens_is_a_clear_error_within_seconds(serve):
+    port = free_port()
+    process = serve(broker=f"kafka://127.0.0.1:{port}")
+    began = time.monotonic()
+    assert process.wait(30) == 1
+    assert time.monotonic() - began < 20
+    assert f"127.0.0.1:{port}" in process.stderr
+    assert "hint: " in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+def test_a_file_that_is_no_stream_is_a_clear_error_and_stays_as_it_was(serve, tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("my notes, not a database\n" * 100)
+    process = serve(broker=f"sqlite:///{path}")
+    assert process.wait() == 1
+    assert "notes.txt" in process.stderr
+    assert "Traceback" not in process.stderr
+    assert path.read_text().startswith("my notes")
+
+
+def test_without_a_broker_the_stream_is_a_file_of_the_user_and_it_says_so(serve, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    process = serve("--exit-at-end", broker="")
+    assert process.wait() == 0
+    (path,) = tmp_path.rglob("stream.db")
+    assert f"no --broker given; the stream is sqlite:///{path}" in process.stderr
+
+
+def test_no_server_is_started_where_none_is_wanted(serve):
+    process = serve("--exit-at-end", "--http", "")
+    assert process.wait() == 0
+    assert "http://" not in process.stderr

@@ -1,0 +1,191 @@
+"""Imports point one way only, and what is dangerous stays in its room.
+
+`LAYERS` is the map of the code: who starts reading at the top of the list needs nothing below it.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# A module imports from the layers above its own in this list, never from its own or from one below.
+LAYERS = [
+    # What a learner is: numbers in, numbers out.
+    "perceptron_core.errors perceptron_core.version",
+    "perceptron_core.values perceptron_core.envelope",
+    "perceptron_core.perceptron",
+    "perceptron_core.serialisation",
+    "perceptron_core",
+    # The words everything else is said in.
+    "service service.errors service.vocabulary service.transport.base",
+    "service.kafka_settings service.health service.counters service.rows service.features service.backoff",
+    # The way of a message: bytes → message → x → prediction → update.
+    "service.messages service.labels service.models service.sources",
+    "service.decode",
+    "service.dead_letters",
+    "service.processor",
+    "service.evaluation service.metrics service.snapshot",
+    "service.checkpoint service.poison",
+    # Streams: each adapter a stack of its own.
+    "service.transport.sqlite.schema service.transport.sqlite.assignment service.transport.sqlite.liveness"
+    " service.transport.sqlite.heartbeat service.transport.kafka_python.errors",
+    "service.transport.sqlite.database service.transport.kafka_python.cluster"
+    " service.transport.kafka_python.membership service.transport.kafka_python.producer",
+    "service.transport.sqlite.log service.transport.sqlite.group service.transport.kafka_python.writer",
+    "service.transport.sqlite.consumer service.transport.kafka_python.consumer",
+    "service.transport.sqlite.transport service.transport.kafka_python.transport",
+    "service.transport.sqlite service.transport.kafka_python",
+    "service.transport.memory",
+    "service.transport",
+    # Settings become parts, parts a loop.
+    "service.setting_fields",
+    "service.settings",
+    "service.assembly",
+    "service.recovery",
+    "service.task",
+    "service.runner",
+    # What people and other programs see.
+    "service.web service.web.app service.web.server",
+    "service.cli.app",
+    "service.cli.options service.cli.progress service.cli.summary",
+    "service.cli.completion service.cli.config service.cli.consume service.cli.produce"
+    " service.cli.replay service.cli.schema service.cli.serve",
+    "service.cli.demo",
+    "service.cli",
+    "service.__main__",
+]
+
+# Who may import these: any module whose name begins so. Of ours and of others.
+FENCES = {
+    "kafka": ["service.transport.kafka_python"],
+    "sqlite3": ["service.transport.sqlite"],
+    "click": ["service.cli"],
+    "rich": ["service.cli"],
+    "fastapi": ["service.web"],
+    "uvicorn": ["service.web"],
+    "service.transport.kafka_python": ["service.transport"],
+    "service.transport.sqlite": ["service.transport"],
+    "service.transport.memory": ["service.transport"],
+    "service.transport": ["service.transport", "service.assembly"],
+    "service.web": ["service.web", "service.cli"],
+    "service.cli": ["service.cli", "service.__main__"],
+}
+OPEN_TO_ALL = "service.transport.base"
+"""The protocol of the streams is what the other rooms know of them."""
+
+# Whatever reaches the outside world or tells the time: not for the state machine of a partition.
+IMPURE = set(
+    "asyncio datetime glob http importlib io logging multiprocessing os pathlib random requests secrets"
+    " selectors shutil signal socket subprocess sys tempfile threading time urllib uuid".split()
+) | {"httpx", "kafka", "sqlite3", "prometheus_client"}
+IMPURE_CALLS = {"open", "print", "input"}
+IMPURE_WITH_REASON = {"service.models": {"importlib", "pathlib"}}  # a --model of one's own is a file
+
+MAX_MODULE_LINES = 350  # style.md: about 300
+MAX_FUNCTION_LINES = 50  # without the docstring; style.md: about 30
+
+
+def module_name(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {
+    module_name(path): path
+    for package in ("perceptron_core", "service")
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+LAYER_OF = {module: depth for depth, layer in enumerate(LAYERS) for module in layer.split()}
+
+
+def imports(module):
+    """Name all that a module imports, anywhere in it: modules of ours in full."""
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module}: a relative import hides where it points"
+            submodules = {f"{node.module}.{alias.name}" for alias in node.names} & MODULES.keys()
+            yield from submodules or {node.module}
+
+
+def imports_of_ours(module):
+    return {name for name in imports(module) if name in MODULES}
+
+
+def belongs_to(name, package):
+    return name == package or name.startswith(f"{package}.")
+
+
+def closure(module):
+    """Give the module and all of ours that it imports, directly or not."""
+    found, left = set(), {module}
+    while left:
+        name = left.pop()
+        found.add(name)
+        left |= imports_of_ours(name) - found
+    return found
+
+
+def functions(tree):
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+def length(node):
+    """Count a function's lines without its docstring."""
+    docstring = node.body[0] if ast.get_docstring(node) is not None else None
+    documented = docstring.end_lineno - docstring.lineno + 1 if docstring else 0
+    return node.end_lineno - node.lineno + 1 - documented
+
+
+def test_the_map_shows_every_module_once_and_no_other():
+    listed = [module for layer in LAYERS for module in layer.split()]
+    assert len(listed) == len(set(listed))
+    assert {"not on the map": MODULES.keys() - set(listed)} == {"not on the map": set()}
+    assert {"on the map, but gone": set(listed) - MODULES.keys()} == {"on the map, but gone": set()}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_one_way(module):
+    wrong = {name for name in imports_of_ours(module) if LAYER_OF.get(name, 0) >= LAYER_OF.get(module, len(LAYERS))}
+    assert not wrong
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_fence_is_crossed_by_those_named_only(module):
+    for name in set(imports(module)) - {OPEN_TO_ALL}:
+        fence = next((fenced for fenced in FENCES if belongs_to(name, fenced)), None)
+        assert fence is None or any(belongs_to(module, allowed) for allowed in FENCES[fence]), name
+
+
+@pytest.mark.parametrize("module", sorted(closure("service.processor")))
+def test_the_processor_and_what_it_imports_do_no_io_and_read_no_clock(module):
+    roots = {name.partition(".")[0] for name in imports(module)}
+    assert not roots & IMPURE - IMPURE_WITH_REASON.get(module, set())
+    called = {
+        node.func.id
+        for node in ast.walk(TREES[module])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not called & IMPURE_CALLS
+
+
+def test_the_core_knows_nothing_of_the_service():
+    for module in MODULES:
+        if belongs_to(module, "perceptron_core"):
+            assert not any(belongs_to(name, "service") for name in imports(module)), module
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_files_and_functions_fit_the_eye(module):
+    text = MODULES[module].read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MAX_MODULE_LINES
+    long = {node.name: length(node) for node in functions(TREES[module]) if length(node) > MAX_FUNCTION_LINES}
+    assert not long
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_docstring_opens_every_module(module):
+    assert ast.get_docstring(TREES[module])
