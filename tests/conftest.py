@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 import pytest
@@ -29,14 +29,23 @@ def kafka_bootstrap() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+def make_kafka_broker() -> Callable[..., KafkaBroker]:
+    """Give a maker of brokers with settings of one's own; it needs a JVM and Maven."""
+
+    def make(**options: object) -> KafkaBroker:
+        try:
+            return KafkaBroker(**options)
+        except NoBroker as error:
+            _do_without(error)
+
+    return make
+
+
 @pytest.fixture
-def own_kafka_broker() -> Iterator[KafkaBroker]:
-    """Give a broker of one's own, to be stopped, killed and frozen at will; needs a JVM and Maven."""
-    try:
-        broker = KafkaBroker()
-    except NoBroker as error:
-        _do_without(error)
-    with broker:
+def own_kafka_broker(make_kafka_broker: Callable[..., KafkaBroker]) -> Iterator[KafkaBroker]:
+    """Give a broker of one's own, to be stopped, killed and frozen at will."""
+    with make_kafka_broker() as broker:
         yield broker
 
 

@@ -23,7 +23,7 @@ _LOOK_AGAIN_SECONDS: Final = 0.005
 
 
 class _PendingJoin:
-    """The answer to a join, seemingly not there yet: so that kafka-python waits for it, and gets it at once."""
+    """The answer to a join, seemingly not there yet: kafka-python waits for it, and gets it at once."""
 
     is_done = False
 

@@ -8,12 +8,26 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError, KafkaTimeoutError, TransactionAbortedError, UnknownError
+from kafka.serializer import Serializer
 
 from service.transport.base import Output
+
+_NO_VALUE: Final = object()
+"""Stands for None on its way through kafka-python, which refuses a record with neither key nor value.
+
+The protocol has such records and other clients send them; their dead letters have to be written.
+"""
+
+
+class _ValueSerializer(Serializer):  # type: ignore[misc] # kafka-python has no types
+    """Leaves values as they are, and turns the stand-in into the None it stands for."""
+
+    def serialize(self, topic: str, headers: object, data: object) -> object:  # noqa: ARG002 - kafka-python's own
+        return None if data is _NO_VALUE else data
 
 
 class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
@@ -22,6 +36,9 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     It rests on three attributes that kafka-python does not publish (`_transaction_manager`, `_sender`,
     `_unregister_cleanup`); a test fails if a release moves them.
     """
+
+    def __init__(self, **configuration: object) -> None:
+        super().__init__(value_serializer=_ValueSerializer(), **configuration)
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged."""
@@ -39,10 +56,13 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     def send_output(self, output: Output) -> Any:  # noqa: ANN401 - kafka-python has no types
         """Hand one record over for sending; the client's own partitioner is `partition_for_key`."""
         keyless = 0 if output.key is None else None
+        # Kafka allows a record with neither, other clients write it, and it has to fit into a dead letter;
+        # kafka-python refuses to.
+        empty_key = b"" if output.value is None else None
         return self.send(
             output.topic,
-            value=output.value,
-            key=output.key,
+            value=_NO_VALUE if output.value is None else output.value,
+            key=empty_key if output.key is None else output.key,
             headers=list(output.headers),
             partition=keyless if output.partition is None else output.partition,
             timestamp_ms=output.timestamp_ms,

@@ -1,0 +1,150 @@
+"""What can be said of the Kafka adapter without a broker: errors, and what it says when nobody answers."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import kafka
+import pytest
+from kafka import KafkaProducer, errors
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.errors import KafkaError
+from kafka.net.manager import KafkaConnectionManager
+from kafka.producer.sender import Sender
+from kafka.producer.transaction_manager import TransactionalRequestResult, TransactionManager
+
+from service.errors import (
+    AccessRefused,
+    ConfigurationError,
+    MessageTooLarge,
+    OwnershipLost,
+    ServiceError,
+    TopicMissing,
+    TransactionFailed,
+    TransportError,
+    TransportUnavailable,
+)
+from service.transport import open_transport
+from service.transport.kafka_python.errors import HINTS, meaning_of, translate, translated
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def every_kafka_error() -> Iterator[type[KafkaError]]:
+    for module in pkgutil.walk_packages(kafka.__path__, "kafka."):
+        if module.name.startswith(("kafka.consumer", "kafka.producer", "kafka.coordinator", "kafka.net")):
+            importlib.import_module(module.name)
+    waiting = [KafkaError]
+    while waiting:
+        error = waiting.pop()
+        waiting += error.__subclasses__()
+        yield error
+
+
+KAFKA_ERRORS = sorted(set(every_kafka_error()), key=lambda error: error.__name__)
+
+
+@pytest.mark.parametrize("foreign", KAFKA_ERRORS, ids=lambda error: error.__name__)
+def test_every_error_of_kafka_has_a_meaning(foreign: type[KafkaError]) -> None:
+    meaning = meaning_of(foreign)
+    assert issubclass(meaning, ServiceError)
+    if issubclass(foreign, errors.AuthorizationError):
+        assert meaning is AccessRefused
+    elif foreign.retriable:
+        assert meaning in {TransportUnavailable, TransactionFailed, TopicMissing}
+    else:
+        assert (
+            meaning is not TransportUnavailable or "Broker" in foreign.__name__ or "Stale" in foreign.__name__
+        )
+
+
+@pytest.mark.parametrize(
+    ("foreign", "meaning"),
+    [
+        (errors.ProducerFencedError(), OwnershipLost),
+        (errors.InvalidProducerEpochError(), OwnershipLost),
+        (errors.IllegalGenerationError(), OwnershipLost),
+        (errors.UnknownMemberIdError(), OwnershipLost),
+        (errors.FencedInstanceIdError(), OwnershipLost),
+        (errors.CommitFailedError(), OwnershipLost),
+        (errors.OutOfOrderSequenceNumberError(), TransactionFailed),
+        (errors.RebalanceInProgressError(), TransactionFailed),
+        (errors.KafkaTimeoutError(), TransportUnavailable),
+        (errors.KafkaConnectionError(), TransportUnavailable),
+        (errors.NotLeaderForPartitionError(), TransportUnavailable),
+        (errors.UnknownTopicOrPartitionError(), TopicMissing),
+        (errors.MessageSizeTooLargeError(), MessageTooLarge),
+        (errors.RecordListTooLargeError(), MessageTooLarge),
+        (errors.SaslAuthenticationFailedError(), AccessRefused),
+        (errors.TopicAuthorizationFailedError(), AccessRefused),
+        (errors.UnsupportedSaslMechanismError(), ConfigurationError),
+        (errors.CorruptRecordError(), TransportError),
+        (ConnectionResetError("reset"), TransportUnavailable),
+        (RuntimeError("closed"), TransportError),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_an_error_becomes_what_it_means_to_us(foreign: Exception, meaning: type[ServiceError]) -> None:
+    with pytest.raises(ServiceError) as caught, translated("events[3]"):
+        raise foreign
+    assert type(caught.value) is meaning
+    assert str(caught.value).startswith("events[3]: ")
+    assert type(foreign).__name__ in str(caught.value)
+    assert caught.value.hint == HINTS.get(meaning, "")
+    assert caught.value.__cause__ is foreign
+
+
+def test_the_reason_inside_a_bare_error_decides() -> None:
+    wrapped = KafkaError("cannot send", errors.ProducerFencedError())
+    assert isinstance(translate(KafkaError(wrapped), "events[0]"), OwnershipLost)
+
+
+def test_our_own_errors_pass_unchanged() -> None:
+    error = TopicMissing("no topic")
+    with pytest.raises(TopicMissing) as caught, translated("events[0]"):
+        raise error
+    assert caught.value is error
+
+
+def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behind(free_port: int) -> None:
+    url = f"kafka://127.0.0.1:{free_port}"
+    before, began = set(threading.enumerate()), time.monotonic()
+    with pytest.raises(TransportUnavailable, match=f"{url} does not answer") as caught:
+        open_transport(url)
+    assert time.monotonic() - began < 10
+    assert "`broker`" in caught.value.hint
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        (KafkaProducer, "_unregister_cleanup"),
+        (Sender, "force_close"),
+        (Sender, "wakeup"),
+        (TransactionManager, "begin_commit"),
+        (TransactionManager, "send_offsets_to_transaction"),
+        (TransactionManager, "last_error"),
+        (TransactionalRequestResult, "wait"),
+        (ConsumerCoordinator, "_send_heartbeat_request"),
+        (ConsumerCoordinator, "_do_join_and_sync_async"),
+        (KafkaConnectionManager, "auth_failure"),
+    ],
+    ids=lambda place: f"{place[0].__name__}.{place[1]}",
+)
+def test_what_we_use_of_the_clients_inside_is_still_there(place: tuple[type, str]) -> None:
+    assert hasattr(*place)
+
+
+def test_the_joins_answer_is_still_kept_where_we_look_for_it() -> None:
+    assert "_join_task" in ConsumerCoordinator.join_group_async.__code__.co_names
