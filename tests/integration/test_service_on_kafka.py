@@ -10,7 +10,6 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 
 from tests.integration.claims import ServiceClaims, ids, numbered
-from tests.service.poison import MAX_MESSAGE_BYTES
 from tests.support.reference_streams import phishing_events, run_bare
 
 pytestmark = pytest.mark.kafka
@@ -109,7 +108,7 @@ def test_a_foreign_client_reads_dead_letters_with_their_headers(stream, serve, k
         paths[-1].write_bytes(value)
     stream.create()
     kcat("-P", "-t", stream.topics["events"], "-k", "their key", "-H", "origin=kcat", *paths)
-    assert serve("--exit-at-end", max_message_bytes=MAX_MESSAGE_BYTES).wait() == 0
+    assert serve("--exit-at-end", max_rejected_ratio=1).wait() == 0
     topic = stream.topics["dead-letters"]
     keys_and_headers = kcat(*READ, "-t", topic, "-f", "%k|%h\n").decode().splitlines()
     for offset, (line, reason) in enumerate(
