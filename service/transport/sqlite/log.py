@@ -14,6 +14,7 @@ from typing import NamedTuple
 from service.errors import ConfigurationError, MessageTooLarge, TopicMissing
 from service.transport.base import Headers, Output, Record, partition_for_key
 from service.transport.sqlite.database import Database, wall_clock_ms
+from service.transport.sqlite.schema import offset_of, place_of
 
 _PAGE_RECORDS = 1000
 _PAGE_BYTES = 4 * 1024 * 1024
@@ -133,9 +134,8 @@ class Log:
         """Write rows at the ends of their logs, in the order given."""
         offsets = {log: count(log_bounds(connection, log)[1]) for log in {row.log_id for row in rows}}
         connection.executemany(
-            "INSERT INTO records (record_offset, log_id, timestamp_ms, key, value, headers)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            [(next(offsets[row[0]]), *row) for row in rows],
+            "INSERT INTO records (place, timestamp_ms, key, value, headers) VALUES (?, ?, ?, ?, ?)",
+            [(place_of(row[0], next(offsets[row[0]])), *row[1:]) for row in rows],
         )
         connection.executemany(
             "UPDATE logs SET next_offset = ? WHERE id = ?",
@@ -153,14 +153,15 @@ class Log:
         """Give the records from `start` to `end` (exclusive), or as many as a page holds."""
         records: list[Record] = []
         size = 0
+        log = self.log(topic, partition)
         cursor = connection.execute(
-            "SELECT record_offset, timestamp_ms, key, value, headers FROM records"
-            " WHERE log_id = ? AND record_offset >= ? AND record_offset < ? ORDER BY record_offset",
-            (self.log(topic, partition), start, end),
+            "SELECT place, timestamp_ms, key, value, headers FROM records"
+            " WHERE place >= ? AND place < ? ORDER BY place",
+            (place_of(log, start), place_of(log, end)),
         )
-        for offset, timestamp_ms, key, value, headers in cursor:
+        for place, timestamp_ms, key, value, headers in cursor:
             found = decode_headers(headers) if headers else ()
-            records.append(Record(topic, partition, offset, timestamp_ms, key, value, found))
+            records.append(Record(topic, partition, offset_of(place), timestamp_ms, key, value, found))
             size += len(value or b"") + len(key or b"")
             if size >= _PAGE_BYTES:
                 break
@@ -185,7 +186,8 @@ class Log:
         with self._database.writing() as connection:
             first, end = log_bounds(connection, log)
             begin = min(max(first, offset), end)
-            connection.execute("DELETE FROM records WHERE log_id = ? AND record_offset < ?", (log, begin))
+            places = (place_of(log, 0), place_of(log, begin))
+            connection.execute("DELETE FROM records WHERE place >= ? AND place < ?", places)
             connection.execute("UPDATE logs SET first_offset = ? WHERE id = ?", (begin, log))
 
 

@@ -1,0 +1,275 @@
+"""A stream under attack: a log that is being written, and services that are killed, frozen and replaced.
+
+In: the URL of a stream. Out: the processes to torment, and the stream's topics to look at afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+from service.assembly import open_stream
+from service.errors import TopicMissing, TransportError
+from service.settings import Settings
+from service.transport.base import Output, Record
+from tests.service.poison import MAX_MESSAGE_BYTES
+from tests.support.chaos_log import Message
+from tests.support.perceptron_process import environment
+
+PARTITIONS = 4
+DEADLINE_SECONDS = 60.0
+_PHASES = {  # what a stack tells, the most telling first
+    "_delete_old_snapshots": "deleting snapshots",
+    "_commit_snapshot": "committing a snapshot",
+    "commit": "committing",
+    "_learn_again": "learning again",
+    "restore": "restoring",
+    "_open": "taking over",
+    "_process": "processing",
+    "poll": "polling",
+    "join": "joining",
+    "_ensure_topics": "looking at topics",
+}
+
+
+class ChaosStream:
+    """Topics and a group of one's own at `url`.
+
+    Parameters
+    ----------
+    url
+        The stream.
+    given
+        Settings of the service that differ from its defaults; `labels_topic=""` puts the labels among
+        the events.
+
+    """
+
+    def __init__(self, url: str, **given: object) -> None:
+        suffix = uuid.uuid4().hex[:8]
+        names = ("events", "labels", "predictions", "dead_letters", "checkpoints")
+        self.given: dict[str, object] = {
+            "broker": url,
+            "group": f"chaos-{suffix}",
+            "partitions": PARTITIONS,
+            "http": "",
+            "session_timeout_seconds": 2,
+            "max_message_bytes": MAX_MESSAGE_BYTES,
+            **{f"{name}_topic": f"{name.replace('_', '-')}-{suffix}" for name in names},
+            **given,
+        }
+        self.settings = Settings(**{n: v for n, v in self.given.items() if not n.startswith("kafka__")})
+        self.transport = open_stream(self.settings, url)
+        self.transport.ensure_topics(dict.fromkeys(self.inputs, PARTITIONS))
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """The topics that the service reads, the leading one first."""
+        return [topic for topic in (self.settings.events_topic, self.settings.labels_topic) if topic]
+
+    def produce(self, messages: Sequence[Message]) -> None:
+        """Write messages, each to the topic it belongs to."""
+        events, labels = self.inputs[0], self.inputs[-1]
+        self.transport.produce(
+            [
+                Output(labels if m.is_label else events, m.key, m.value, timestamp_ms=m.timestamp_ms)
+                for m in messages
+            ]
+        )
+
+    def records(self, topic: str, partition: int) -> Sequence[Record]:
+        return list(self.transport.read(topic, partition))
+
+    def committed(self) -> Sequence[int]:
+        """Give a number for each partition that grows with each commit of the service."""
+        topic = self.settings.checkpoints_topic
+        try:
+            return [self.transport.bounds(topic, partition)[1] for partition in range(PARTITIONS)]
+        except TopicMissing:
+            return []
+
+    def close(self) -> None:
+        self.transport.close()
+
+
+class Feeder:
+    """Writes a log on a thread of its own, never further than it was allowed to; a stream that is away
+    is tried again, which may write a message twice.
+    """
+
+    def __init__(self, stream: ChaosStream, log: Sequence[Message], *, chunk: int = 40) -> None:
+        self._stream = stream
+        self._log = log
+        self._chunk = chunk
+        self._allowed = 0
+        self._changed = threading.Condition()
+        self._written = 0
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
+
+    def allow(self, ratio: float) -> None:
+        """Let this share of the log be written."""
+        with self._changed:
+            self._allowed = round(len(self._log) * ratio)
+            self._changed.notify_all()
+
+    def finish(self) -> None:
+        """Write the rest, and wait for it."""
+        self.allow(1.0)
+        self._thread.join(DEADLINE_SECONDS)
+        assert not self._thread.is_alive(), f"only {self._written} of {len(self._log)} could be written"
+        if self._failure is not None:
+            raise self._failure
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        with self._changed:
+            self._allowed = -1
+            self._changed.notify_all()
+        self._thread.join(DEADLINE_SECONDS)
+
+    def _run(self) -> None:
+        rest = iter(self._log)
+        try:
+            while messages := list(islice(rest, self._chunk)):
+                with self._changed:
+                    self._changed.wait_for(lambda: self._allowed < 0 or self._allowed > self._written)
+                    if self._allowed < 0:
+                        return
+                self._write(messages)
+                self._written += len(messages)
+        except BaseException as error:  # noqa: BLE001 - raised again by `finish`
+            self._failure = error
+
+    def _write(self, messages: Sequence[Message]) -> None:
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while self._allowed >= 0:
+            try:
+                self._stream.produce(messages)
+            except TransportError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+            else:
+                return
+
+
+class Service:
+    """`perceptron serve` on a chaos stream, as a process."""
+
+    def __init__(
+        self, stream: ChaosStream, folder: Path, *arguments: str, **given: object
+    ) -> None:
+        self._err = folder / f"{uuid.uuid4().hex[:8]}.err"
+        settings: Mapping[str, object] = stream.given | given
+        with self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.support.traced_service", "serve", *arguments],
+                cwd=folder,
+                env=environment(settings),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=err,
+            )
+
+    @property
+    def stderr(self) -> str:
+        return self._err.read_text(encoding="utf-8", errors="replace")
+
+    def eventually(self, claim: Callable[[], bool], within_seconds: float = DEADLINE_SECONDS) -> None:
+        """Wait until the claim holds; the process must not end meanwhile."""
+        deadline = time.monotonic() + within_seconds
+        while not claim():
+            assert self.process.poll() is None, f"it ended with {self.process.returncode}: {self.stderr}"
+            assert time.monotonic() < deadline, f"this did not happen in time; stderr: {self.stderr}"
+            time.sleep(0.01)
+
+    def says(self, words: str) -> bool:
+        return words in self.stderr
+
+    def serving(self) -> Self:
+        """Wait until its loop begins."""
+        self.eventually(lambda: self.says("serving "))
+        return self
+
+    def readiness(self) -> int:
+        """Give the status of /readyz; it must have been started with `http`."""
+        found = re.search(r"http://127\.0\.0\.1:\d+", self.stderr)
+        if found is None:
+            return 0
+        return httpx.get(found[0] + "/readyz", timeout=10).status_code
+
+    def ready(self) -> Self:
+        """Wait until /readyz says that it processes events."""
+        self.eventually(lambda: self.readiness() == httpx.codes.OK)
+        return self
+
+    def kill(self) -> str:
+        """End it as a power cut would; give what it was doing."""
+        if self.process.poll() is None:
+            before = len(self.stderr)
+            self.process.send_signal(signal.SIGUSR1)
+            deadline = time.monotonic() + 0.02
+            while len(self.stderr) == before and time.monotonic() < deadline:
+                time.sleep(0.0005)
+            self.process.kill()
+            self.process.wait()
+            return _phase(self.stderr[before:])
+        return "not running"
+
+    def freeze(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def stop(self) -> int:
+        """End it as an operator would (SIGTERM); give the exit code."""
+        self.process.terminate()
+        return self.wait()
+
+    def wait(self, timeout_seconds: float = DEADLINE_SECONDS) -> int:
+        try:
+            return self.process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGUSR1)
+            time.sleep(0.2)
+            raise AssertionError(f"it did not end; stderr: {self.stderr}") from None
+
+    def end(self) -> None:
+        """Leave nothing running, whatever state it is in."""
+        self.process.kill()
+        self.process.wait()
+
+
+@contextlib.contextmanager
+def services(folder: Path) -> Iterator[Callable[..., Service]]:
+    """Give a starter of services; whatever is left of them is killed at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def start(stream: ChaosStream, *arguments: str, **given: object) -> Service:
+            service = Service(stream, folder, *arguments, **given)
+            stack.callback(service.end)
+            return service
+
+        yield start
+
+
+def _phase(stacks: str) -> str:
+    functions = set(re.findall(r" in (\w+)$", stacks, re.MULTILINE))
+    return next((phase for name, phase in _PHASES.items() if name in functions), "starting")

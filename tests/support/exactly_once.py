@@ -1,0 +1,107 @@
+"""The guarantee, as one assertion: everything once, and the model bit for bit that of a quiet run.
+
+In: a stream on which a service has finished. Out: nothing, or an AssertionError.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from perceptron_core.serialisation import pack
+from service.assembly import make_processor
+from service.checkpoint import read_log
+from service.processor import Processor
+from service.recovery import restore
+from service.transport.base import Output, Record
+from tests.support.chaos_log import Demand, demand_of
+from tests.support.chaos_stream import PARTITIONS, ChaosStream
+
+
+def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
+    """Hold what is committed against the log; give how much of what there was."""
+    total: Counter[str] = Counter()
+    for partition in range(PARTITIONS):
+        inputs = [stream.records(topic, partition) for topic in stream.inputs]
+        answers = stream.records(stream.settings.predictions_topic, partition)
+        letters = stream.records(stream.settings.dead_letters_topic, partition)
+        demand = demand_of(record for records in inputs for record in records)
+        _assert_all_once(demand, answers, letters, has_order=len(inputs) == 1)
+        quiet, outputs = _replay(stream, partition, inputs)
+        _assert_same_outputs(answers, [o for o in outputs if o.topic == answers[0].topic])
+        _assert_same_outputs(letters, [o for o in outputs if o.topic == letters[0].topic])
+        _assert_same_model(restore(stream.transport, stream.settings, partition).processor, quiet)
+        total += Counter(
+            records=sum(map(len, inputs)),
+            predictions=demand.predictions.total(),
+            dead_letters=len(letters),
+            outcomes=len(answers) - demand.predictions.total(),
+            mistakes=quiet.counters.mistakes,
+            **{f"labels_{what}": number for what, number in quiet.counters.labels.items()},
+        )
+    return total
+
+
+def _assert_all_once(
+    demand: Demand, answers: Sequence[Record], letters: Sequence[Record], *, has_order: bool
+) -> None:
+    """Count, knowing nothing of the service but the form of its messages."""
+    messages = [json.loads(answer.value or b"") for answer in answers]
+    assert Counter(m["id"] for m in messages if "score" in m) == demand.predictions
+    outcomes = Counter(m["id"] for m in messages if "predicted" in m)
+    assert set(outcomes.values()) <= {1}
+    if has_order:
+        assert set(outcomes) == demand.outcomes
+        assert [letter.value for letter in letters] == demand.dead_letters
+    else:
+        known = {m["id"] for m in messages if "truth" in m}
+        assert outcomes.keys() | known == demand.labelled
+        assert Counter(letter.value for letter in letters) == Counter(demand.dead_letters)
+
+
+def _replay(
+    stream: ChaosStream, partition: int, inputs: Sequence[Sequence[Record]]
+) -> tuple[Processor, Sequence[Output]]:
+    """Process the log once more, in one undisturbed process that commits nothing."""
+    processor = make_processor(stream.settings)
+    order = inputs[0] if len(inputs) == 1 else _recorded_order(stream, partition, inputs)
+    return processor, [output for record in order for output in processor.process(record)]
+
+
+def _recorded_order(
+    stream: ChaosStream, partition: int, inputs: Sequence[Sequence[Record]]
+) -> Iterator[Record]:
+    """Give the records in the order that the progress records tell; none of these may be missing."""
+    checkpoints = stream.records(stream.settings.checkpoints_topic, partition)
+    batches = read_log(checkpoints, stream.settings.group).progress
+    assert [batch.sequence for batch in batches] == list(range(1, len(batches) + 1))
+    done = [0] * len(inputs)
+    for batch in batches:
+        for n, topic in enumerate(stream.inputs):
+            while done[n] < len(inputs[n]) and inputs[n][done[n]].offset < batch.offsets[topic]:
+                yield inputs[n][done[n]]
+                done[n] += 1
+    assert done == [len(records) for records in inputs], "the service has not taken everything"
+
+
+def _assert_same_outputs(found: Sequence[Record], expected: Sequence[Output]) -> None:
+    for place, (one, other) in enumerate(zip(found, expected, strict=False)):
+        assert one[3:] == (other.timestamp_ms, other.key, other.value, other.headers), f"at place {place}"
+    assert len(found) == len(expected)
+
+
+def _assert_same_model(found: Processor, quiet: Processor) -> None:
+    assert _bits(found) == _bits(quiet)
+    assert found.counters == quiet.counters
+    assert found.learner.dump() == quiet.learner.dump()
+    assert pack(found.state()) == pack(quiet.state())
+
+
+def _bits(processor: Processor) -> dict[str, bytes]:
+    """Give every weight, and the bias, as the eight bytes that it is."""
+    learned = processor.learner.weights()
+    assert learned is not None
+    weights, bias = learned
+    return {name: struct.pack("<d", value) for name, value in {**weights, "(bias)": bias}.items()}
