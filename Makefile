@@ -1,6 +1,7 @@
 # make demo   set up everything and run the main job on the embedded broker
 # make test   set up everything and pass the tests
 # make lint   ruff with all rules, mypy --strict
+# make chaos  the long form of the tests that kill, freeze and cut things
 # make bench  speed, as ratios against peers in the same run
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST_ARGS ?=
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint chaos bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/perceptron demo
@@ -20,6 +21,9 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+chaos: $(VENV)/installed-dev
+	PERCEPTRON_CHAOS=long $(BIN)/pytest tests/chaos --timeout 3600 $(PYTEST_ARGS)
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/run.py
