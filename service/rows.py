@@ -1,7 +1,7 @@
 """Rows of CSV, TSV and LIBSVM files as JSON events. In: lines of bytes. Out: messages as bytes.
 
 A row that is no example in its format comes out as the bytes it was, for decoding to refuse. A row
-without an id is named ``row-N``, N counting the file's rows from 1.
+without an id is named by its number, from 1, behind a prefix: ``row-1``.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ class HeaderError(ValueError):
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a CSV file are; None: by their usual names."""
+    """How a file's rows become events. The columns of a CSV file are None where their usual names hold."""
 
     label: str | None = None
     id: str | None = None
     text: str | None = None
     classes: frozenset[str] = frozenset()
     """Class names; a label spelled like one stays text."""
+    id_prefix: str = "row-"
+    """What stands before a row's number where rows have no ids."""
 
 
 class Lines:
@@ -65,11 +67,13 @@ Parse = Callable[[str, Collection[str]], dict[str, Any]]
 """Turns a row's text into the fields of an event; `BadRowError` or ValueError if it is none."""
 
 
-def line_events(lines: Lines, parse: Parse, classes: Collection[str]) -> Iterator[bytes]:
+def line_events(lines: Lines, parse: Parse, columns: Columns) -> Iterator[bytes]:
     """Yield an event for each line that is not blank."""
     for row, line in enumerate(lines.without_newlines(), start=1):
         try:
-            yield _event(f"row-{row}", parse(line.decode().removesuffix("\r"), classes))
+            yield _event(
+                f"{columns.id_prefix}{row}", parse(line.decode().removesuffix("\r"), columns.classes)
+            )
         except ValueError:
             yield line
 
@@ -108,7 +112,7 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
         if cells or not pending[-1].isspace():
             row += 1
             try:
-                yield _event(f"row-{row}", place(cells))
+                yield _event(f"{columns.id_prefix}{row}", place(cells))
             except ValueError:
                 yield b"".join(pending).removesuffix(b"\n")
 

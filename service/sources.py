@@ -129,7 +129,7 @@ class Source:
         if self._format is Format.CSV:
             return rows.csv_events(self._lines, self._columns)
         parse = rows.tsv_event if self._format is Format.TSV else rows.libsvm_event
-        return rows.line_events(self._lines, parse, self._columns.classes)
+        return rows.line_events(self._lines, parse, self._columns)
 
     def close(self) -> None:
         """Close the file; stdin stays open. Idempotent."""
@@ -152,6 +152,7 @@ def open_source(
     label_column: str | None = None,
     id_column: str | None = None,
     text_column: str | None = None,
+    id_prefix: str = "row-",
     classes: Sequence[str] = (),
 ) -> Source:
     """Open a file of examples.
@@ -165,6 +166,9 @@ def open_source(
     label_column, id_column, text_column
         Columns of a CSV file. By default the first of `label`, `class`, `target`, `y`; `id`; `text`
         where there are such columns. All other columns are features.
+    id_prefix
+        Put before the number of a row that has no id. Two files for one topic need two prefixes: an id
+        that comes again within the label timeout is the same event.
     classes
         Class names: a label spelled like one stays text even if it looks like a number.
 
@@ -174,7 +178,7 @@ def open_source(
         The file is missing or unreadable, or its format is unknown.
 
     """
-    columns = rows.Columns(label_column, id_column, text_column, frozenset(classes))
+    columns = rows.Columns(label_column, id_column, text_column, frozenset(classes), id_prefix)
     if path == STDIN:
         stdin = sys.stdin.buffer
         raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)

@@ -104,9 +104,17 @@ def source_options(command: Command) -> Command:
     )
     @click.option("--id-column", metavar="NAME", help="CSV column of event ids.  [default: id]")
     @click.option("--text-column", metavar="NAME", help="CSV column of text.  [default: text]")
+    @click.option(
+        "--id-prefix",
+        metavar="TEXT",
+        default="row-",
+        help="Names rows without an id: TEXT1, TEXT2, …  [default: row-]",
+    )
     @functools.wraps(command)
     def run(*args: object, file: str, input_format: str | None, **given: Any) -> Any:  # noqa: ANN401 - as above
-        columns = {name: given.pop(name) for name in ("label_column", "id_column", "text_column")}
+        columns = {
+            name: given.pop(name) for name in ("label_column", "id_column", "text_column", "id_prefix")
+        }
         return command(
             *args, source_of=functools.partial(open_source, file, input_format, **columns), **given
         )

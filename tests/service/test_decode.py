@@ -1,3 +1,4 @@
+import contextlib
 import json
 import math
 
@@ -62,10 +63,8 @@ def test_the_message_lists_the_labels_there_are():
 
 @given(st.binary(max_size=300))
 def test_no_bytes_whatever_raise_anything_but_a_rejection(value):
-    try:
+    with contextlib.suppress(Rejection):
         DECODER.decode(value)
-    except Rejection as rejection:
-        assert rejection.reason in Reason
 
 
 json_values = st.recursive(
@@ -77,7 +76,7 @@ json_values = st.recursive(
 
 @given(
     st.fixed_dictionaries(
-        {}, optional={name: json_values for name in ("id", "features", "text", "label", "extra")}
+        {}, optional=dict.fromkeys(("id", "features", "text", "label", "extra"), json_values)
     )
 )
 def test_what_is_taken_is_finite_and_typed_whatever_json_comes(message):

@@ -228,3 +228,8 @@ def test_a_pipe_tells_before_it_waits(tmp_path):
     os.close(reading)
     assert seen == [b'{"id":"a"}', b'{"id":"b"}']
     assert calls[:2] == [0, 1]
+
+
+def test_rows_without_an_id_are_numbered_behind_a_prefix_of_ones_choice(events):
+    assert [event["id"] for event in events("x.tsv", "1\ta\n0\tb\n", id_prefix="may-")] == ["may-1", "may-2"]
+    assert events("x.csv", "a\n1\n", id_prefix="may-")[0]["id"] == "may-1"

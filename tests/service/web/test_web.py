@@ -19,9 +19,9 @@ def health():
 
 @pytest.fixture
 def client(health):
-    with HttpServer(make_app(Metrics(CollectorRegistry()).registry, health), "127.0.0.1:0") as server:
-        with httpx.Client(base_url=server.url) as client:
-            yield client
+    app = make_app(Metrics(CollectorRegistry()).registry, health)
+    with HttpServer(app, "127.0.0.1:0") as server, httpx.Client(base_url=server.url) as client:
+        yield client
 
 
 def test_metrics_come_as_text_or_as_openmetrics(client):
