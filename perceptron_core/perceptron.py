@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from river import base
+from perceptron_core import sparse
+from perceptron_core.binary import BinaryClassifier, Features, check_example_weight
+from perceptron_core.values import MAX_MAGNITUDE, sign_of
 
-from perceptron_core.values import MAX_MAGNITUDE, refuse_features, sign_of
 
-
-class Perceptron(base.Classifier):
+class Perceptron(BinaryClassifier):
     """Perceptron for two classes, with the textbook's arithmetic.
 
     With w = 0 and b = 0 at the start, for every example: a = w·x + b; the class is True if a > θ and
@@ -78,6 +77,8 @@ class Perceptron(base.Classifier):
 
     """
 
+    STATE: ClassVar[tuple[str, ...]] = ("weights", "bias", *BinaryClassifier.STATE)
+
     def __init__(
         self,
         threshold: float = 0.0,
@@ -90,84 +91,34 @@ class Perceptron(base.Classifier):
             raise ValueError(f"threshold must be a finite number, not {threshold!r}")
         if not 0 < learning_rate <= MAX_MAGNITUDE:
             raise ValueError(f"learning_rate must be a finite number above 0, not {learning_rate!r}")
+        super().__init__()
         self.threshold = threshold
         self.tie = tie
         self.update_on_tie = update_on_tie
         self.learning_rate = learning_rate
         self.fit_intercept = fit_intercept
-        self.weights: dict[base.typing.FeatureName, float] = {}
+        self.weights: sparse.Vector = {}
         self.bias = 0.0
-        self.n_mistakes = 0
-        self.n_updates = 0
 
-    def score_one(self, x: dict[base.typing.FeatureName, Any]) -> float:
+    def score_one(self, x: Features) -> float:
         """Compute the activation a = w·x + b, summed from b in the order of `x`.
 
         Raises `FeatureError` for a value that is not finite or is larger than 1e100.
         """
-        a = self.bias
-        weight_of = self.weights.get
-        try:
-            for name, value in x.items():
-                if not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
-                    raise refuse_features(x)
-                weight = weight_of(name)
-                if weight is not None:
-                    a += weight * value
-        except (TypeError, ValueError):
-            raise refuse_features(x) from None
-        return float(a)
+        return sparse.dot(self.weights, x, self.bias)
 
     def decide(self, score: float) -> bool:
         """Give the class at activation `score`: the sign of a − θ, `tie` at a = θ."""
         return score > self.threshold or (self.tie and score == self.threshold)
 
-    def predict_one(self, x: dict[base.typing.FeatureName, Any], **_: Any) -> bool:
-        """Predict the class of `x`. Raises `FeatureError` as `score_one` does."""
-        return self.decide(self.score_one(x))
-
-    def predict_proba_one(
-        self, x: dict[base.typing.FeatureName, Any], **_: Any
-    ) -> dict[base.typing.ClfTarget, float]:
-        """Squash a − θ through the logistic function, as River does.
-
-        A perceptron makes no probability: the numbers order examples, they are not calibrated.
-        Raises `FeatureError` as `score_one` does.
-        """
-        p = _logistic(self.score_one(x) - self.threshold)
-        return {False: 1.0 - p, True: p}
-
-    def learn_one(self, x: dict[base.typing.FeatureName, Any], y: Any, w: float = 1.0) -> None:
-        """Learn from one example.
-
-        Parameters
-        ----------
-        x
-            Feature values.
-        y
-            True/False, 1/0 or 1/−1.
-        w
-            Weight of the example, a factor of the learning rate; 0 leaves everything as it was.
-
-        Raises
-        ------
-        FeatureError, LabelError
-            As their names say; the state is untouched.
-        ValueError
-            If `w` is negative or not finite.
-
-        """
-        self.update_one(x, y, w)
-
-    def update_one(self, x: dict[base.typing.FeatureName, Any], y: Any, w: float = 1.0) -> float:
+    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
         """Learn from one example as `learn_one` does, and tell what it did.
 
         Returns the step s of the update w ← w + s·x, b ← b + s: what `undo_one` takes back. 0 if
-        nothing was written.
+        nothing was written. The weight `w` of the example is a factor of the learning rate.
         """
         sign = sign_of(y)
-        if not 0 <= w <= MAX_MAGNITUDE:
-            raise ValueError(f"the weight of an example must be a finite number from 0, not {w!r}")
+        check_example_weight(w)
         a = self.score_one(x)
         if w == 0:
             return 0.0
@@ -180,7 +131,7 @@ class Perceptron(base.Classifier):
         self.n_updates += 1
         return step
 
-    def undo_one(self, x: dict[base.typing.FeatureName, Any], step: float) -> None:
+    def undo_one(self, x: Features, step: float) -> None:
         """Take back an update that `update_one` made on `x`, whatever was learned since.
 
         The weights are a sum of steps times examples, so an update leaves by subtraction: exact
@@ -189,36 +140,11 @@ class Perceptron(base.Classifier):
         if step:
             self._add(x, -step)
 
-    def _get_state(self) -> dict[str, Any]:
-        return {
-            "weights": self.weights,
-            "bias": self.bias,
-            "n_mistakes": self.n_mistakes,
-            "n_updates": self.n_updates,
-        }
-
-    def _set_state(self, state: Mapping[str, Any]) -> None:
-        self.weights = dict(state["weights"])
-        self.bias = state["bias"]
-        self.n_mistakes = state["n_mistakes"]
-        self.n_updates = state["n_updates"]
-
-    def _add(self, x: dict[base.typing.FeatureName, Any], step: float) -> None:
-        """Add step·x to w and step to b; a weight that becomes zero is not kept."""
-        weights = self.weights
-        for name, value in x.items():
-            weight = weights.get(name, 0.0) + step * float(value)
-            if weight:
-                weights[name] = weight
-            else:
-                weights.pop(name, None)
+    def _add(self, x: Features, step: float) -> None:
+        """Add step·x to w and step to b."""
+        sparse.add(self.weights, x, step)
         if self.fit_intercept:
             self.bias += step
 
-
-def _logistic(z: float) -> float:
-    """Compute 1 / (1 + e⁻ᶻ) without overflow."""
-    if z >= 0:
-        return 1.0 / (1.0 + math.exp(-z))
-    e = math.exp(z)
-    return e / (1.0 + e)
+    def _log_odds(self, score: float) -> float:
+        return score - self.threshold
