@@ -5,7 +5,7 @@ The one place where feature values are checked; everything that learns goes thro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from perceptron_core.values import MAX_MAGNITUDE, refuse_features
@@ -49,3 +49,34 @@ def add(weights: Vector, x: Mapping[Any, Any], step: float) -> None:
             weights[name] = weight
         else:
             weights.pop(name, None)
+
+
+def checked(x: Mapping[Any, Any]) -> list[tuple[Any, float]]:
+    """List the entries of `x` as doubles.
+
+    Raises `FeatureError` for a value that is not finite or is larger than `MAX_MAGNITUDE`.
+    """
+    entries = []
+    try:
+        for name, value in x.items():
+            if not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
+                raise refuse_features(x)
+            entries.append((name, float(value)))
+    except (TypeError, ValueError):
+        raise refuse_features(x) from None
+    return entries
+
+
+def dots(rows: Iterable[Mapping[Any, float]], x: Mapping[Any, Any], starts: Iterable[float]) -> list[float]:
+    """Compute start + w·x for each row w, as `dot` does; the values of `x` are checked once."""
+    entries = checked(x)
+    totals = []
+    for weights, start in zip(rows, starts, strict=True):
+        weight_of = weights.get
+        total = start
+        for name, value in entries:
+            weight = weight_of(name)
+            if weight is not None:
+                total += weight * value
+        totals.append(total)
+    return totals

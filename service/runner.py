@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import Final
 
@@ -72,6 +73,8 @@ class Runner:
         self._tasks: dict[int, Task] = {}
         self._waiting: dict[int, float] = {}
         """Partitions without a task, and when (monotonic seconds) to try."""
+        self._failed: set[int] = set()
+        """Partitions whose last batch could not be committed: open or not, they do not work yet."""
         self._backoff = Backoff()
         self._stop = threading.Event()
         self._consumer: Consumer
@@ -141,13 +144,14 @@ class Runner:
         """Poll; while the stream is away, wait for it to come back."""
         try:
             polled = self._consumer.poll(timeout_seconds, max_records)
-            self._metrics.lag = self._consumer.lag()
         except TransportUnavailable as error:
             wait_seconds = self._backoff.next_seconds()
             self._report_trouble(error, wait_seconds)
             self._stop.wait(wait_seconds)
             return {}
-        self._report_health()
+        with suppress(TransportUnavailable):  # what was polled must not be lost for a number
+            self._metrics.lag = self._consumer.lag()
+        self._report_health(is_idle=not polled)
         return polled
 
     def _in_order(self, records: list[Record]) -> Sequence[Record]:
@@ -160,7 +164,11 @@ class Runner:
             self._tasks[partition].advance(records)
         except _PASSING as error:
             self._tasks.pop(partition).close()
+            self._failed.add(partition)
             self._postpone(partition, error)
+        else:
+            self._failed.discard(partition)
+            self._backoff.reset()
 
     def _open_waiting(self) -> None:
         """Open the tasks whose time has come."""
@@ -171,7 +179,6 @@ class Runner:
                 self._postpone(partition, error)
             else:
                 self._waiting.pop(partition, None)
-                self._backoff.reset()
 
     def _open(self, partition: int) -> Task:
         """Take a partition over: fence its former owner, restore, go on where the last commit was."""
@@ -221,6 +228,7 @@ class Runner:
         self._metrics.rebalances.inc()
         for partition in partitions:
             self._waiting.pop(partition, None)
+            self._failed.discard(partition)
             if (task := self._tasks.pop(partition, None)) is not None:
                 how(task)
 
@@ -228,9 +236,11 @@ class Runner:
         _log.warning("%s; trying again in %.1f s", error, wait_seconds)
         self._health.become(State.UNAVAILABLE, str(error))
 
-    def _report_health(self) -> None:
-        """Ready once every partition that is ours is at work."""
-        if self._tasks and not self._waiting:
+    def _report_health(self, *, is_idle: bool) -> None:
+        """Ready once every partition that is ours is at work, and has done what it failed to do before."""
+        if is_idle and not self._waiting:
+            self._failed.clear()  # its commit had reached the stream after all: there is nothing to do again
+        if self._tasks and not self._waiting and not self._failed:
             self._health.become(State.READY)
 
     def _tell(self, step: Step) -> None:

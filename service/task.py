@@ -101,6 +101,31 @@ class Task:
         self._is_clean = True
         self._publish()
 
+    def replace_model(self, dumped: bytes) -> None:
+        """Put another model in the place of this one and commit it; offsets, pending labels and counts stay.
+
+        It counts as a batch of its own: should its snapshot be damaged, no older one can pass for it.
+
+        Parameters
+        ----------
+        dumped
+            What the `dump` of a learner of the same kind wrote.
+
+        Raises
+        ------
+        DamagedError
+            It cannot be read.
+        TransportError
+            As `advance`.
+
+        """
+        self._is_clean = False
+        self._processor.learner.load(dumped)
+        self._sequence += 1
+        self._commit_snapshot()
+        self._is_clean = True
+        self._publish()
+
     def _process(self, records: Sequence[Record]) -> list[Output]:
         outputs: list[Output] = []
         dead_letters = self._settings.dead_letters_topic

@@ -15,21 +15,25 @@ MAP = """
 # What a learner is: numbers in, numbers out.
 perceptron_core.errors perceptron_core.version
 perceptron_core.values perceptron_core.envelope
+perceptron_core.sparse
+perceptron_core.binary
 perceptron_core.perceptron
 perceptron_core.serialisation
 perceptron_core
 
 # The words everything else is said in.
 service service.errors service.vocabulary service.transport.base
-service.kafka_settings service.health service.counters service.rows service.features service.backoff service.logs
+service.kafka_settings service.health service.counters service.rows service.features
+service.backoff service.logs service.visitor
 
 # The way of a message: bytes → message → x → prediction → update.
 service.messages service.labels service.models service.sources
 service.decode
 service.dead_letters
 service.processor
-service.evaluation service.metrics service.snapshot
+service.evaluation service.metrics service.snapshot service.model_file
 service.checkpoint service.poison
+service.standing
 
 # Streams: each adapter a stack of its own.
 service.transport.sqlite.schema service.transport.sqlite.assignment
@@ -53,16 +57,17 @@ service.transport
 service.setting_fields
 service.settings
 service.assembly
-service.recovery
+service.recovery service.redelivery
 service.task
 service.runner
 
 # What people and other programs see.
 service.web service.web.app service.web.server
 service.cli.app
-service.cli.options service.cli.progress service.cli.summary
+service.cli.options service.cli.progress service.cli.summary service.cli.table service.cli.line_filter
 service.cli.completion service.cli.config service.cli.schema service.cli.serve
-service.cli.consume service.cli.produce service.cli.replay
+service.cli.consume service.cli.produce service.cli.replay service.cli.inspect
+service.cli.status service.cli.checkpoint service.cli.dead_letters
 service.cli.demo
 service.cli
 service.__main__

@@ -19,13 +19,17 @@ from service.errors import ConfigurationError, ServiceError
 
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
 
-# Each command is the click command named `command` in the module `service.cli.<name>`.
+# Each command is the click command named `command` in the module `service.cli.<name>`, - written as _.
 COMMANDS = {
     "demo": "Run the whole thing on this machine, with a real data set.",
     "serve": "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP.",
     "replay": "Predict and learn over a file, one event after the other, and count the mistakes.",
     "produce": "Send the events of a file to a topic.",
     "consume": "Print the records of a topic.",
+    "status": "Show how each partition stands: lag, mistakes, pending labels, snapshots.",
+    "checkpoint": "Look at what is committed of the models; take one out, put one in.",
+    "dead-letters": "Look at the messages that were refused; give them a second chance.",
+    "inspect": "Show the weights and counts of a model file.",
     "schema": "Print the JSON Schema of a message.",
     "config": "Show the settings and where each value comes from.",
     "completion": "Print the shell completion script.",
@@ -43,7 +47,7 @@ class LazyGroup(click.Group):
         """Import the command, if there is one of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"service.cli.{cmd_name}").command
+        command = importlib.import_module(f"service.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import perf_counter, sleep
@@ -94,7 +95,7 @@ def _run(url: str, rate: float) -> None:
                 runner.stop()
 
         runner = Runner(transport, settings, metrics=metrics, health=health, observe=observe)
-        with stopping(runner) as stopped_by, _producing(settings, url, events, rate):
+        with stopping(runner) as stopped_by, _producing(settings, url, events, rate, runner):
             began = perf_counter()
             runner.run()
             seconds = perf_counter() - began
@@ -128,30 +129,36 @@ def _metrics_server(metrics: Metrics, health: Health) -> Iterator[str]:
 
 
 @contextmanager
-def _producing(settings: Settings, url: str, events: list[bytes], rate: float) -> Iterator[None]:
-    """Send the events from a thread with a connection of its own, as another program would."""
+def _producing(
+    settings: Settings, url: str, events: list[bytes], rate: float, runner: Runner
+) -> Iterator[None]:
+    """Send the events from a thread with a connection of its own, as another program would.
+
+    Should it fail, the loop ends too, and what went wrong is raised here.
+    """
     ended = threading.Event()
-
-    def produce() -> None:
-        transport = open_stream(settings, url)
+    with ThreadPoolExecutor(1, thread_name_prefix="producer") as pool:
+        sending = pool.submit(_produce, settings, url, events, rate, ended)
+        sending.add_done_callback(lambda done: runner.stop() if done.exception() else None)
         try:
-            transport.ensure_topics({settings.events_topic: 1})
-            began = perf_counter()
-            sent = 0
-            while sent < len(events) and not ended.is_set():
-                due = int((perf_counter() - began) * rate) + 1
-                transport.produce(
-                    [Output(settings.events_topic, None, value, partition=0) for value in events[sent:due]]
-                )
-                sent = due
-                sleep(_TICK_SECONDS)
+            yield
         finally:
-            transport.close()
+            ended.set()
+        sending.result()
 
-    thread = threading.Thread(target=produce, name="producer")
-    thread.start()
+
+def _produce(settings: Settings, url: str, events: list[bytes], rate: float, ended: threading.Event) -> None:
+    """Send `rate` events per second until all are sent, or nobody is there any more."""
+    transport = open_stream(settings, url)
     try:
-        yield
+        transport.ensure_topics({settings.events_topic: 1})
+        began = perf_counter()
+        sent = 0
+        while sent < len(events) and not ended.is_set():
+            due = int((perf_counter() - began) * rate) + 1
+            topic = settings.events_topic
+            transport.produce([Output(topic, None, value, partition=0) for value in events[sent:due]])
+            sent = due
+            sleep(_TICK_SECONDS)
     finally:
-        ended.set()
-        thread.join()
+        transport.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from time import perf_counter
 from typing import Final
 
@@ -16,6 +17,7 @@ from service.cli.progress import ProgressTable, progress_bar
 from service.cli.summary import summary_text
 from service.errors import InputFileError
 from service.evaluation import Evaluation, summarise
+from service.model_file import refuse_pickle, write_atomically
 from service.processor import Processor, Step
 from service.settings import Loaded, Settings
 from service.sources import Source
@@ -31,7 +33,13 @@ _REJECTIONS_SHOWN: Final = 3
 @click.option(
     "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the summary."
 )
-def command(source_of: SourceOptions, loaded: Loaded, output: str) -> None:
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the model to FILE at the end; `perceptron inspect` shows it.",
+)
+def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | None) -> None:
     """Predict and learn over FILE (- for stdin), one event after the other, and count the mistakes.
 
     Each event is predicted first and learned from afterwards (prequential evaluation), exactly as `serve`
@@ -44,6 +52,8 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str) -> None:
         progress_bar(source, "replay") as (messages, write_line),
     ):
         run = _Replay(settings, evaluation, write_line)
+        if save:
+            refuse_pickle(run.processor.learner)  # now, not after the work
         began = perf_counter()
         run.feed(source, messages)
         seconds = perf_counter() - began
@@ -53,6 +63,9 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str) -> None:
         raise InputFileError(
             f"{source.name}: none of {summary['rejected']} messages could be used", hint=run.hint()
         )
+    if save:
+        write_atomically(save, learner.dump())
+        report("saved", "green", f"the model to {save}")
     click.echo(json.dumps(summary) if output == "json" else summary_text(summary, learner))
 
 

@@ -55,12 +55,11 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     metrics, health = Metrics(CollectorRegistry()), Health()
     url = broker_url(loaded)
     with http_server(settings.http, metrics, health) as address:
+        where = f", {address}" if address else ""
+        click.echo(f"serving {url}, model {settings.model}{where}", err=True)
         transport = open_stream(settings, url)
         try:
             runner = Runner(transport, settings, metrics=metrics, health=health)
-            click.echo(
-                f"serving {url}, model {settings.model}" + (f", {address}" if address else ""), err=True
-            )
             with stopping(runner) as stopped_by:
                 runner.run(exit_at_end=exit_at_end)
         finally:

@@ -16,6 +16,7 @@ AMONG_EVENTS = BUSY | {"labels_topic": "", "label_timeout_seconds": LABEL_TIMEOU
 # In a topic of their own labels may overtake their events by any time: nothing is to expire. And the
 # order in which they were taken must be there to the end.
 APART = BUSY | {"label_timeout_seconds": 1e8, "snapshots_kept": 1_000_000}
+HTTP = {"http": "127.0.0.1:0"}
 HOURS_MS = 3_600_000
 
 
@@ -39,7 +40,9 @@ def test_killed_at_random_moments_it_does_everything_once(open_chaos, start, for
             service = start(stream, kafka__instance_id="static" if kill % 2 else "").serving()
             if kill % 4:  # amid its work; or else while it takes over
                 service.eventually(lambda done=before: stream.committed() != done)
-            time.sleep(moment.uniform(0, 0.4))
+                time.sleep(moment.uniform(0, 0.12))
+            else:
+                time.sleep(moment.uniform(0, 0.6))
             phases[service.kill()] += 1
         feeder.finish()
     assert start(stream, "--exit-at-end").wait() == 0

@@ -47,7 +47,7 @@ def offsets_seen(bootstrap, topic, isolation_level):
 def test_records_of_an_open_transaction_are_visible_to_no_reader_of_committed_ones(
     stream, serve, kafka_bootstrap
 ):
-    events = numbered(8)
+    events = numbered(4)
     stream.create()
     stream.produce(events)
     topic = stream.topics["predictions"]
@@ -129,7 +129,7 @@ def test_a_record_with_neither_key_nor_value_is_a_dead_letter_like_any_other(str
     (sent,) = stream.records("events")
     assert (sent.key, sent.value) == (None, None)
     stream.produce(phishing_events()[:1])
-    assert serve("--exit-at-end").wait() == 0
+    assert serve("--exit-at-end", max_rejected_ratio=1).wait() == 0
     (letter,) = stream.records("dead-letters")
     assert (letter.key, letter.value) == (None, None)
     assert dict(letter.headers)["error.reason"] == b"empty"

@@ -70,7 +70,9 @@ class ChaosStream:
             **{f"{name}_topic": f"{name.replace('_', '-')}-{suffix}" for name in names},
             **given,
         }
-        self.settings = Settings(**{n: v for n, v in self.given.items() if not n.startswith("kafka__")})
+        nested = {n.removeprefix("kafka__"): v for n, v in self.given.items() if n.startswith("kafka__")}
+        flat = {n: v for n, v in self.given.items() if not n.startswith("kafka__")}
+        self.settings = Settings(**flat, kafka=nested)
         self.transport = open_stream(self.settings, url)
         self.transport.ensure_topics(dict.fromkeys(self.inputs, PARTITIONS))
 
@@ -125,6 +127,10 @@ class Feeder:
             self._allowed = round(len(self._log) * ratio)
             self._changed.notify_all()
 
+    def allow_more(self, ratio: float) -> None:
+        """Let this share of the log be written beyond what is allowed."""
+        self.allow(self._allowed / len(self._log) + ratio)
+
     def finish(self) -> None:
         """Write the rest, and wait for it."""
         self.allow(1.0)
@@ -175,6 +181,7 @@ class Service:
     def __init__(
         self, stream: ChaosStream, folder: Path, *arguments: str, **given: object
     ) -> None:
+        self._stream, self._folder = stream, folder
         self._err = folder / f"{uuid.uuid4().hex[:8]}.err"
         settings: Mapping[str, object] = stream.given | given
         with self._err.open("wb") as err:
@@ -186,6 +193,10 @@ class Service:
                 stdout=subprocess.DEVNULL,
                 stderr=err,
             )
+
+    def again(self, *arguments: str, **given: object) -> Service:
+        """Start another one on the same stream."""
+        return Service(self._stream, self._folder, *arguments, **given)
 
     @property
     def stderr(self) -> str:

@@ -128,6 +128,7 @@ class PerceptronProcess:
 
     def __exit__(self, *exception: object) -> None:
         self.kill()
+        assert "is no setting" not in self.stderr, "the test gave a setting that was ignored"
 
 
 def environment(settings: Mapping[str, object]) -> dict[str, str]:

@@ -8,8 +8,16 @@ from typing import Any, Final, TypeVar
 
 from kafka import KafkaConsumer
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError
+from kafka.errors import (
+    AuthorizationError,
+    KafkaError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+    UnknownTopicOrPartitionError,
+)
 from kafka.net.compat import KafkaNetClient
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
 
 from service.errors import TransportUnavailable
 from service.transport.kafka_python.errors import HINTS, translate
@@ -34,6 +42,39 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     "metrics_enabled": False,
 }
 Client = TypeVar("Client")
+
+
+class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-python has no types
+    """kafka-python's connections, which also tell when a broker has refused a login.
+
+    The client itself tries again until its time is up, and then says no more than that. What is more, it
+    throws away an answer that comes together with the end of the connection, as a refusal does.
+    """
+
+    def __init__(self, network: NetworkSelector, refusals: list[KafkaError], **settings: object) -> None:
+        super().__init__(network, **settings)
+        self._refusals = refusals
+
+    def get_connection(self, *node: object, **options: object) -> Any:  # noqa: ANN401 - no types
+        connection = super().get_connection(*node, **options)
+        if not connection.init_future.is_done:
+            connection.init_future.add_errback(self._note)
+        return connection
+
+    def _note(self, error: Exception) -> None:
+        if isinstance(error, (AuthorizationError, SaslAuthenticationFailedError)):
+            self._refusals[:] = [error]
+
+    async def _build_transport(self, *node: object, **options: object) -> Any:  # noqa: ANN401 - no types
+        transport = await super()._build_transport(*node, **options)
+        receive = transport._sock_recv  # noqa: SLF001 - nothing public reaches it
+
+        def receive_all() -> tuple[bytes, Exception | None]:
+            received, error = receive()
+            return received, None if received else error  # the end is still there to be found next time
+
+        transport._sock_recv = receive_all  # noqa: SLF001
+        return transport
 
 
 class Cluster:
@@ -64,15 +105,18 @@ class Cluster:
 
         """
         connections: list[Any] = []
+        refusals: list[KafkaError] = []
 
         def connect(**settings: object) -> Any:  # noqa: ANN401 - kafka-python has no types
-            connections.append(KafkaNetClient(**settings))
+            network = NetworkSelector(**settings)
+            manager = _ConnectionManager(network, refusals, **settings)
+            connections.append(KafkaNetClient(net=network, manager=manager, **settings))
             return connections[-1]
 
         try:
             return make(kafka_client=connect, **{**self._options, **options})
         except (KafkaError, OSError, RuntimeError, ValueError) as error:
-            reason = next(filter(None, map(_refusal, connections)), error)
+            reason = refusals[-1] if refusals else error
             for connection in connections:
                 # The constructor that failed leaves its thread and sockets to nobody.
                 with contextlib.suppress(Exception):
@@ -100,10 +144,3 @@ def learn_topics(consumer: Any, topics: Iterable[str]) -> None:  # noqa: ANN401 
     for topic in topics:
         if not consumer.partitions_for_topic(topic):
             raise UnknownTopicOrPartitionError(topic)
-
-
-def _refusal(connection: Any) -> Exception | None:  # noqa: ANN401 - kafka-python has no types
-    """Find out whether a broker has refused us; the client itself only ever says that time was up."""
-    manager = connection._manager  # noqa: SLF001 - nothing public tells it
-    nodes = [broker.node_id for broker in manager.cluster.bootstrap_brokers()]
-    return next(filter(None, map(manager.auth_failure, nodes)), None)

@@ -15,7 +15,7 @@ from service.transport.base import Assignee, Record
 from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS, Cluster, learn_topics
 from service.transport.kafka_python.errors import HINTS, translated
 from service.transport.kafka_python.membership import Membership
-from service.transport.kafka_python.producer import DeadlineProducer
+from service.transport.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka_python.writer import KafkaPythonWriter
 
 # New partitions are announced between two waits, so a wait is short.
@@ -76,6 +76,9 @@ class KafkaPythonConsumer:
         self._membership = Membership(assignee)
         self._writers: dict[int, KafkaPythonWriter] = {}
         self._started: set[int] = set()
+        self._taken: dict[TopicPartition, list[Any]] = {}
+        """Records that the clients have moved past and nobody was given yet: were a poll that fails to
+        forget them, they would be lost."""
         self._last_alive = monotonic()
         self._closed = False
         self._leading = self._open_member()
@@ -101,25 +104,25 @@ class KafkaPythonConsumer:
         deadline = monotonic() + timeout_seconds
         while True:
             with translated(self._cluster.name):
-                batches = self._take(max(0.0, deadline - monotonic()), max_records)
+                self._take(max(0.0, deadline - monotonic()), max_records)
                 self._follow_assignment()
             self._membership.raise_failure()
             announced = self._membership.announce()
-            if batches or announced or monotonic() >= deadline:
+            if self._taken or announced or monotonic() >= deadline:
                 self._check_alive()
-                return self._merge(batches)
+                return self._give()
 
-    def _take(self, left_seconds: float, max_records: int) -> dict[TopicPartition, list[Any]]:
+    def _take(self, left_seconds: float, max_records: int) -> None:
         """Ask each client once; the one asked last goes first next time, so that neither starves."""
         self._membership.keep_join()
         wait = min(left_seconds, _SHARED_WAIT_SECONDS if self._further else _WAIT_SECONDS)
-        batches: dict[TopicPartition, list[Any]] = {}
         for client in self._clients:
-            room = max_records - sum(map(len, batches.values()))
+            room = max_records - sum(map(len, self._taken.values()))
             if room > 0:
-                batches |= client.poll(timeout_ms=0 if batches else wait * 1000, max_records=room)
+                batches = client.poll(timeout_ms=0 if self._taken else wait * 1000, max_records=room)
+                for place, records in batches.items():
+                    self._taken.setdefault(place, []).extend(records)
         self._clients.reverse()
-        return batches
 
     def _follow_assignment(self) -> None:
         """Give the second client the partitions that the group has given the first."""
@@ -138,12 +141,13 @@ class KafkaPythonConsumer:
             if wanted - present:
                 self._further.pause(*(wanted - present))
 
-    def _merge(self, batches: Mapping[TopicPartition, Sequence[Any]]) -> dict[int, list[Record]]:
+    def _give(self) -> dict[int, list[Record]]:
         """Order by partition, then topic; forget what a rebalance has taken away since it was fetched."""
+        taken, self._taken = self._taken, {}
         merged: dict[int, list[Record]] = {}
         for topic in self._topics:
-            for (name, partition), records in batches.items():
-                if name == topic and partition in self._membership.owned:
+            for (name, partition), records in taken.items():
+                if name == topic and partition in self._started:
                     merged.setdefault(partition, []).extend(map(as_record, records))
         return merged
 
@@ -163,6 +167,7 @@ class KafkaPythonConsumer:
         with translated(self._where(partition)):
             for topic, client in self._each_topic():
                 place = TopicPartition(topic, partition)
+                self._taken.pop(place, None)
                 if topic in offsets:
                     client.seek(place, offsets[topic])
                 else:
@@ -237,7 +242,12 @@ class KafkaPythonConsumer:
     def at_end(self) -> bool:
         """Tell whether everything there was delivered; see `Consumer.at_end`."""
         owned = self._membership.owned
-        if self._membership.has_news or not self._leading.assignment() or owned - self._started:
+        if (
+            self._taken
+            or self._membership.has_news
+            or not self._leading.assignment()
+            or owned - self._started
+        ):
             return False
         for topic, client in self._each_topic():
             places = [TopicPartition(topic, partition) for partition in owned]
@@ -297,29 +307,6 @@ class KafkaPythonConsumer:
                 return self._membership.is_current()
         except TransportError:
             return False
-
-
-def producer_options(timeout_seconds: float, max_record_bytes: int) -> dict[str, object]:
-    """Give the options of producers that have to have finished, or failed, after `timeout_seconds`."""
-    return {
-        "allow_auto_create_topics": False,
-        "metrics_enabled": False,
-        "max_request_size": max_record_bytes,
-        "batch_size": min(_BATCH_BYTES, max_record_bytes),
-        "max_block_ms": int(timeout_seconds * 1000),
-        # Longer than the deadline of a commit: expiry inside the client is untidy, we drop it before.
-        "delivery_timeout_ms": int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000),
-        "retry_backoff_ms": _RETRY_MILLISECONDS,
-        # Every call flushes; until then the sender's thread should not take half-filled batches.
-        "linger_ms": 1000,
-    }
-
-
-# One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
-_BATCH_BYTES: Final = 262_144
-# After a commit, the broker is busy with the transaction's markers for some milliseconds, and answers the
-# first request of the next one with "concurrent transactions, try again": the default would wait 100.
-_RETRY_MILLISECONDS: Final = 5
 
 
 def as_record(found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types

@@ -15,6 +15,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError, TransactionAbortedError,
 from kafka.serializer import Serializer
 
 from service.transport.base import Output
+from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS
 
 _NO_VALUE: Final = object()
 """Stands for None on its way through kafka-python, which refuses a record with neither key nor value.
@@ -28,6 +29,13 @@ class _ValueSerializer(Serializer):  # type: ignore[misc] # kafka-python has no 
 
     def serialize(self, topic: str, headers: object, data: object) -> object:  # noqa: ARG002 - kafka-python's own
         return None if data is _NO_VALUE else data
+
+
+# One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
+_BATCH_BYTES: Final = 262_144
+# After a commit, the broker is busy with the transaction's markers for some milliseconds, and answers the
+# first request of the next one with "concurrent transactions, try again": the default would wait 100.
+_RETRY_MILLISECONDS: Final = 5
 
 
 class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
@@ -56,13 +64,10 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     def send_output(self, output: Output) -> Any:  # noqa: ANN401 - kafka-python has no types
         """Hand one record over for sending; the client's own partitioner is `partition_for_key`."""
         keyless = 0 if output.key is None else None
-        # Kafka allows a record with neither, other clients write it, and it has to fit into a dead letter;
-        # kafka-python refuses to.
-        empty_key = b"" if output.value is None else None
         return self.send(
             output.topic,
             value=_NO_VALUE if output.value is None else output.value,
-            key=empty_key if output.key is None else output.key,
+            key=output.key,
             headers=list(output.headers),
             partition=keyless if output.partition is None else output.partition,
             timestamp_ms=output.timestamp_ms,
@@ -120,6 +125,22 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         self._unregister_cleanup()
         self._closed = True
         self._sender.force_close()
+
+
+def producer_options(timeout_seconds: float, max_record_bytes: int) -> dict[str, object]:
+    """Give the options of producers that have to have finished, or failed, after `timeout_seconds`."""
+    return {
+        "allow_auto_create_topics": False,
+        "metrics_enabled": False,
+        "max_request_size": max_record_bytes,
+        "batch_size": min(_BATCH_BYTES, max_record_bytes),
+        "max_block_ms": int(timeout_seconds * 1000),
+        # Longer than the deadline of a commit: expiry inside the client is untidy, we drop it before.
+        "delivery_timeout_ms": int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000),
+        "retry_backoff_ms": _RETRY_MILLISECONDS,
+        # Every call flushes; until then the sender's thread should not take half-filled batches.
+        "linger_ms": 1000,
+    }
 
 
 def _left(deadline: float) -> float:

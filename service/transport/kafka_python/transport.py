@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from time import monotonic
+from time import monotonic, sleep
 from types import MappingProxyType
 from typing import Any, Final
 
+from kafka.admin import OffsetSpec
 from kafka.errors import BrokerResponseError, NoError, TopicAlreadyExistsError, for_code
 from kafka.structs import TopicPartition
 
 from service.errors import ConfigurationError, TopicMissing, TransportUnavailable
 from service.transport.base import Assignee, Output, Record
 from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS, Cluster, learn_topics
-from service.transport.kafka_python.consumer import (
-    ConsumerOptions,
-    KafkaPythonConsumer,
-    as_record,
-    producer_options,
-)
+from service.transport.kafka_python.consumer import ConsumerOptions, KafkaPythonConsumer, as_record
 from service.transport.kafka_python.errors import HINTS, translated
-from service.transport.kafka_python.producer import DeadlineProducer
+from service.transport.kafka_python.producer import DeadlineProducer, producer_options
 
 # A new topic's partitions get their leaders within milliseconds, on a busy cluster within seconds.
 _TOPIC_TIMEOUT_SECONDS: Final = 30.0
+# A transaction's markers reach its partitions within milliseconds; a broker that is busy takes longer.
+_SETTLE_SECONDS: Final = 1.0
 _READ_WAIT_SECONDS: Final = 0.1
 _READ_BATCH_RECORDS: Final = 5000
 
@@ -79,10 +77,9 @@ class KafkaPythonTransport:
             max_record_bytes=max_record_bytes,
         )
         self._cluster = Cluster(bootstrap_servers, client_options)
-        # Both are asked from several threads, and the producer is dropped on one while used on another.
+        # The producer may be dropped on one thread while another would use it.
         self._lock = threading.RLock()
         self._admin = self._cluster.open_admin()
-        self._reader: Any = None
         self._producer: DeadlineProducer | None = None
         self._known_topics: set[str] = set()
 
@@ -134,14 +131,25 @@ class KafkaPythonTransport:
         """Give the first offset and the one after the last committed record; see `Transport.bounds`."""
         place = TopicPartition(topic, partition)
         self._check_topics({topic})
-        with self._lock, translated(f"{topic}[{partition}]"):
-            if self._reader is None:
-                self._reader = self._cluster.open_consumer()
-            timeout_ms = REQUEST_TIMEOUT_SECONDS * 1000
-            first = self._reader.beginning_offsets([place], timeout_ms=timeout_ms)
-            # With read_committed, the end is before the first record of an open transaction.
-            end = self._reader.end_offsets([place], timeout_ms=timeout_ms)
-        return first[place], end[place]
+        with translated(f"{topic}[{partition}]"):
+            return self._offset(place, OffsetSpec.EARLIEST), self._committed_end(place)
+
+    def _committed_end(self, place: TopicPartition) -> int:
+        """Find the end that a reader of committed records sees.
+
+        A commit returns when the broker has noted it, a little before the partitions have: what was written
+        but is not yet visible is given a moment. It may also belong to a transaction that stays open.
+        """
+        written = self._offset(place, OffsetSpec.LATEST, "read_uncommitted")
+        deadline = monotonic() + _SETTLE_SECONDS
+        while (end := self._offset(place, OffsetSpec.LATEST)) < written and monotonic() < deadline:
+            sleep(_SETTLE_SECONDS / 100)
+        return end
+
+    def _offset(self, place: TopicPartition, which: OffsetSpec, isolation: str = "read_committed") -> int:
+        found = self._admin.list_partition_offsets({place: which}, isolation_level=isolation)
+        offset: int = found[place].offset
+        return offset
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records; see `Transport.read`."""
@@ -239,9 +247,6 @@ class KafkaPythonTransport:
             if self._producer is not None:
                 self._producer.drop()
                 self._producer = None
-            if self._reader is not None:
-                self._reader.close(autocommit=False)
-                self._reader = None
             self._admin.close()
 
 

@@ -1,0 +1,394 @@
+"""Training over a finite set. In: examples and a learner. Out: a trained model and its learning curve."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+
+from perceptron_core import sparse
+from perceptron_core.binary import BinaryClassifier, Features
+from perceptron_core.geometry import Example, Examples
+from perceptron_core.perceptron import Perceptron
+from perceptron_core.values import sign_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Order = Literal["shuffle", "constant", "random"]
+Start = Literal["zero", "random"]
+Stopped = Literal["max_iter", "converged", "quiet", "patience"]
+
+
+class Learner(Protocol):
+    """What training asks of a learner: every classifier of this package has it."""
+
+    n_mistakes: int
+    n_updates: int
+
+    def clone(self) -> Self:
+        """Give an untrained learner with the same parameters."""
+
+    def learn_one(self, x: Features, y: Any) -> None:
+        """Learn from one example."""
+
+    def predict_one(self, x: Features) -> Any:
+        """Predict the class of `x`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What `perceptron_test` found."""
+
+    predictions: tuple[Any, ...]
+    mistakes: int
+
+    @property
+    def error(self) -> float:
+        """Share of wrong predictions; nan for no examples."""
+        return self.mistakes / len(self.predictions) if self.predictions else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One point of the learning curve.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    draws : int
+        Examples learned from: all of them, unless training stopped within the epoch.
+    mistakes, updates : int
+        Made on the way, each prediction before learning from its example.
+    training_error, held_out_error : float or None
+        Of the model at the end of the epoch; None where nothing is held out.
+
+    """
+
+    number: int
+    draws: int
+    mistakes: int
+    updates: int
+    training_error: float
+    held_out_error: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What `perceptron_train` made.
+
+    Attributes
+    ----------
+    model : classifier
+        With held-out data, the model at the end of the best epoch; otherwise at the end of the last.
+    curve : tuple of Epoch
+        The learning curve.
+    best_epoch : int
+        The epoch, from 1, that `model` comes from: the sweet spot, where anything is held out.
+    stopped : {"max_iter", "converged", "quiet", "patience"}
+        Why training ended.
+
+    """
+
+    model: Any
+    curve: tuple[Epoch, ...]
+    best_epoch: int
+    stopped: Stopped
+
+    @property
+    def epochs(self) -> int:
+        """Epochs made, the last one perhaps in part."""
+        return len(self.curve)
+
+    @property
+    def updates(self) -> int:
+        """Updates made in all epochs."""
+        return sum(epoch.updates for epoch in self.curve)
+
+    @property
+    def mistakes(self) -> int:
+        """Mistakes made in all epochs."""
+        return sum(epoch.mistakes for epoch in self.curve)
+
+    @property
+    def converged(self) -> bool:
+        """Whether an epoch passed without an update."""
+        return self.stopped == "converged"
+
+    @property
+    def best(self) -> Epoch:
+        """The point of the curve that `model` stands at."""
+        return self.curve[self.best_epoch - 1]
+
+
+def perceptron_train(
+    examples: Examples,
+    max_iter: int = 10,
+    *,
+    learner: Learner | None = None,
+    order: Order = "shuffle",
+    start: Start = "zero",
+    seed: int = 0,
+    stop_on_convergence: bool = True,
+    quiet_draws: int | None = None,
+    held_out: Examples = (),
+    patience: int | None = None,
+    observe: Callable[[Epoch], None] = lambda _: None,
+) -> Training:
+    """Train a learner on a finite set: PerceptronTrain(D, MaxIter).
+
+    Parameters
+    ----------
+    examples
+        Features and labels; kept in memory.
+    max_iter
+        MaxIter, the largest number of epochs: few underfit, many overfit.
+    learner
+        Says what to train: an untrained clone of it is, by default of `Perceptron()`.
+    order
+        "shuffle": every example once an epoch, in a new order each time (Daumé). "constant": in the
+        order given; slow to learn, more so with all of one class first. "random": as many draws with
+        replacement as there are examples (Nath).
+    start
+        "zero", or "random": weights and intercept drawn from the standard normal distribution, for
+        learners that keep them as `weights` and `bias`.
+    seed
+        Of all that is drawn; the same seed gives the same result.
+    stop_on_convergence
+        Whether to stop after an epoch without an update: a mistake-driven learner makes no mistake any
+        more, and would go on like that for ever (Gormley). Draws with replacement prove no such thing.
+    quiet_draws
+        Stop after this many consecutive draws without an update, even within an epoch (Nath).
+    held_out
+        Examples not learned from: the model of the epoch with the smallest error on them is returned,
+        the earliest such epoch if there are several.
+    patience
+        Early stopping: end after this many epochs without a smaller held-out error.
+    observe
+        Told each epoch when it ends.
+
+    Raises
+    ------
+    ValueError
+        No examples, or parameters that make no sense. `FeatureError` and `LabelError` as learning does.
+
+    References
+    ----------
+    Daumé III, H. (2017). A Course in Machine Learning, algorithm 5 and section 4.3.
+
+    Examples
+    --------
+    >>> from perceptron_core import perceptron_train
+    >>> corners = [{"a": a, "b": b} for a in (0, 1) for b in (0, 1)]
+    >>> training = perceptron_train([(x, x["a"] and x["b"]) for x in corners], 20)
+    >>> training.converged, training.curve[-1].training_error
+    (True, 0.0)
+
+    """
+    data, unseen = list(examples), list(held_out)
+    _check(data, unseen, max_iter, quiet_draws, patience)
+    if order not in {"shuffle", "constant", "random"} or start not in {"zero", "random"}:
+        raise ValueError(f"there is no order {order!r} or no start {start!r}")
+    generator = _generator(seed)
+    model = Perceptron() if learner is None else learner.clone()
+    if start == "random":
+        _start_at_random(model, data, generator)
+    run = _Run(model, data, unseen, order, generator)
+    run.quiet_draws = quiet_draws
+    run.patience = patience
+    run.converges = stop_on_convergence and order != "random"
+    stopped = run.through(max_iter, observe)
+    return Training(run.best_model if unseen else model, tuple(run.curve), run.best_epoch, stopped)
+
+
+def perceptron_test(model: Any, examples: Examples) -> Assessment:
+    """Let a model predict labelled examples without learning from them: PerceptronTest.
+
+    Parameters
+    ----------
+    model
+        Whatever has `predict_one`.
+    examples
+        Features and labels.
+
+    References
+    ----------
+    Daumé III, H. (2017). A Course in Machine Learning, algorithm 6.
+
+    Examples
+    --------
+    >>> from perceptron_core import Hyperplane, perceptron_test
+    >>> perceptron_test(Hyperplane({"x": 1.0}), [({"x": 3.0}, True), ({"x": 2.0}, False)])
+    Assessment(predictions=(True, True), mistakes=1)
+
+    """
+    predictions, mistakes = [], 0
+    for x, y in examples:
+        predicted = model.predict_one(x)
+        mistakes += predicted != (sign_of(y) > 0 if isinstance(predicted, bool) else y)
+        predictions.append(predicted)
+    return Assessment(tuple(predictions), mistakes)
+
+
+def hold_out(examples: Examples, ratio: float, seed: int = 0) -> tuple[list[Example], list[Example]]:
+    """Split examples at random into those to learn from and those held out, both in their own order.
+
+    Parameters
+    ----------
+    examples
+        Features and labels.
+    ratio
+        Share to hold out, between 0 and 1; at least one example stays on either side.
+    seed
+        Of the draw.
+
+    Raises
+    ------
+    ValueError
+        `ratio` is not between 0 and 1, or there are fewer than two examples.
+
+    Examples
+    --------
+    >>> from perceptron_core import hold_out
+    >>> training, held_out = hold_out([({"x": n}, n > 5) for n in range(10)], ratio=0.2)
+    >>> len(training), len(held_out)
+    (8, 2)
+
+    """
+    data = list(examples)
+    if not 0 < ratio < 1:
+        raise ValueError(f"the ratio to hold out must lie between 0 and 1, not be {ratio!r}")
+    if len(data) < 2:  # noqa: PLR2004  one on either side
+        raise ValueError(f"{len(data)} examples are too few to hold some out")
+    n_held_out = min(max(1, round(ratio * len(data))), len(data) - 1)
+    chosen = set(_generator(seed).permutation(len(data))[:n_held_out].tolist())
+    return (
+        [example for number, example in enumerate(data) if number not in chosen],
+        [example for number, example in enumerate(data) if number in chosen],
+    )
+
+
+class _Run:
+    """One training under way."""
+
+    quiet_draws: int | None = None
+    patience: int | None = None
+    converges = True
+
+    def __init__(
+        self,
+        model: Learner,
+        data: Sequence[Example],
+        held_out: Sequence[Example],
+        order: Order,
+        generator: np.random.Generator,
+    ) -> None:
+        self.model = model
+        self.best_model = model
+        self.best_epoch = 0
+        self.curve: list[Epoch] = []
+        self._data = data
+        self._held_out = held_out
+        self._order = order
+        self._generator = generator
+        self._quiet = 0
+
+    def through(self, max_iter: int, observe: Callable[[Epoch], None]) -> Stopped:
+        """Make the epochs; tell why they ended."""
+        for number in range(1, max_iter + 1):
+            epoch = self._epoch(number)
+            self.curve.append(epoch)
+            self._keep_the_best(epoch)
+            observe(epoch)
+            if reason := self._reason_to_stop(epoch):
+                return reason
+        return "max_iter"
+
+    def _epoch(self, number: int) -> Epoch:
+        mistakes, updates = self.model.n_mistakes, self.model.n_updates
+        draws = self._learn()
+        return Epoch(
+            number,
+            draws,
+            self.model.n_mistakes - mistakes,
+            self.model.n_updates - updates,
+            perceptron_test(self.model, self._data).error,
+            perceptron_test(self.model, self._held_out).error if self._held_out else None,
+        )
+
+    def _learn(self) -> int:
+        """Learn from each draw of an epoch; give their number."""
+        model, limit = self.model, self.quiet_draws or math.inf
+        draws = 0
+        for draws, index in enumerate(self._drawn(), start=1):
+            before = model.n_updates
+            model.learn_one(*self._data[index])
+            self._quiet = self._quiet + 1 if model.n_updates == before else 0
+            if self._quiet >= limit:
+                break
+        return draws
+
+    def _drawn(self) -> Sequence[int]:
+        n = len(self._data)
+        if self._order == "constant":
+            return range(n)
+        if self._order == "shuffle":
+            return self._generator.permutation(n).tolist()
+        return self._generator.integers(n, size=n).tolist()
+
+    def _keep_the_best(self, epoch: Epoch) -> None:
+        if epoch.held_out_error is None:
+            self.best_epoch = epoch.number
+        elif not self.best_epoch or epoch.held_out_error < self._best_error():
+            self.best_epoch = epoch.number
+            self.best_model = copy.deepcopy(self.model)
+
+    def _best_error(self) -> float:
+        error = self.curve[self.best_epoch - 1].held_out_error
+        assert error is not None
+        return error
+
+    def _reason_to_stop(self, epoch: Epoch) -> Stopped | None:
+        if self.converges and not epoch.updates and epoch.draws == len(self._data):
+            return "converged"
+        if self.quiet_draws and self._quiet >= self.quiet_draws:
+            return "quiet"
+        if self.patience and epoch.number - self.best_epoch >= self.patience:
+            return "patience"
+        return None
+
+
+def _check(
+    data: Sequence[Example],
+    held_out: Sequence[Example],
+    max_iter: int,
+    quiet_draws: int | None,
+    patience: int | None,
+) -> None:
+    if not data:
+        raise ValueError("there are no examples to train on")
+    for name, value in (("max_iter", max_iter), ("quiet_draws", quiet_draws), ("patience", patience)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, not {value!r}")
+    if patience is not None and not held_out:
+        raise ValueError("patience asks for held-out examples to look at")
+
+
+def _generator(seed: int) -> np.random.Generator:
+    from numpy.random import default_rng  # noqa: PLC0415  takes long to import, and streams need no chance
+
+    return default_rng(seed)
+
+
+def _start_at_random(model: Any, data: Sequence[Example], generator: np.random.Generator) -> None:
+    """Give every feature of the data a random weight, and the intercept if there is one."""
+    if not (isinstance(model, BinaryClassifier) and {"weights", "bias"} <= set(model.STATE)):
+        raise ValueError(f"{type(model).__name__} keeps no weights and bias to start at random")
+    names = dict.fromkeys(name for x, _ in data for name in x)
+    drawn: sparse.Vector = dict(zip(names, generator.standard_normal(len(names)).tolist(), strict=True))
+    model.weights = drawn  # type: ignore[attr-defined]  as just checked
+    if getattr(model, "fit_intercept", True):
+        model.bias = float(generator.standard_normal())  # type: ignore[attr-defined]  as just checked

@@ -1,0 +1,269 @@
+"""`perceptron checkpoint`: what is committed of a model, to look at, to take out, to put in.
+
+In: a checkpoint log, a model file. Out: a listing; a model file; a snapshot with another model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+from prometheus_client import CollectorRegistry
+
+from perceptron_core import DamagedError, from_bytes, to_bytes
+from service.assembly import input_topics, make_processor, open_stream
+from service.checkpoint import CheckpointLog, StoredSnapshot, read_log
+from service.cli.app import report
+from service.cli.options import LEARNING, broker_url, setting_options
+from service.cli.table import size_text, time_text
+from service.errors import CheckpointError, ConfigurationError
+from service.metrics import Metrics
+from service.model_file import ModelKind, read_model_file, refuse_pickle, write_atomically
+from service.recovery import Restored, restore
+from service.settings import Loaded, Settings
+from service.standing import newest_sound, read_logs
+from service.task import Task
+from service.transport.base import Consumer, Transport
+from service.visitor import Visitor
+
+_RESTORING = (
+    "broker",
+    "group",
+    "events_topic",
+    "labels_topic",
+    "checkpoints_topic",
+    *LEARNING,
+    "label_timeout_seconds",
+    "max_pending",
+)
+"""Settings that restoring needs: those `serve` runs under."""
+
+_partition_option = click.option(
+    "--partition", type=click.IntRange(0), required=True, metavar="INTEGER", help="The model's partition."
+)
+_file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+
+
+@click.group()
+def command() -> None:
+    """Look at what is committed of the models; take a model out, put one in.
+
+    The checkpoints topic holds, for each partition, snapshots of its model's whole state and a small
+    progress record for every batch since. A restart takes the newest sound snapshot and learns the
+    batches after it again.
+    """
+
+
+@command.command()
+@setting_options("broker", "group", "checkpoints_topic")
+@click.option(
+    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
+)
+def show(loaded: Loaded, *, output: str) -> None:
+    """List the snapshots and the progress of each partition.
+
+    Each snapshot is read and its checksum tested; one that is refused says why, and a restart would
+    use the one before it. Below stand the settings under which the newest sound one was made.
+    """
+    settings = loaded.settings
+    transport = open_stream(settings, broker_url(loaded))
+    try:
+        logs = read_logs(transport, settings.checkpoints_topic, settings.group)
+    finally:
+        transport.close()
+    found = [_described(partition, log) for partition, log in logs.items()]
+    if output == "json":
+        click.echo(json.dumps({"group": settings.group, "partitions": found}, ensure_ascii=False))
+    else:
+        click.echo("\n".join(line for each in found for line in _lines(each)))
+
+
+def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
+    _, newest = newest_sound(log)
+    progress = None
+    if log.progress:
+        first, last = log.progress[0], log.progress[-1]
+        progress = {
+            "first_sequence": first.sequence,
+            "last_sequence": last.sequence,
+            "offsets": dict(last.offsets),
+            "counts": dict(last.counts),
+        }
+    return {
+        "partition": partition,
+        "snapshots": [
+            {
+                "sequence": stored.sequence,
+                "offset": stored.first_offset,
+                "time": time_text(stored.timestamp_ms),
+                "size_bytes": stored.size_bytes,
+                "refused": _refusal(stored),
+            }
+            for stored in log.snapshots
+        ],
+        "progress": progress,
+        "made_with": dict(newest.identity) if newest else None,
+    }
+
+
+def _refusal(stored: StoredSnapshot) -> str | None:
+    """Say why a snapshot cannot be used; None if it can."""
+    try:
+        stored.read()
+    except DamagedError as error:
+        return str(error)
+    return None
+
+
+def _lines(each: dict[str, Any]) -> Iterator[str]:
+    yield f"partition {each['partition']}"
+    if not each["snapshots"] and not each["progress"]:
+        yield "  nothing committed yet"
+    for snapshot in each["snapshots"]:
+        yield (
+            f"  snapshot  after batch {snapshot['sequence']:<8} at offset {snapshot['offset']:<8} "
+            f"{snapshot['time']}  {size_text(snapshot['size_bytes']):>8}  "
+            + (f"refused: {snapshot['refused']}" if snapshot["refused"] else "sound")
+        )
+    if progress := each["progress"]:
+        ends = ", ".join(f"{topic}@{offset}" for topic, offset in progress["offsets"].items())
+        yield f"  progress  batches {progress['first_sequence']} to {progress['last_sequence']}, up to {ends}"
+    if each["made_with"] is not None:
+        yield "  made with"
+        for name, value in each["made_with"].items():
+            yield f"    {name} = {json.dumps(value, ensure_ascii=False)}"
+
+
+@command.command()
+@_file_argument
+@_partition_option
+@setting_options(*_RESTORING)
+def export(file: Path, partition: int, loaded: Loaded) -> None:
+    """Write the committed model of a partition to FILE.
+
+    That is the newest snapshot and the batches committed after it, learned again: the model that a
+    restart would go on with, to the last bit. The settings must be those of the service. It may run
+    meanwhile. FILE appears whole or not at all; `perceptron inspect` shows it, `checkpoint import`
+    and `perceptron_core.from_bytes` read it.
+    """
+    settings = loaded.settings
+    refuse_pickle(make_processor(settings).learner)
+    transport = open_stream(settings, broker_url(loaded))
+    try:
+        logs = read_logs(transport, settings.checkpoints_topic, settings.group)
+        _check_partition(partition, len(logs))
+        restored = restore(transport, settings, partition)
+    finally:
+        transport.close()
+    content = restored.processor.learner.dump()
+    write_atomically(file, content)
+    report(
+        "exported",
+        "green",
+        f"the model of partition {partition} after batch {restored.sequence} to {file}, "
+        f"{size_text(len(content))}",
+    )
+
+
+@command.command("import")
+@_file_argument
+@_partition_option
+@click.option(
+    "--restore/--no-restore",
+    "restoring",
+    default=True,
+    help="Keep counts and pending labels; --no-restore, for a log that is beyond repair, keeps only the "
+    "position in the input.  [default: yes]",
+)
+@setting_options(*_RESTORING, "session_timeout_seconds")
+def import_(file: Path, partition: int, loaded: Loaded, *, restoring: bool) -> None:
+    """Make the model in FILE the model of a partition.
+
+    The service must not be running, and the settings must be those it runs under: a model of another
+    class or with other parameters is refused. Position, pending labels and counts stay as they are;
+    updates are counted by the model itself. The new model is committed as a snapshot, from which the
+    service goes on. FILE is what `checkpoint export` or `replay --save` wrote.
+    """
+    settings = loaded.settings
+    model = read_model_file(file)
+    _check_kind(file, model, settings)
+    transport = open_stream(settings, broker_url(loaded))
+    try:
+        _check_partition(partition, transport.partition_count(settings.events_topic))
+        transport.partition_count(settings.checkpoints_topic)  # raises TopicMissing before anybody waits
+        _replace_model(transport, settings, partition, to_bytes(model), restoring=restoring)
+    finally:
+        transport.close()
+    report("imported", "green", f"{file} is the model of partition {partition} now")
+
+
+def _check_partition(partition: int, count: int) -> None:
+    if partition >= count:
+        raise ConfigurationError(
+            f"--partition {partition}: there are {count} partition(s)",
+            hint=f"partitions count from 0 to {count - 1}",
+        )
+
+
+def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: ANN401 - any of the core's models
+    learner = make_processor(settings).learner
+    refuse_pickle(learner)
+    difference = ModelKind.of(model).difference(ModelKind.of(from_bytes(learner.dump())))
+    if difference:
+        raise ConfigurationError(
+            f"{file}: the model in it is not the one that the settings describe: {difference}",
+            hint="--model and --model-param say what the service runs",
+        )
+
+
+def _replace_model(
+    transport: Transport, settings: Settings, partition: int, dumped: bytes, *, restoring: bool
+) -> None:
+    """Become the partition's owner, put the model in, and leave."""
+    with Visitor(
+        transport, settings.group, input_topics(settings), settings.session_timeout_seconds
+    ) as visitor:
+        visitor.wait_for([partition], hint="stop the service first; SIGTERM ends it in order")
+        with closing(visitor.consumer.writer(partition)) as writer:
+            restored = (
+                _restore(transport, settings, partition)
+                if restoring
+                else _begin_again(transport, settings, partition, visitor.consumer, dumped)
+            )
+            task = Task(
+                partition,
+                restored,
+                writer,
+                transport=transport,
+                settings=settings,
+                metrics=Metrics(CollectorRegistry()),
+            )
+            task.replace_model(dumped)
+
+
+def _restore(transport: Transport, settings: Settings, partition: int) -> Restored:
+    try:
+        return restore(transport, settings, partition)
+    except CheckpointError as error:
+        other = "`checkpoint import --no-restore` gives up pending labels and counts"
+        raise CheckpointError(
+            str(error), hint=f"{error.hint}; or {other}" if error.hint else other
+        ) from error
+
+
+def _begin_again(
+    transport: Transport, settings: Settings, partition: int, consumer: Consumer, dumped: bytes
+) -> Restored:
+    """Go on where the last commit was, knowing nothing else of it."""
+    log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
+    topics = input_topics(settings)
+    offsets = {topic: transport.bounds(topic, partition)[0] for topic in topics}
+    for known in (log.progress[-1].offsets if log.progress else {}, consumer.committed(partition)):
+        offsets |= {topic: known[topic] for topic in topics if topic in known}
+    processor = make_processor(settings)
+    processor.learner.load(dumped)  # at once: nothing untrained may pass for the partition's state
+    return Restored(processor, log.last_sequence(), offsets, [], log.last_sequence())

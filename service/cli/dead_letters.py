@@ -1,0 +1,201 @@
+"""`perceptron dead-letters`: messages that were refused.
+
+In: the dead-letters topic. Out: a list of them; or a second chance for each.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from service.assembly import open_stream
+from service.cli.app import report
+from service.cli.line_filter import LineFilter
+from service.cli.options import broker_url, setting_options
+from service.cli.table import one_line, time_text
+from service.decode import Reason
+from service.errors import TopicMissing
+from service.redelivery import Action, DeadLetter, Decision, Redelivery
+from service.settings import Loaded
+from service.transport.base import Transport
+
+_reason_option = click.option(
+    "--reason",
+    type=click.Choice([reason.value for reason in Reason]),
+    help="Only letters refused for this.  [default: all]",
+)
+_format_option = click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the output; json is one object a line.",
+)
+
+
+@click.group()
+def command() -> None:
+    """Look at the messages that were refused, and give them a second chance.
+
+    A message that cannot be used becomes a dead letter: the same bytes on the dead-letters topic, with
+    the reason and its origin as headers. It is outstanding until `dead-letters replay` has brought it back.
+    """
+
+
+@command.command("list")
+@_reason_option
+@click.option("--show-values", is_flag=True, help="Show the messages themselves; json always does.")
+@_format_option
+@setting_options("broker", "group", "dead_letters_topic")
+def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool) -> None:
+    """List the outstanding dead letters, the newest last, and count them by reason.
+
+    Each line says where the letter lies, its event time, the reason, where it came from, and what is
+    wrong. In json, a value that is not UTF-8 is in base64, as value_base64.
+    """
+    reasons: Counter[str] = Counter()
+    with _stream(loaded) as transport:
+        for letter in Redelivery(transport, loaded.settings, reason or "").outstanding():
+            reasons[letter.reason] += 1
+            if output == "json":
+                click.echo(json.dumps(_as_json(letter), ensure_ascii=False))
+            else:
+                click.echo(_as_line(letter))
+                if show_values:
+                    click.echo(f"    {_shown(letter.record.value)}")
+    report("outstanding", "green", f"{reasons.total()} dead letters{_by_reason(reasons)}")
+
+
+@command.command()
+@_reason_option
+@click.option("--dry-run", is_flag=True, help="Only show what would become of each.")
+@click.option(
+    "--through",
+    metavar="COMMAND",
+    help="Mend each message first: its line goes through this command, such as \"jq -c 'del(.extra)'\".",
+)
+@_format_option
+@setting_options(
+    "broker",
+    "group",
+    "events_topic",
+    "labels_topic",
+    "dead_letters_topic",
+    "classes",
+    "max_message_bytes",
+    "max_batch_records",
+    "session_timeout_seconds",
+)
+def replay(reason: str | None, through: str | None, output: str, loaded: Loaded, *, dry_run: bool) -> None:
+    """Send outstanding dead letters that the present settings accept back to where they came from, once.
+
+    They go with their own key, headers and event time to the partition they came from; the header
+    replayed.from says where they lay. Those still refused stay outstanding: where they lie before one
+    that goes back, they are appended to the dead letters again. Each step is one transaction: stopped
+    at any moment, nothing is lost and nothing goes back twice. The service may be running.
+
+    --through mends what no setting can: a batch of messages goes to the command, one a line, and it must
+    print exactly one line for each. What is still refused after that stays outstanding as it was.
+    """
+    actions: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    repair = LineFilter(through) if through else None
+    with _stream(loaded) as transport:
+        redelivery = Redelivery(transport, loaded.settings, reason or "", repair)
+        for decision in redelivery.plan() if dry_run else redelivery.replay():
+            actions[decision.action] += 1
+            refused[decision.letter.reason] += decision.action is Action.REFUSED
+            _show(decision, output)
+    report(
+        "dry run, nothing sent" if dry_run else "done",
+        "green",
+        f"{actions[Action.REPLAYED]} replayed, "
+        f"{actions[Action.REFUSED]} still refused{_by_reason(+refused)}, "
+        f"{actions[Action.PASSED_OVER]} passed over",
+    )
+
+
+@contextmanager
+def _stream(loaded: Loaded) -> Iterator[Transport]:
+    """Open the stream; there must be dead letters in it."""
+    transport = open_stream(loaded.settings, broker_url(loaded))
+    try:
+        try:
+            transport.partition_count(loaded.settings.dead_letters_topic)
+        except TopicMissing as error:
+            hint = "`perceptron serve` creates it; --broker and --dead-letters-topic say where to look"
+            raise TopicMissing(str(error), hint=hint) from None
+        yield transport
+    finally:
+        transport.close()
+
+
+def _show(decision: Decision, output: str) -> None:
+    letter = decision.letter
+    if output == "json":
+        fields = {
+            "partition": letter.record.partition,
+            "offset": letter.record.offset,
+            "action": decision.action,
+            "topic": decision.output.topic,
+            "message": decision.why,
+        }
+        click.echo(json.dumps(fields, ensure_ascii=False))
+    elif decision.action is Action.REPLAYED:
+        click.echo(f"{letter.place}  replayed to {decision.output.topic}")
+    else:
+        click.echo(
+            f"{letter.place}  {decision.action}" + (f": {one_line(decision.why)}" if decision.why else "")
+        )
+
+
+def _source(letter: DeadLetter) -> dict[str, Any]:
+    return {
+        "topic": letter.source_topic,
+        "partition": letter.source_partition,
+        "offset": letter.source_offset,
+    }
+
+
+def _as_line(letter: DeadLetter) -> str:
+    source = f"{letter.source_topic}[{letter.source_partition}]@{letter.source_offset}"
+    return "  ".join(
+        [letter.place, time_text(letter.record.timestamp_ms), f"{letter.reason:<14}"]
+        + [one_line(part) for part in (source, letter.message)]
+    )
+
+
+def _as_json(letter: DeadLetter) -> dict[str, Any]:
+    record = letter.record
+    return {
+        "partition": record.partition,
+        "offset": record.offset,
+        "time": time_text(record.timestamp_ms),
+        "reason": letter.reason,
+        "message": letter.message,
+        "source": _source(letter),
+        **_bytes_field("key", record.key),
+        **_bytes_field("value", record.value),
+    }
+
+
+def _bytes_field(name: str, value: bytes | None) -> dict[str, str | None]:
+    try:
+        return {name: None if value is None else value.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(value or b"").decode()}
+
+
+def _shown(value: bytes | None) -> str:
+    return "(no value)" if value is None else one_line(value.decode(errors="backslashreplace"))
+
+
+def _by_reason(reasons: Counter[str]) -> str:
+    parts: Iterable[str] = (f"{reason or 'unknown'} {count}" for reason, count in reasons.most_common())
+    return f" ({', '.join(parts)})" if reasons else ""

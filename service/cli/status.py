@@ -1,0 +1,95 @@
+"""`perceptron status`: how each partition stands. In: checkpoints and topic ends. Out: a table, or JSON."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from service.assembly import open_stream
+from service.cli.options import broker_url, setting_options
+from service.cli.table import ABSENT, count_text, duration_text, size_text, table
+from service.settings import Loaded
+from service.standing import Standing, read_logs, standing
+
+_COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
+
+
+@click.command()
+@setting_options("broker", "group", "checkpoints_topic")
+@click.option(
+    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
+)
+def command(loaded: Loaded, *, output: str) -> None:
+    """Show how each partition stands: what waits, what was learned, how safe it is.
+
+    It reads what the service has committed and changes nothing: it may run while the service does, or
+    when that has stopped. Counts belong to the model and go on over restarts.
+
+    \b
+    lag T        records of topic T that are not processed yet
+    labelled     predictions whose label is known
+    error        mistakes / labelled
+    pending      predictions that wait for their label
+    snapshot     age of the newest sound snapshot of the model, and its size
+    to relearn   batches committed since, which a restart would learn again
+    """  # noqa: D301 - \b is click's mark for lines to be left as they are
+    settings = loaded.settings
+    transport = open_stream(settings, broker_url(loaded))
+    try:
+        logs = read_logs(transport, settings.checkpoints_topic, settings.group)
+        found = [standing(transport, partition, log) for partition, log in logs.items()]
+    finally:
+        transport.close()
+    if output == "json":
+        shown = {"group": settings.group, "partitions": [_as_json(each) for each in found]}
+        click.echo(json.dumps(shown, ensure_ascii=False))
+    else:
+        click.echo(_as_text(found))
+
+
+def _error(each: Standing) -> float | None:
+    labelled, mistakes = each.counts.get("labelled"), each.counts.get("mistakes")
+    return mistakes / labelled if labelled and mistakes is not None else None
+
+
+def _age_seconds(each: Standing) -> float | None:
+    # The broker's host and this one may disagree about the time.
+    return max(0.0, time.time() - each.snapshot.timestamp_ms / 1000) if each.snapshot else None
+
+
+def _as_json(each: Standing) -> dict[str, Any]:
+    return {
+        "partition": each.partition,
+        "lag": dict(each.lag),
+        **{name: each.counts.get(name) for name in _COUNTS},
+        "error_rate": _error(each),
+        "snapshot_age_seconds": _age_seconds(each),
+        "snapshot_size_bytes": each.snapshot.size_bytes if each.snapshot else None,
+        "batches_to_learn_again": each.batches_to_learn,
+    }
+
+
+def _as_text(found: Sequence[Standing]) -> str:
+    topics = list(dict.fromkeys(topic for each in found for topic in each.lag))
+    lags = [f"lag {topic}" for topic in topics]
+    head = ["partition", *lags, *_COUNTS[:3], "error", *_COUNTS[3:], "snapshot", "size", "to relearn"]
+    return table([head, *(_row(each, topics) for each in found)])
+
+
+def _row(each: Standing, topics: Sequence[str]) -> list[str]:
+    counts = [count_text(each.counts.get(name)) for name in _COUNTS]
+    error, age_seconds = _error(each), _age_seconds(each)
+    return [
+        str(each.partition),
+        *(count_text(each.lag.get(topic)) for topic in topics),
+        *counts[:3],
+        ABSENT if error is None else f"{error:.4f}",
+        *counts[3:],
+        ABSENT if age_seconds is None else duration_text(age_seconds),
+        size_text(each.snapshot.size_bytes) if each.snapshot else ABSENT,
+        count_text(each.batches_to_learn),
+    ]

@@ -1,0 +1,99 @@
+"""Model files. In: a path. Out: the model in it; or the file, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from perceptron_core import DamagedError, from_bytes
+from service.errors import ConfigurationError, InputFileError, ServiceError
+from service.models import Learner, RiverLearner
+
+
+class ModelKind(NamedTuple):
+    """What a model is, before it has learned anything."""
+
+    name: str
+    """Its class."""
+    parameters: dict[str, Any]
+
+    @classmethod
+    def of(cls, model: Any) -> ModelKind:  # noqa: ANN401 - any of perceptron_core's models
+        """Describe a model of `perceptron_core`."""
+        return cls(type(model).__name__, dict(model._get_params()))  # noqa: SLF001 - River's name for it
+
+    def difference(self, other: ModelKind) -> str:
+        """Name the first difference, this one's side first; empty if there is none."""
+        if self.name != other.name:
+            return f"a {self.name}, not a {other.name}"
+        for name, value in self.parameters.items():
+            if value != other.parameters[name]:
+                return f"{name}={value!r}, not {name}={other.parameters[name]!r}"
+        return ""
+
+
+def refuse_pickle(learner: Learner) -> None:
+    """Refuse a learner whose model has no file format of ours. Raises `ConfigurationError`."""
+    if isinstance(learner, RiverLearner):
+        raise ConfigurationError(
+            "model: a River model can only be written down as a pickle, and reading a pickle runs whatever "
+            "code somebody put into it: there are no model files for it",
+            hint="use a built-in model; a River model stays, signed, in the checkpoints of its own service",
+        )
+
+
+def read_model_file(path: Path) -> Any:  # noqa: ANN401 - any of perceptron_core's models
+    """Read the model in a file that `checkpoint export` or `replay --save` wrote.
+
+    Raises
+    ------
+    InputFileError
+        There is no such file, or no sound model in it.
+
+    """
+    hint = "`perceptron checkpoint export` and `perceptron replay --save` write model files"
+    try:
+        return from_bytes(path.read_bytes())
+    except OSError as error:
+        raise InputFileError(f"{path}: cannot be read: {error.strerror}", hint=hint) from None
+    except DamagedError as error:
+        raise InputFileError(f"{path}: {error}", hint=hint) from None
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that, whatever happens, it is the old one or the new one and never half of it.
+
+    Raises
+    ------
+    ServiceError
+        The file cannot be written.
+
+    """
+    path = path.resolve()  # so that a link stays one
+    if path.exists() and not path.is_file():
+        raise ServiceError(f"{path}: cannot be written: it is no regular file", hint="name a file")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # beside it: a rename crosses no disks
+    try:
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise ServiceError(
+            f"{path}: cannot be written: {error.strerror}", hint="check the folder, its rights and its space"
+        ) from None
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the new name survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,185 @@
+"""The broker dies, freezes, is cut off, lacks a topic: a word about it, and nothing lost or doubled."""
+
+import contextlib
+import os
+import time
+
+import pytest
+from kafka.admin import KafkaAdminClient
+
+from tests.chaos.test_kill import AMONG_EVENTS, APART, HTTP, yesterday_ms
+from tests.support.chaos_log import chaos_log
+from tests.support.chaos_stream import ChaosStream, Feeder
+from tests.support.cutting_proxy import (
+    ADD_PARTITIONS_TO_TXN,
+    END_TXN,
+    PRODUCE,
+    TXN_OFFSET_COMMIT,
+    CuttingProxy,
+)
+from tests.support.exactly_once import assert_exactly_once
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+
+IMPATIENT = {"kafka__commit_timeout_seconds": 3, **HTTP}
+PAUSE_SECONDS = 60 if os.environ.get("PERCEPTRON_CHAOS") == "long" else 6
+TRIES_AGAIN = "trying again in"
+
+
+@pytest.fixture(scope="module")
+def proxy_and_broker(make_kafka_broker):
+    """Give a broker of one's own, with a second listener that is reached through a proxy."""
+    broker = make_kafka_broker()
+    proxied_port = free_port()
+    with CuttingProxy(proxied_port) as proxy:
+        lines = broker._properties.read_text().splitlines()
+        settings = dict(line.split("=", 1) for line in lines)
+        broker._write_properties(
+            {
+                "listeners": f"{settings['listeners']},PROXIED://127.0.0.1:{proxied_port}",
+                "advertised.listeners": (
+                    f"{settings['advertised.listeners']},PROXIED://127.0.0.1:{proxy.port}"
+                ),
+                "listener.security.protocol.map": (
+                    f"{settings['listener.security.protocol.map']},PROXIED:PLAINTEXT"
+                ),
+                "inter.broker.listener.name": "PLAINTEXT",
+            }
+        )
+        with broker:
+            yield proxy, broker
+
+
+@pytest.fixture
+def broker(proxy_and_broker):
+    return proxy_and_broker[1]
+
+
+@pytest.fixture
+def proxy(proxy_and_broker):
+    return proxy_and_broker[0]
+
+
+@pytest.fixture
+def open_chaos(broker):
+    with contextlib.ExitStack() as stack:
+
+        def make(**given):
+            stream = ChaosStream(f"kafka://{broker.address}", **IMPATIENT, **given)
+            return stack.enter_context(contextlib.closing(stream))
+
+        yield make
+
+
+def free_port():
+    import socket  # noqa: PLC0415
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def log_of(force, seed):
+    return list(chaos_log(force.events // 4, seed=seed, start_ms=yesterday_ms(100)))
+
+
+def finish(stream, service, feeder):
+    """Let it go on to the end, and hold what it did against the log."""
+    feeder.finish()
+    assert service.stop() == 0
+    assert start_again(service, stream) == 0
+    return assert_exactly_once(stream)
+
+
+def start_again(service, stream):
+    again = service.again("--exit-at-end", http="")
+    try:
+        return again.wait()
+    finally:
+        again.end()
+
+
+def at_work(service, stream, feeder, ratio):
+    """Let some be written, and wait until the service is amid it."""
+    before = stream.committed()
+    feeder.allow_more(ratio)
+    service.eventually(lambda: stream.committed() != before)
+
+
+def in_trouble(service, said):
+    return service.readiness() == 503 and TRIES_AGAIN in service.stderr[said:]
+
+
+def test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing(open_chaos, broker, start, force):
+    stream = open_chaos(**APART)
+    with Feeder(stream, log_of(force, 21)) as feeder:
+        service = start(stream).ready()
+        at_work(service, stream, feeder, 0.5)
+        said = len(service.stderr)
+        broker.kill()
+        service.eventually(lambda: in_trouble(service, said))
+        broker.start()
+        service.eventually(lambda: service.readiness() == 200)
+        at_work(service, stream, feeder, 0.3)
+        print(finish(stream, service, feeder), service.stderr)  # noqa: T201
+
+
+def test_a_broker_that_is_frozen_and_thawed_loses_and_doubles_nothing(open_chaos, broker, start, force):
+    stream = open_chaos(**APART)
+    with Feeder(stream, log_of(force, 22)) as feeder:
+        service = start(stream).ready()
+        at_work(service, stream, feeder, 0.5)
+        said, began = len(service.stderr), time.monotonic()
+        broker.pause()
+        try:
+            service.eventually(lambda: in_trouble(service, said))
+            service.eventually(lambda: time.monotonic() - began > PAUSE_SECONDS, PAUSE_SECONDS + 1)
+        finally:
+            broker.resume()
+        service.eventually(lambda: service.readiness() == 200)
+        at_work(service, stream, feeder, 0.3)
+        print(finish(stream, service, feeder), service.stderr)  # noqa: T201
+
+
+def test_connections_cut_in_the_middle_of_a_commit_lose_and_double_nothing(
+    open_chaos, proxy, start, force
+):
+    stream = open_chaos(**AMONG_EVENTS)
+    steps = (ADD_PARTITIONS_TO_TXN, PRODUCE, TXN_OFFSET_COMMIT, END_TXN)
+    with Feeder(stream, log_of(force, 23)) as feeder:
+        service = start(stream, broker=f"kafka://127.0.0.1:{proxy.port}").ready()
+        for step in steps:
+            for answer_only in (False, True):
+                before = proxy.cuts
+                proxy.cut_at(step, answer_only=answer_only)
+                feeder.allow_more(0.1)
+                service.eventually(lambda done=before: proxy.cuts > done)
+                at_work(service, stream, feeder, 0.01)
+        said = len(service.stderr)
+        proxy.close_for_all()
+        feeder.allow_more(0.05)
+        service.eventually(lambda: in_trouble(service, said))
+        proxy.open_again()
+        service.eventually(lambda: service.readiness() == 200)
+        print(finish(stream, service, feeder), service.stderr)  # noqa: T201
+
+
+def test_topics_that_are_missing_and_may_not_be_created_are_a_clear_error(open_chaos, start):
+    stream = open_chaos(**AMONG_EVENTS)
+    service = start(stream, create_topics=False)
+    assert service.wait() == 1
+    assert f"no topic '{stream.settings.predictions_topic}'" in service.stderr
+    assert "create_topics" in service.stderr
+
+
+def test_a_topic_deleted_while_events_flow_is_a_clear_error(open_chaos, broker, start, force):
+    stream = open_chaos(**AMONG_EVENTS)
+    with Feeder(stream, log_of(force, 24)) as feeder:
+        service = start(stream).ready()
+        at_work(service, stream, feeder, 0.5)
+        admin = KafkaAdminClient(bootstrap_servers=broker.address)
+        admin.delete_topics([stream.settings.predictions_topic])
+        admin.close()
+        feeder.allow_more(0.3)
+        assert service.wait() == 1
+    print(service.stderr)  # noqa: T201
+    assert stream.settings.predictions_topic in service.stderr

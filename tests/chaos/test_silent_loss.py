@@ -1,0 +1,70 @@
+"""Failures that kafka-python keeps to itself, or that come between taking records and handing them on."""
+
+import itertools
+
+import pytest
+from kafka.producer.sender import Sender
+from prometheus_client import CollectorRegistry
+
+from service.errors import TransportUnavailable
+from service.health import Health
+from service.metrics import Metrics
+from service.runner import Runner
+from service.transport.kafka_python.consumer import KafkaPythonConsumer
+from tests.chaos.test_kill import AMONG_EVENTS, APART, yesterday_ms
+from tests.support.chaos_log import chaos_log
+from tests.support.exactly_once import assert_exactly_once
+
+pytestmark = pytest.mark.kafka
+INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER = 47, 45
+N_EVENTS = 600
+
+
+@pytest.fixture
+def url(kafka_bootstrap):
+    return f"kafka://{kafka_bootstrap}"
+
+
+def run(stream):
+    stream.produce(list(chaos_log(N_EVENTS, seed=13, start_ms=yesterday_ms(100))))
+    metrics = Metrics(CollectorRegistry())
+    Runner(stream.transport, stream.settings, metrics=metrics, health=Health()).run(exit_at_end=True)
+
+
+@pytest.mark.parametrize("code", [INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER])
+def test_batches_that_fail_while_a_commit_flushes_them_are_done_again(open_chaos, monkeypatch, code):
+    answers, failed = itertools.count(), []
+    complete = Sender._complete_batch
+
+    def complete_or_fail(sender, batch, answer):
+        transactions = sender._transaction_manager
+        if transactions and transactions.is_transactional() and next(answers) % 25 == 11:
+            failed.append(batch)
+            answer.error_code = code
+        complete(sender, batch, answer)
+
+    stream = open_chaos(**AMONG_EVENTS)
+    monkeypatch.setattr(Sender, "_complete_batch", complete_or_fail)
+    run(stream)
+    monkeypatch.undo()
+    assert_exactly_once(stream)
+    assert len(failed) >= 3
+
+
+@pytest.mark.parametrize("step", ["_follow_assignment", "_check_alive", "lag"])
+def test_records_that_were_taken_when_a_poll_failed_are_not_lost(open_chaos, monkeypatch, step):
+    calls, failed = itertools.count(), []
+    do = getattr(KafkaPythonConsumer, step)
+
+    def do_or_fail(consumer):
+        if next(calls) % 5 == 3:
+            failed.append(step)
+            raise TransportUnavailable("as if")
+        return do(consumer)
+
+    stream = open_chaos(**APART)
+    monkeypatch.setattr(KafkaPythonConsumer, step, do_or_fail)
+    run(stream)
+    monkeypatch.undo()
+    assert_exactly_once(stream)
+    assert len(failed) >= 3

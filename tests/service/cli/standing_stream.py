@@ -1,0 +1,33 @@
+"""Streams on which the service has run, for the commands that look at what it left."""
+
+import json
+
+from prometheus_client import CollectorRegistry
+
+from service.health import Health
+from service.metrics import Metrics
+from service.runner import Runner
+from service.transport.base import Output
+from tests.service.building import settings
+
+
+def produce(stream, *messages, topic="events", partition=0, headers=()):
+    """Append messages: objects keyed by their id, or bytes without a key."""
+    for message in messages:
+        key = message["id"].encode() if isinstance(message, dict) else None
+        value = json.dumps(message).encode() if isinstance(message, dict) else message
+        stream.produce([Output(topic, key, value, headers, partition, 1_700_000_000_000)])
+
+
+def serve(stream, **given):
+    """Run the service to the end of what is there."""
+    given = {"commit_interval_seconds": 0.001} | given
+    runner = Runner(stream, settings(**given), metrics=Metrics(CollectorRegistry()), health=Health())
+    runner.run(exit_at_end=True)
+
+
+def crash(stream, monkeypatch, **given):
+    """Run the service to the end, and let it leave without the snapshot of an orderly end."""
+    with monkeypatch.context() as patch:
+        patch.setattr("service.task.Task.hand_over", lambda task: task.close())
+        serve(stream, **given)

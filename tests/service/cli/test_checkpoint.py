@@ -1,0 +1,275 @@
+"""`checkpoint` shows what is committed; a model goes out by `export` and comes in by `import`."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from perceptron_core import Perceptron, from_bytes, to_bytes
+from service.errors import ServiceError
+from service.model_file import write_atomically
+from service.transport import open_transport
+from service.transport.base import Output
+from tests.service.building import Feed, event, label
+from tests.service.cli.standing_stream import crash, produce, serve
+
+EVENTS = [event(f"e{n}", f"word{n % 3} word{n % 5}", label=n % 2 == 0) for n in range(20)]
+
+
+@pytest.fixture
+def stream(broker):
+    transport = open_transport(broker)
+    transport.ensure_topics({"events": 1})
+    yield transport
+    transport.close()
+
+
+@pytest.fixture
+def checkpoint(perceptron, broker):
+    def run(*arguments):
+        return perceptron("checkpoint", *arguments, "--broker", broker)
+
+    return run
+
+
+@pytest.fixture
+def import_(checkpoint):
+    def run(*arguments):
+        return checkpoint("import", "--partition", "0", "--session-timeout-seconds", "1", *arguments)
+
+    return run
+
+
+def undisturbed(events):
+    feed = Feed()
+    for each in events:
+        feed(each)
+    return feed.model
+
+
+def committed(checkpoint, path):
+    result = checkpoint("export", "--partition", "0", path)
+    assert result.exit_code == 0, result.stderr
+    return from_bytes(path.read_bytes())
+
+
+def trained_file(path, **parameters):
+    model = Perceptron(**parameters)
+    model.learn_one({"word1": 1.0}, True)
+    model.weights["word1"] = 0.1 + 0.2
+    path.write_bytes(to_bytes(model))
+    return path
+
+
+def test_show_lists_snapshots_and_progress(checkpoint, stream, monkeypatch):
+    produce(stream, *EVENTS)
+    crash(stream, monkeypatch, max_batch_records=5)
+    (found,) = json.loads(checkpoint("show", "--format", "json").stdout)["partitions"]
+    (snapshot,) = found["snapshots"]
+    assert (snapshot["sequence"], snapshot["offset"], snapshot["refused"]) == (0, 0, None)
+    assert found["progress"]["last_sequence"] == 4
+    assert found["progress"]["offsets"] == {"events": 20, "labels": 0}
+    assert found["made_with"]["model"] == "perceptron"
+
+
+def test_show_tells_why_a_snapshot_is_refused(checkpoint, stream, monkeypatch):
+    produce(stream, *EVENTS)
+    serve(stream)
+    damage(stream, monkeypatch, newest_offset(stream))
+    text = checkpoint("show").stdout
+    assert text.count("snapshot  after batch") == 2
+    assert "refused: this is no perceptron-snapshot" in text
+    assert "sound" in text
+    assert 'model = "perceptron"' in text
+
+
+def newest_offset(stream):
+    return stream.bounds("checkpoints", 0)[1] - 1
+
+
+def damage(stream, monkeypatch, offset):
+    """Let the checkpoint record at `offset` read as something else from now on."""
+    read = type(stream).read
+
+    def damaged(self, topic, partition, start=0, end=None):
+        for record in read(self, topic, partition, start, end):
+            bad = topic == "checkpoints" and record.offset == offset
+            yield record._replace(value=b"junk") if bad else record
+
+    monkeypatch.setattr(type(stream), "read", damaged)
+
+
+def test_export_writes_the_committed_model_batches_after_the_snapshot_included(
+    checkpoint, stream, tmp_path, monkeypatch
+):
+    produce(stream, *EVENTS)
+    crash(stream, monkeypatch, max_batch_records=7)
+    model = committed(checkpoint, tmp_path / "model.bin")
+    assert to_bytes(model) == to_bytes(undisturbed(EVENTS))
+    assert [path.name for path in tmp_path.glob("*.bin*")] == ["model.bin"]
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_export_of_a_partition_that_is_not_there_names_those_that_are(checkpoint, stream):
+    serve(stream)
+    result = checkpoint("export", "--partition", "3", "x.bin")
+    assert (result.exit_code, "0 to 0" in result.stderr) == (2, True)
+
+
+def test_export_where_nothing_ran_says_so(checkpoint, stream, tmp_path):
+    result = checkpoint("export", "--partition", "0", tmp_path / "x.bin")
+    assert result.exit_code == 1
+    assert "perceptron serve" in result.stderr
+    assert not (tmp_path / "x.bin").exists()
+
+
+@pytest.mark.parametrize("command", ["export", "import"])
+def test_river_models_have_no_files(checkpoint, stream, tmp_path, command):
+    path = trained_file(tmp_path / "m.bin")
+    result = checkpoint(command, "--partition", "0", path, "--model", "river.linear_model:LogisticRegression")
+    assert result.exit_code == 2
+    assert "pickle" in result.stderr
+
+
+def test_import_replaces_the_model_and_nothing_else(
+    checkpoint, import_, perceptron, broker, stream, tmp_path
+):
+    produce(stream, *EVENTS, event("open", "", word1=1.0))
+    serve(stream)
+    path = trained_file(tmp_path / "m.bin")
+    result = import_(path)
+    assert result.exit_code == 0, result.stderr
+    assert committed(checkpoint, tmp_path / "out.bin").weights == {"word1": 0.1 + 0.2}
+    shown = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["partitions"][0]
+    assert (shown["predictions"], shown["labelled"], shown["pending"]) == (21, 20, 1)
+    assert (shown["updates"], shown["lag"]["events"]) == (1, 0)
+
+
+def test_the_service_goes_on_with_an_imported_model(checkpoint, import_, stream, tmp_path, monkeypatch):
+    produce(stream, *EVENTS, event("open", "", word1=1.0))
+    serve(stream)
+    path = trained_file(tmp_path / "m.bin")
+    assert import_(path).exit_code == 0
+    produce(stream, event("new", "", word1=1.0), label("open", True))
+    crash(stream, monkeypatch)
+    *_, answer, outcome = (json.loads(record.value) for record in stream.read("predictions", 0))
+    assert (answer["id"], answer["score"]) == ("new", 1.0 + 0.1 + 0.2)
+    assert outcome["id"] == "open"
+    expected = from_bytes(path.read_bytes())
+    expected.learn_one({"word1": 1.0}, True)
+    assert to_bytes(committed(checkpoint, tmp_path / "out.bin")) == to_bytes(expected)
+
+
+def test_export_and_import_change_nothing(checkpoint, import_, stream, tmp_path):
+    produce(stream, *EVENTS)
+    serve(stream)
+    committed(checkpoint, tmp_path / "a.bin")
+    assert import_(tmp_path / "a.bin").exit_code == 0
+    committed(checkpoint, tmp_path / "b.bin")
+    assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "difference"),
+    [({"threshold": 0.5}, "threshold=0.5, not threshold=0.0"), ({"tie": True}, "tie=True, not tie=False")],
+)
+def test_import_refuses_a_model_with_other_parameters(import_, stream, tmp_path, parameters, difference):
+    serve(stream)
+    result = import_(trained_file(tmp_path / "m.bin", **parameters))
+    assert result.exit_code == 2
+    assert difference in result.stderr
+    assert "--model-param" in result.stderr
+
+
+@pytest.mark.parametrize("content", [None, b"", b"junk", to_bytes(Perceptron())[:-1]])
+def test_import_refuses_what_is_no_sound_model(import_, stream, tmp_path, content):
+    serve(stream)
+    if content is not None:
+        (tmp_path / "m.bin").write_bytes(content)
+    result = import_(tmp_path / "m.bin")
+    assert result.exit_code == 1
+    assert f"error: {tmp_path / 'm.bin'}: " in result.stderr
+
+
+def test_import_does_not_disturb_a_running_service(import_, stream, tmp_path, monkeypatch):
+    monkeypatch.setattr("service.visitor._PATIENCE_SECONDS", 0.1)
+    serve(stream)
+    before = stream.bounds("checkpoints", 0)
+    owner = stream.join("online-perceptron", ["events", "labels"], Owner())
+    owner.poll(0.1, 1)
+    result = import_(trained_file(tmp_path / "m.bin"))
+    owner.close()
+    assert result.exit_code == 1
+    assert "events[0]: kept by another member of the group 'online-perceptron'" in result.stderr
+    assert "hint: stop the service first" in result.stderr
+    assert stream.bounds("checkpoints", 0) == before
+
+
+class Owner:
+    def partitions_assigned(self, partitions): ...
+    def partitions_revoked(self, partitions): ...
+    def partitions_lost(self, partitions): ...
+
+
+def test_a_log_beyond_repair_is_left_behind_with_no_restore(
+    checkpoint, import_, perceptron, broker, stream, tmp_path
+):
+    produce(stream, *EVENTS)
+    serve(stream, snapshots_kept=1)
+    stream.delete_before("checkpoints", 0, stream.bounds("checkpoints", 0)[1])
+    key = b"online-perceptron"
+    headers = (("kind", b"snapshot"), ("sequence", b"1"), ("chunk", b"0"), ("chunks", b"1"))
+    stream.produce([Output("checkpoints", key, b"junk", headers, 0)])
+    path = trained_file(tmp_path / "m.bin")
+    refused = import_(path)
+    assert refused.exit_code == 1
+    assert "--no-restore" in refused.stderr
+    result = import_(path, "--no-restore")
+    assert result.exit_code == 0, result.stderr
+    assert committed(checkpoint, tmp_path / "out.bin").weights == {"word1": 0.1 + 0.2}
+    shown = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["partitions"][0]
+    assert (shown["lag"], shown["predictions"]) == ({"events": 0, "labels": 0}, 0)
+    produce(stream, event("new", "", word1=1.0))
+    serve(stream)
+    *_, answer = (json.loads(record.value) for record in stream.read("predictions", 0))
+    assert answer["score"] == 1.0 + 0.1 + 0.2
+
+
+def test_an_import_is_never_undone_by_falling_back_to_an_older_snapshot(
+    checkpoint, import_, stream, tmp_path, monkeypatch
+):
+    produce(stream, *EVENTS)
+    serve(stream)
+    assert import_(trained_file(tmp_path / "m.bin")).exit_code == 0
+    imported = newest_offset(stream)
+    produce(stream, event("new"))
+    crash(stream, monkeypatch)
+    damage(stream, monkeypatch, imported)
+    result = checkpoint("export", "--partition", "0", tmp_path / "out.bin")
+    assert result.exit_code == 1
+    assert "is missing from the log" in result.stderr
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "model.bin"
+    write_atomically(path, b"old")
+    (tmp_path / "link").symlink_to(path)
+    write_atomically(tmp_path / "link", b"new")
+    assert (path.read_bytes(), (tmp_path / "link").is_symlink()) == (b"new", True)
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(ServiceError, match=r"model\.bin: cannot be written: No space left"):
+        write_atomically(path, b"newest")
+    assert path.read_bytes() == b"new"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "model.bin"]
+
+
+def full_disk(_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/no/such/folder/model.bin"])
+def test_what_is_no_place_for_a_file_is_refused(path):
+    with pytest.raises(ServiceError, match="cannot be written"):
+        write_atomically(Path(path), b"x")

@@ -1,0 +1,275 @@
+"""`dead-letters` lists what was refused, and brings back once what is accepted now."""
+
+import base64
+import json
+
+import pytest
+
+from service.cli.line_filter import LineFilter
+from service.errors import ConfigurationError, ServiceError, TransactionFailed
+from service.redelivery import Redelivery
+from service.transport import open_transport
+from service.transport.base import Output
+from service.transport.sqlite.consumer import SqliteWriter
+from tests.service.building import event, settings
+from tests.service.cli.standing_stream import produce, serve
+
+UNKNOWN = event("u", "x", label="spam")
+FIXED = ("--classes", "ham,spam")
+
+
+@pytest.fixture
+def stream(broker):
+    transport = open_transport(broker)
+    transport.ensure_topics({"events": 1})
+    yield transport
+    transport.close()
+
+
+@pytest.fixture
+def dead_letters(perceptron, broker):
+    def run(command, *arguments):
+        return perceptron("dead-letters", command, "--broker", broker, *arguments)
+
+    return run
+
+
+@pytest.fixture
+def replay(dead_letters):
+    def run(*arguments):
+        result = dead_letters("replay", "--format", "json", "--session-timeout-seconds", "1", *arguments)
+        assert result.exit_code == 0, result.stderr
+        return [json.loads(line)["action"] for line in result.stdout.splitlines()]
+
+    return run
+
+
+def listed(dead_letters, *arguments):
+    result = dead_letters("list", "--format", "json", *arguments)
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def values(stream, topic, partition=0):
+    return [record.value for record in stream.read(topic, partition)]
+
+
+def refuse(stream, *messages, **where):
+    produce(stream, *messages, **where)
+    serve(stream)
+
+
+def test_list_tells_where_why_and_what(dead_letters, stream):
+    refuse(stream, b"junk", b"\xff")
+    first, second = listed(dead_letters)
+    assert first == {
+        "partition": 0,
+        "offset": 0,
+        "time": "2023-11-14T22:13:20.000Z",
+        "reason": "invalid_json",
+        "message": first["message"],
+        "source": {"topic": "events", "partition": 0, "offset": 0},
+        "key": None,
+        "value": "junk",
+    }
+    assert base64.b64decode(second["value_base64"]) == b"\xff"
+    assert "value" not in second
+
+
+def test_list_for_people_shows_values_when_asked_and_counts_by_reason(dead_letters, stream):
+    refuse(stream, b"junk\x1b[2J", b"more", UNKNOWN)
+    result = dead_letters("list")
+    assert "junk" not in result.stdout
+    assert result.stdout.splitlines()[0].startswith(
+        "dead-letters[0]@0  2023-11-14T22:13:20.000Z  invalid_json"
+    )
+    assert "events[0]@0" in result.stdout
+    assert "outstanding: 3 dead letters (invalid_json 2, unknown_label 1)" in result.stderr
+    assert "    junk\\x1b[2J\n" in dead_letters("list", "--show-values").stdout
+
+
+def test_list_can_be_narrowed_down_to_a_reason(dead_letters, stream):
+    refuse(stream, b"junk", UNKNOWN)
+    assert [each["reason"] for each in listed(dead_letters, "--reason", "unknown_label")] == ["unknown_label"]
+
+
+@pytest.mark.parametrize("command", ["list", "replay"])
+def test_without_the_topic_it_says_so(dead_letters, stream, command):
+    result = dead_letters(command)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "'dead-letters' does not exist" in result.stderr
+    assert "--dead-letters-topic" in result.stderr
+
+
+def test_what_is_accepted_now_goes_back_as_it_was(dead_letters, replay, stream):
+    own = (("trace", b"7"), ("error.reason", b"the producer's"), ("source.system", b"crm"))
+    refuse(stream, UNKNOWN, headers=own)
+    assert replay(*FIXED) == ["replayed"]
+    _, back = stream.read("events", 0)
+    assert json.loads(back.value) == UNKNOWN
+    assert (back.key, back.timestamp_ms) == (b"u", 1_700_000_000_000)
+    assert back.headers == (*own, ("replayed.from", b"dead-letters[0]@0"))
+    assert listed(dead_letters) == []
+
+
+def test_a_message_goes_back_to_its_own_partition(perceptron, tmp_path):
+    other = f"sqlite:///{tmp_path}/other.db"
+    stream = open_transport(other)
+    stream.ensure_topics({"events": 3})
+    for partition in (2, 1, 0):
+        produce(stream, *(event(f"{partition}{n}", label="spam") for n in range(3)), partition=partition)
+    serve(stream)
+    assert perceptron("dead-letters", "replay", "--broker", other, *FIXED).exit_code == 0
+    for partition in range(3):
+        before, after = (values(stream, "events", partition)[half] for half in (slice(3), slice(3, None)))
+        assert sorted(before) == sorted(after)
+    stream.close()
+
+
+def test_the_service_takes_a_replayed_message_like_any_other(replay, stream):
+    produce(stream, event("big", "x" * 200, label=True))
+    serve(stream, max_message_bytes=100)
+    assert replay() == ["replayed"]
+    serve(stream, max_message_bytes=1000)
+    (answer,) = values(stream, "predictions")
+    assert (json.loads(answer)["id"], json.loads(answer)["truth"]) == ("big", True)
+
+
+def test_a_message_goes_back_once(replay, stream):
+    refuse(stream, UNKNOWN)
+    assert replay(*FIXED) == ["replayed"]
+    assert replay(*FIXED) == []
+    assert len(values(stream, "events")) == 2
+
+
+def test_what_is_still_refused_stays_outstanding_unchanged(dead_letters, replay, stream):
+    refuse(stream, b"junk", UNKNOWN, b"more")
+    before = listed(dead_letters)
+    assert replay(*FIXED) == ["refused", "replayed", "refused"]
+    after = listed(dead_letters)
+    assert [each["value"] for each in after] == ["more", "junk"]
+    assert {**after[1], "offset": 0} == {**before[0], "offset": 0}
+    assert replay(*FIXED) == ["refused", "refused"]
+    assert listed(dead_letters) == after, "nothing was moved without need"
+
+
+def test_in_small_batches_nothing_is_lost_and_nothing_is_seen_twice(dead_letters, replay, stream):
+    refuse(stream, *(event(str(n), label="spam") if n % 3 == 0 else b"junk%d" % n for n in range(20)))
+    assert replay(*FIXED, "--max-batch-records", "4").count("replayed") == 7
+    assert sorted(each["value"] for each in listed(dead_letters)) == sorted(
+        f"junk{n}" for n in range(20) if n % 3
+    )
+    assert len(values(stream, "events")) == 27
+
+
+def test_only_the_reason_asked_for_goes_back(dead_letters, replay, stream):
+    produce(stream, event("big", "x" * 200), UNKNOWN)
+    serve(stream, max_message_bytes=100)
+    assert replay(*FIXED, "--reason", "unknown_label") == ["passed over", "replayed"]
+    assert [each["reason"] for each in listed(dead_letters)] == ["too_large"]
+    assert replay(*FIXED) == ["replayed"]
+
+
+def test_a_dry_run_only_tells(dead_letters, replay, stream):
+    refuse(stream, b"junk", UNKNOWN)
+    before = listed(dead_letters)
+    result = dead_letters("replay", "--dry-run", *FIXED)
+    assert "dead-letters[0]@0  refused: invalid_json" in result.stdout
+    assert "dead-letters[0]@1  replayed to events" in result.stdout
+    assert "dry run, nothing sent: 1 replayed, 1 still refused (invalid_json 1)" in result.stderr
+    assert listed(dead_letters) == before
+    assert len(values(stream, "events")) == 2
+
+
+def test_letters_of_topics_that_are_not_read_stay(dead_letters, replay, stream):
+    refuse(stream, b"junk")
+    good = json.dumps(event("a")).encode()
+    stream.produce([Output("dead-letters", None, good, (("source.topic", b"checkpoints"),), 0)])
+    stream.produce([Output("dead-letters", None, good, (), 0)])
+    result = dead_letters("replay", "--dry-run")
+    assert "it came from 'checkpoints', which is not read" in result.stdout
+    assert "it does not say which topic it came from" in result.stdout
+    assert replay() == ["refused"] * 3
+
+
+def test_a_replayed_message_that_is_refused_again_can_be_replayed_again(dead_letters, replay, stream):
+    refuse(stream, UNKNOWN)
+    assert replay(*FIXED) == ["replayed"]
+    serve(stream)  # still without the class names
+    (letter,) = listed(dead_letters)
+    assert letter["source"]["offset"] == 1
+    assert replay(*FIXED) == ["replayed"]
+    *_, back = stream.read("events", 0)
+    assert back.headers == (("replayed.from", b"dead-letters[0]@1"),)
+
+
+def test_a_crash_in_the_middle_repeats_nothing(dead_letters, replay, stream, monkeypatch):
+    refuse(stream, *(event(str(n), label="spam") for n in range(10)))
+    commit, commits = SqliteWriter.commit, []
+
+    def failing(self, outputs, offsets):
+        commits.append(len(outputs))
+        if len(commits) == 3:
+            raise TransactionFailed("the power is off")
+        commit(self, outputs, offsets)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteWriter, "commit", failing)
+        result = dead_letters("replay", *FIXED, "--max-batch-records", "2")
+    assert (result.exit_code, len(result.stdout.splitlines())) == (1, 4)
+    assert len(replay(*FIXED)) == 6
+    ids = [json.loads(value)["id"] for value in values(stream, "events")]
+    assert sorted(ids) == sorted(2 * [str(n) for n in range(10)])
+
+
+def test_two_replays_do_not_run_at_once(dead_letters, stream, monkeypatch):
+    monkeypatch.setattr("service.visitor._PATIENCE_SECONDS", 0.1)
+    refuse(stream, UNKNOWN)
+    first = Redelivery(stream, settings(classes="ham,spam"))
+    running = first.replay()
+    next(running)
+    result = dead_letters("replay", *FIXED, "--session-timeout-seconds", "1")
+    running.close()
+    assert result.exit_code == 1
+    assert "kept by another member of the group 'online-perceptron.dead-letters'" in result.stderr
+    assert "other `perceptron dead-letters replay`" in result.stderr
+
+
+def test_a_command_can_mend_messages(dead_letters, replay, stream):
+    refuse(stream, b'{"id":"a","text":"x","label":"yes"}', b'{"id":"b",\n"text":"x","label":"yes"}', b"junk")
+    assert replay("--through", "sed 's/\"yes\"/1/'") == ["replayed", "refused", "refused"]
+    assert values(stream, "events")[-1] == b'{"id":"a","text":"x","label":1}'
+    assert [each["value"][:9] for each in listed(dead_letters)] == ['{"id":"b"', "junk"]
+    assert replay("--through", "sed s/junk/{}/") == ["refused", "refused"]
+
+
+def test_a_letter_without_a_value_is_not_sent_through(dead_letters, stream):
+    refuse(stream, b"", UNKNOWN)
+    stream.produce([Output("dead-letters", None, None, (("source.topic", b"events"),), 0)])
+    result = dead_letters("replay", "--dry-run", "--through", "sed s/.spam./1/")
+    assert "dead-letters[0]@1  replayed" in result.stdout
+    assert result.stdout.count("refused: empty") == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("sed -n p;p", "took 2 lines, printed 4"),
+        ("true", "took 2 lines, printed 0, and ended with 0"),
+        ("sh -c 'cat; echo broken >&2; exit 3'", "ended with 3: broken"),
+        ("/no/such/command", "cannot be run: No such file"),
+    ],
+)
+def test_a_command_that_does_not_print_a_line_for_a_line_is_refused(command, why):
+    with pytest.raises(ServiceError, match=why):
+        LineFilter(command)([b"a", b"b"])
+
+
+@pytest.mark.parametrize("command", ["", "'"])
+def test_a_command_that_is_none_is_refused(command):
+    with pytest.raises(ConfigurationError, match="--through"):
+        LineFilter(command)
+
+
+def test_empty_lines_count():
+    assert LineFilter("sed s/a//")([b"a", b"b\nc", b"a"]) == [b"", b"b\nc", b""]

@@ -1,0 +1,131 @@
+"""`status` tells how each partition stands, from what the service has committed."""
+
+import json
+import time
+
+import pytest
+
+from service.checkpoint import read_log
+from service.transport import open_transport
+from tests.service.building import event
+from tests.service.cli.standing_stream import crash, produce, serve
+
+
+@pytest.fixture
+def stream(broker):
+    transport = open_transport(broker)
+    transport.ensure_topics({"events": 2})
+    yield transport
+    transport.close()
+
+
+def status(perceptron, broker, *arguments):
+    result = perceptron("status", "--broker", broker, "--format", "json", *arguments)
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)["partitions"]
+
+
+def learn(stream):
+    produce(stream, event("a", "win", True), event("b", "win", False), event("c", "win"), b"junk")
+
+
+def test_counts_come_from_the_newest_progress(perceptron, broker, stream, monkeypatch):
+    learn(stream)
+    crash(stream, monkeypatch, max_batch_records=2)
+    produce(stream, event("d"))
+    found, other = status(perceptron, broker)
+    assert 0 <= found.pop("snapshot_age_seconds") < 60
+    assert found.pop("snapshot_size_bytes") > 100
+    assert found == {
+        "partition": 0,
+        "lag": {"events": 1, "labels": 0},
+        "predictions": 3,
+        "labelled": 2,
+        "mistakes": 2,
+        "updates": 2,
+        "rejected": 1,
+        "pending": 1,
+        "error_rate": 1.0,
+        "batches_to_learn_again": 2,
+    }
+    assert (other["predictions"], other["error_rate"], other["lag"]) == (0, None, {"events": 0, "labels": 0})
+
+
+def test_a_snapshot_newer_than_all_progress_tells_the_same(perceptron, broker, stream, monkeypatch):
+    learn(stream)
+    crash(stream, monkeypatch)
+    before = status(perceptron, broker)[0]
+    serve(stream)  # learns again, and leaves a snapshot
+    produce(stream, event("d", "win", True))
+    serve(stream, snapshots_kept=1)
+    assert [r for r in stream.read("checkpoints", 0) if ("kind", b"progress") in r.headers] == []
+    after = status(perceptron, broker)[0]
+    grown = {"predictions": 4, "labelled": 3, "mistakes": 3, "updates": 3, "batches_to_learn_again": 0}
+    ages = ("snapshot_age_seconds", "snapshot_size_bytes")
+    assert {**after, **dict.fromkeys(ages)} == {**before, **dict.fromkeys(ages)} | grown
+
+
+def test_people_get_a_table(perceptron, broker, stream):
+    learn(stream)
+    serve(stream)
+    head, first, second = perceptron("status", "--broker", broker).stdout.splitlines()
+    assert head.split()[:6] == ["partition", "lag", "events", "lag", "labels", "predictions"]
+    assert first.split()[:7] == ["0", "0", "0", "3", "2", "2", "1.0000"]
+    assert second.split()[6] == "-"
+    assert len(head) == len(first) == len(second)
+
+
+def test_a_damaged_newest_snapshot_is_passed_over(perceptron, broker, stream, monkeypatch):
+    learn(stream)
+    crash(stream, monkeypatch)
+    serve(stream)
+    *_, newest = stream.read("checkpoints", 0)
+    monkeypatch.setattr(
+        "service.standing.read_log",
+        lambda records, group: read_log(
+            [r._replace(value=b"junk") if r.offset == newest.offset else r for r in records], group
+        ),
+    )
+    found, _ = status(perceptron, broker)
+    assert (found["predictions"], found["batches_to_learn_again"]) == (3, 1)
+
+
+def test_it_changes_nothing(perceptron, broker, stream):
+    learn(stream)
+    serve(stream)
+    bounds = [stream.bounds(topic, 0) for topic in ("events", "predictions", "checkpoints")]
+    status(perceptron, broker)
+    assert [stream.bounds(topic, 0) for topic in ("events", "predictions", "checkpoints")] == bounds
+
+
+def test_without_the_topic_it_says_so(perceptron, broker, stream):
+    result = perceptron("status", "--broker", broker)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "'checkpoints' does not exist" in result.stderr
+    assert "hint: `perceptron serve` creates it" in result.stderr
+
+
+def test_a_group_that_never_ran_is_an_error(perceptron, broker, stream):
+    stream.ensure_topics({"checkpoints": 2})
+    result = perceptron("status", "--broker", broker, "--group", "nobody")
+    assert result.exit_code == 1
+    assert "'nobody' has left no checkpoint here" in result.stderr
+    serve(stream)
+    result = perceptron("status", "--broker", broker, "--group", "nobody")
+    assert result.exit_code == 1
+    assert "online-perceptron" in result.stderr
+
+
+def test_a_partition_nobody_owned_yet_is_shown_empty(perceptron, broker, stream):
+    serve(stream)
+    stream.delete_before("checkpoints", 1, 10)
+    found = status(perceptron, broker)[1]
+    assert (found["lag"], found["predictions"], found["snapshot_size_bytes"]) == ({}, None, None)
+    assert perceptron("status", "--broker", broker).stdout.splitlines()[2].split()[:3] == ["1", "-", "-"]
+
+
+def test_a_clock_behind_the_brokers_gives_no_negative_age(perceptron, broker, stream, monkeypatch):
+    serve(stream)
+    now = time.time()
+    monkeypatch.setattr("service.cli.status.time.time", lambda: now - 1000)
+    assert status(perceptron, broker)[0]["snapshot_age_seconds"] == 0
