@@ -1,4 +1,4 @@
-"""The averaged multiclass perceptron. In: features and a label. Out: scores by the mean of all weights so far."""
+"""The averaged multiclass perceptron. In: features and a label. Out: scores by the mean of the weights."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class AveragedMulticlassPerceptron(MulticlassPerceptron):
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> pipeline = preprocessing.StandardScaler() | AveragedMulticlassPerceptron()
     >>> evaluate.progressive_val_score(datasets.ImageSegments(), pipeline, metrics.Accuracy())
-    Accuracy: 0.00%
+    Accuracy: 87.22%
 
     """
 

@@ -147,16 +147,13 @@ class BatchPerceptron(base.Base):
         return {False: 1.0 - p, True: p}
 
     def _normalised(self, x: Features, label: Any) -> tuple[sparse.Vector, float]:
-        sparse.dot({}, x)  # refuses what is no number
         sign = float(sign_of(label))
-        return {name: sign * float(value) for name, value in x.items()}, sign
+        return {name: sign * value for name, value in sparse.checked(x)}, sign
 
     def _violated(self, samples: list[tuple[sparse.Vector, float]]) -> list[tuple[sparse.Vector, float]]:
         """List the samples with z·a ≤ margin."""
         bias = self.bias
-        return [
-            (z, sign) for z, sign in samples if sparse.dot(self.weights, z, bias * sign) <= self.margin
-        ]
+        return [(z, sign) for z, sign in samples if sparse.dot(self.weights, z, bias * sign) <= self.margin]
 
     def _step(self, k: int, samples: list[tuple[sparse.Vector, float]]) -> float:
         """Make step k; give its length."""

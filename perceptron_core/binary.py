@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from river import base
 
-from perceptron_core.values import MAX_MAGNITUDE
+from perceptron_core.explanation import Term, contribution_table
+from perceptron_core.frames import FrameClassifier
+from perceptron_core.values import MAX_RATE
 
 Features = dict[base.typing.FeatureName, Any]
 
 
-class BinaryClassifier(base.Classifier):
+class BinaryClassifier(FrameClassifier):
     """A classifier that decides between False and True by the sign of a score.
 
     Attributes
@@ -78,10 +80,22 @@ class BinaryClassifier(base.Classifier):
         FeatureError, LabelError
             As their names say; the state is untouched.
         ValueError
-            If `w` is negative or not finite.
+            If `w` is negative, not finite, or above 1e25.
 
         """
         self.update_one(x, y, w)
+
+    def debug_one(self, x: Features, decimals: int = 5) -> str:
+        """Explain the score of `x`: what it is the sum of, in a table. Raises `FeatureError` as `score_one`."""
+        self.score_one(x)
+        return contribution_table(self._terms(x), decimals)
+
+    @abc.abstractmethod
+    def _terms(self, x: Features) -> Iterable[Term]:
+        """Give what the score of `x`, all of it checked, is the sum of."""
+
+    def _known_classes(self) -> tuple[bool, bool]:
+        return False, True
 
     def _log_odds(self, score: float) -> float:
         return score
@@ -96,9 +110,9 @@ class BinaryClassifier(base.Classifier):
 
 
 def check_example_weight(w: float) -> None:
-    """Refuse a weight of an example that is negative or not finite. Raises ValueError."""
-    if not 0 <= w <= MAX_MAGNITUDE:
-        raise ValueError(f"the weight of an example must be a finite number from 0, not {w!r}")
+    """Refuse a weight of an example that is negative or above `MAX_RATE`. Raises ValueError."""
+    if not 0 <= w <= MAX_RATE:
+        raise ValueError(f"the weight of an example must be a number from 0 to {MAX_RATE:g}, not {w!r}")
 
 
 def logistic(z: float) -> float:

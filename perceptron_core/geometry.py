@@ -26,7 +26,7 @@ class LinearModel(Protocol):
 
     @property
     def bias(self) -> float:
-        """b."""
+        """B."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class MulticlassAROW(MulticlassClassifier):
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> pipeline = preprocessing.StandardScaler() | MulticlassAROW()
     >>> evaluate.progressive_val_score(datasets.ImageSegments(), pipeline, metrics.Accuracy())
-    Accuracy: 0.00%
+    Accuracy: 88.44%
 
     """
 
@@ -121,11 +121,11 @@ class MulticlassAROW(MulticlassClassifier):
             spread = variances.get(name, 1.0) * float(value)
             if spread:
                 weights[name] = weights.get(name, 0.0) + alpha * spread
-                variances[name] = variances.get(name, 1.0) - beta * spread * spread
+                variances[name] = max(0.0, variances.get(name, 1.0) - beta * spread * spread)
         if self.fit_intercept:
             spread = self.bias_variance[label]
             self.bias[label] += alpha * spread
-            self.bias_variance[label] = spread - beta * spread * spread
+            self.bias_variance[label] = max(0.0, spread - beta * spread * spread)
 
     def _meet(self, label: Any) -> None:
         super()._meet(label)

@@ -1,4 +1,4 @@
-"""Multiclass passive-aggressive. In: features and a label. Out: scores, a class; a margin of 1 after each step."""
+"""Multiclass passive-aggressive. In: features and a label. Out: scores, a class; steps to a margin of 1."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class MulticlassPassiveAggressive(SteppingClassifier):
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> pipeline = preprocessing.StandardScaler() | MulticlassPassiveAggressive()
     >>> evaluate.progressive_val_score(datasets.ImageSegments(), pipeline, metrics.Accuracy())
-    Accuracy: 0.00%
+    Accuracy: 85.10%
 
     """
 
@@ -106,10 +106,10 @@ class MulticlassPassiveAggressive(SteppingClassifier):
         return Step(size, label, rival) if size else None
 
     def _size(self, loss: float, squared_length: float, c: float) -> float:
-        """Compute τ; 0 where there is no direction to move in."""
+        """Compute τ; 0 where there is no direction to move in. It has a bound, as feature values have."""
         if not squared_length:
             return 0.0
         if self.variant == "PA-II":
-            return loss / (squared_length + 0.5 / c)
-        size = loss / squared_length
-        return min(c, size) if self.variant == "PA-I" else size
+            squared_length += 0.5 / c
+        bound = min(c, MAX_MAGNITUDE) if self.variant == "PA-I" else MAX_MAGNITUDE
+        return min(bound, loss / squared_length)

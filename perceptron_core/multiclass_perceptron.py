@@ -1,4 +1,4 @@
-"""The multiclass perceptron. In: features and a label. Out: scores, a class; two classes moved on a mistake."""
+"""The multiclass perceptron. In: features and a label. Out: scores, a class; two moved on a mistake."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class MulticlassPerceptron(SteppingClassifier):
     ...     x = dict.fromkeys(text.split(), 1.0)
     ...     print(model.predict_one(x), end=" ")
     ...     model.learn_one(x, y)
-    None cat cat dog
-    >>> model.weights["dog"], model.bias["dog"]
-    ({'dogs': 1.0, 'bark': 1.0}, 1.0)
+    None cat dog dog
+    >>> model.weights["bird"], model.bias["bird"]
+    ({'birds': 1.0, 'sing': 1.0}, 1.0)
     >>> model.n_mistakes, model.n_updates
     (3, 2)
 

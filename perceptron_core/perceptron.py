@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
-from perceptron_core import sparse
-from perceptron_core.binary import BinaryClassifier, Features, check_example_weight
-from perceptron_core.values import MAX_MAGNITUDE, sign_of
+from perceptron_core.binary import Features, check_example_weight
+from perceptron_core.linear import AdditiveClassifier
+from perceptron_core.schedules import Rate, check_rate, rate_at
+from perceptron_core.values import sign_of
 
 
-class Perceptron(BinaryClassifier):
+class Perceptron(AdditiveClassifier):
     """Perceptron for two classes, with the textbook's arithmetic.
 
     With w = 0 and b = 0 at the start, for every example: a = w·x + b; the class is True if a > θ and
@@ -28,7 +29,8 @@ class Perceptron(BinaryClassifier):
         always updates, even if `tie` was the right guess (Sen; Daumé, algorithm 5). False: only when
         the predicted class is wrong (Gormley).
     learning_rate
-        η > 0. From zero weights it scales w and b and changes no prediction (except through θ ≠ 0).
+        η > 0, at most 1e25. From zero weights a constant scales w and b and changes no prediction (except
+        through θ ≠ 0). One of `river.optim.schedulers` makes it depend on the number of updates so far.
     fit_intercept
         Whether b is learned. Folding it into w as a constant feature 1 gives the same answers.
 
@@ -77,35 +79,22 @@ class Perceptron(BinaryClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("weights", "bias", *BinaryClassifier.STATE)
-
     def __init__(
         self,
         threshold: float = 0.0,
         tie: bool = False,
         update_on_tie: bool = True,
-        learning_rate: float = 1.0,
+        learning_rate: Rate = 1.0,
         fit_intercept: bool = True,
     ) -> None:
         if not math.isfinite(threshold):
             raise ValueError(f"threshold must be a finite number, not {threshold!r}")
-        if not 0 < learning_rate <= MAX_MAGNITUDE:
-            raise ValueError(f"learning_rate must be a finite number above 0, not {learning_rate!r}")
-        super().__init__()
+        check_rate(learning_rate)
+        super().__init__(fit_intercept)
         self.threshold = threshold
         self.tie = tie
         self.update_on_tie = update_on_tie
         self.learning_rate = learning_rate
-        self.fit_intercept = fit_intercept
-        self.weights: sparse.Vector = {}
-        self.bias = 0.0
-
-    def score_one(self, x: Features) -> float:
-        """Compute the activation a = w·x + b, summed from b in the order of `x`.
-
-        Raises `FeatureError` for a value that is not finite or is larger than 1e100.
-        """
-        return sparse.dot(self.weights, x, self.bias)
 
     def decide(self, score: float) -> bool:
         """Give the class at activation `score`: the sign of a − θ, `tie` at a = θ."""
@@ -123,28 +112,17 @@ class Perceptron(BinaryClassifier):
         if w == 0:
             return 0.0
         mistaken = self.decide(a) != (sign > 0)
-        self.n_mistakes += mistaken
-        if not mistaken and (a != self.threshold or not self.update_on_tie):
+        if not mistaken and not self._updates_when_right(sign * (a - self.threshold)):
             return 0.0
-        step = sign * self.learning_rate * w
+        step = sign * rate_at(self.learning_rate, self.n_updates) * w
         self._add(x, step)
+        self.n_mistakes += mistaken
         self.n_updates += 1
         return step
 
-    def undo_one(self, x: Features, step: float) -> None:
-        """Take back an update that `update_one` made on `x`, whatever was learned since.
-
-        The weights are a sum of steps times examples, so an update leaves by subtraction: exact
-        wherever the sums are (counts, binary features), else to rounding. Counts stay.
-        """
-        if step:
-            self._add(x, -step)
-
-    def _add(self, x: Features, step: float) -> None:
-        """Add step·x to w and step to b."""
-        sparse.add(self.weights, x, step)
-        if self.fit_intercept:
-            self.bias += step
+    def _updates_when_right(self, signed_distance: float) -> bool:
+        """Tell whether a correct guess at y·(a − θ) = `signed_distance` ≥ 0 is followed by an update."""
+        return signed_distance == 0 and self.update_on_tie
 
     def _log_odds(self, score: float) -> float:
         return score - self.threshold

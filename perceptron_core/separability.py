@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from perceptron_core import sparse
 from perceptron_core.geometry import Examples, Hyperplane
+from perceptron_core.sparse import checked
 from perceptron_core.values import sign_of
 
 if TYPE_CHECKING:
@@ -72,9 +72,8 @@ class NormalisedSamples:
         self.rows: list[dict[int, float]] = []
         self._names: dict[Any, int] = {}
         for x, y in examples:
-            sparse.dot({}, x)  # refuses what is no number
             sign = sign_of(y)
-            row = {self._index(name): sign * float(value) for name, value in x.items() if value}
+            row = {self._index(name): sign * value for name, value in checked(x) if value}
             if fit_intercept:
                 row[-1] = float(sign)  # the last column, once their number is known
             self.rows.append(row)
@@ -160,19 +159,19 @@ def linear_separability(examples: Examples, *, fit_intercept: bool = True) -> Se
 
 def _solve(samples: NormalisedSamples) -> tuple[list[float], tuple[float, ...], float]:
     """Solve the linear program; give a, the convex combination of the z, and what is left of its sum."""
-    import numpy as np  # noqa: PLC0415  as SciPy's
-    from scipy.optimize import linprog  # noqa: PLC0415  takes long to import
-    from scipy.sparse import diags_array, hstack  # noqa: PLC0415  as above
+    import numpy as np  # noqa: PLC0415  takes long to import
+    from scipy import optimize, sparse  # noqa: PLC0415  as above
 
     z = samples.matrix()
-    columns = diags_array(1 / abs(z).max(axis=0).toarray())
+    columns = sparse.diags_array(1 / abs(z).max(axis=0).toarray())
     scaled = z @ columns
     lengths = np.sqrt(scaled.multiply(scaled).sum(axis=1))
-    unit = diags_array(1 / lengths) @ scaled
+    unit = sparse.diags_array(1 / lengths) @ scaled
     n, d = z.shape
-    solved = linprog(
+    solve: Any = optimize.linprog
+    solved = solve(
         c=[0.0] * d + [-1.0],
-        A_ub=hstack([-unit, np.ones((n, 1))]).tocsr(),
+        A_ub=sparse.hstack([-unit, sparse.csr_array(np.ones((n, 1)))]).tocsr(),
         b_ub=np.zeros(n),
         bounds=[(-1, 1)] * d + [(None, None)],
         method="highs",
@@ -259,13 +258,13 @@ def _as_examples(samples: NormalisedSamples) -> list[tuple[dict[Any, Any], bool]
 def _least_distance(z: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Minimise ‖a‖ subject to z·a ≥ 1; give a and λ with a = Σ λ·z, or None if that cannot be satisfied."""
     import numpy as np  # noqa: PLC0415  takes long to import
-    from scipy.optimize import nnls  # noqa: PLC0415  as above
+    from scipy import optimize  # noqa: PLC0415  as above
 
     n, d = z.shape
     target = np.zeros(d + 1)
     target[-1] = 1.0
     try:
-        u, _ = nnls(np.vstack([z.T, np.ones(n)]), target, maxiter=10 * (n + d))
+        u, _ = optimize.nnls(np.vstack([z.T, np.ones(n)]), target, maxiter=10 * (n + d))
     except RuntimeError:  # too many iterations
         return None
     support = u > 0

@@ -10,8 +10,12 @@ from typing import Any, Final, Protocol
 
 import msgpack
 
+from perceptron_core.averaged_multiclass_perceptron import AveragedMulticlassPerceptron
 from perceptron_core.envelope import seal, unseal
 from perceptron_core.errors import DamagedError
+from perceptron_core.multiclass_arow import MulticlassAROW
+from perceptron_core.multiclass_passive_aggressive import MulticlassPassiveAggressive
+from perceptron_core.multiclass_perceptron import MulticlassPerceptron
 from perceptron_core.perceptron import Perceptron
 
 _KIND: Final = b"perceptron-model"
@@ -26,7 +30,16 @@ class Model(Protocol):
     def _set_state(self, state: Mapping[str, Any]) -> None: ...
 
 
-_CLASSES: Final[Mapping[str, type[Any]]] = {cls.__name__: cls for cls in (Perceptron,)}
+_CLASSES: Final[Mapping[str, type[Any]]] = {
+    cls.__name__: cls
+    for cls in (
+        Perceptron,
+        AveragedMulticlassPerceptron,
+        MulticlassAROW,
+        MulticlassPassiveAggressive,
+        MulticlassPerceptron,
+    )
+}
 
 
 def to_bytes(model: Model) -> bytes:

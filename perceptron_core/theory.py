@@ -176,7 +176,7 @@ class OnlineMistakeBound:
     ...     model.learn_one({"x": x}, y)
     ...     bound.observe({"x": x}, y, score, model.n_updates)
     >>> bound.n_examples, bound.value(model).updates
-    (2, 20.0)
+    (2, 10.0)
 
     """
 
@@ -188,7 +188,8 @@ class OnlineMistakeBound:
         self.n_examples = 0
         """Examples since the model's last update, all of which it separates."""
         self._n_updates = 0
-        self._restart()
+        self._signed_score = math.inf
+        self._squared_radius = 0.0
 
     def observe(self, x: Features, y: Any, score: float, n_updates: int) -> None:
         """Take note of an example.

@@ -322,22 +322,24 @@ class _Run:
     def _learn(self) -> int:
         """Learn from each draw of an epoch; give their number."""
         model, limit = self.model, self.quiet_draws or math.inf
-        draws = 0
-        for draws, index in enumerate(self._drawn(), start=1):
+        drawn = self._drawn()
+        for number, index in enumerate(drawn, start=1):
             before = model.n_updates
             model.learn_one(*self._data[index])
             self._quiet = self._quiet + 1 if model.n_updates == before else 0
             if self._quiet >= limit:
-                break
-        return draws
+                return number
+        return len(drawn)
 
     def _drawn(self) -> Sequence[int]:
         n = len(self._data)
         if self._order == "constant":
             return range(n)
-        if self._order == "shuffle":
-            return self._generator.permutation(n).tolist()
-        return self._generator.integers(n, size=n).tolist()
+        shuffled = self._order == "shuffle"
+        drawn: list[int] = (
+            self._generator.permutation(n) if shuffled else self._generator.integers(n, size=n)
+        ).tolist()
+        return drawn
 
     def _keep_the_best(self, epoch: Epoch) -> None:
         if epoch.held_out_error is None:
@@ -389,6 +391,6 @@ def _start_at_random(model: Any, data: Sequence[Example], generator: np.random.G
         raise ValueError(f"{type(model).__name__} keeps no weights and bias to start at random")
     names = dict.fromkeys(name for x, _ in data for name in x)
     drawn: sparse.Vector = dict(zip(names, generator.standard_normal(len(names)).tolist(), strict=True))
-    model.weights = drawn  # type: ignore[attr-defined]  as just checked
+    vars(model)["weights"] = drawn
     if getattr(model, "fit_intercept", True):
-        model.bias = float(generator.standard_normal())  # type: ignore[attr-defined]  as just checked
+        vars(model)["bias"] = float(generator.standard_normal())

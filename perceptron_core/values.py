@@ -15,6 +15,16 @@ n · u · 1e200: far from the largest double, whatever the stream. One compariso
 catches NaN and ±inf.
 """
 
+MAX_RATE: Final = 1e25
+"""Largest learning rate, aggressiveness or weight of an example taken.
+
+A step is a product of two of these at most, so it stays below 1e50, weights after u updates below
+u · 1e150, and a score of n features below n · u · 1e250: nothing a stream can hold overflows a double.
+"""
+
+MAX_LOSS: Final = 1e100
+"""Largest loss an update is made for: beyond it, a score is made of rounding errors of huge values."""
+
 _SIGNS: Final[Mapping[object, int]] = {True: 1, False: -1, -1: -1}
 
 
@@ -33,6 +43,11 @@ def sign_of(label: Any) -> int:
         return _SIGNS[label]
     except (KeyError, TypeError):
         raise LabelError(f"label {label!r} denotes no class; use True/False, 1/0 or 1/-1") from None
+
+
+def hinge(signed_score: float) -> float:
+    """Compute max(0, 1 − y·a), for y·a = `signed_score`; at most `MAX_LOSS`."""
+    return min(max(0.0, 1.0 - signed_score), MAX_LOSS)
 
 
 def refuse_features(x: Mapping[Any, Any]) -> FeatureError:

@@ -18,6 +18,12 @@ perceptron_core.values perceptron_core.envelope
 perceptron_core.sparse
 perceptron_core.binary
 perceptron_core.perceptron
+perceptron_core.multiclass
+perceptron_core.multiclass_perceptron perceptron_core.multiclass_passive_aggressive perceptron_core.multiclass_arow
+perceptron_core.averaged_multiclass_perceptron
+perceptron_core.geometry
+perceptron_core.batch_perceptron perceptron_core.separability perceptron_core.training
+perceptron_core.theory
 perceptron_core.serialisation
 perceptron_core
 

@@ -6,7 +6,7 @@ In: a checkpoint log, a model file. Out: a listing; a model file; a snapshot wit
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,7 @@ def show(loaded: Loaded, *, output: str) -> None:
         click.echo(json.dumps({"group": settings.group, "partitions": found}, ensure_ascii=False))
     else:
         click.echo("\n".join(line for each in found for line in _lines(each)))
+        _show_made_with(found)
 
 
 def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
@@ -132,10 +133,18 @@ def _lines(each: dict[str, Any]) -> Iterator[str]:
     if progress := each["progress"]:
         ends = ", ".join(f"{topic}@{offset}" for topic, offset in progress["offsets"].items())
         yield f"  progress  batches {progress['first_sequence']} to {progress['last_sequence']}, up to {ends}"
-    if each["made_with"] is not None:
-        yield "  made with"
-        for name, value in each["made_with"].items():
-            yield f"    {name} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def _show_made_with(found: Sequence[dict[str, Any]]) -> None:
+    """Show the settings, once for all partitions with the same."""
+    shown: dict[str, list[int]] = {}
+    for each in found:
+        if each["made_with"] is not None:
+            values = each["made_with"].items()
+            text = "\n".join(f"  {name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values)
+            shown.setdefault(text, []).append(each["partition"])
+    for text, partitions in shown.items():
+        click.echo(f"partition {', '.join(map(str, partitions))} made with\n{text}")
 
 
 @command.command()

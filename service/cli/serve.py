@@ -55,9 +55,9 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     metrics, health = Metrics(CollectorRegistry()), Health()
     url = broker_url(loaded)
     with http_server(settings.http, metrics, health) as address:
+        transport = open_stream(settings, url)
         where = f", {address}" if address else ""
         click.echo(f"serving {url}, model {settings.model}{where}", err=True)
-        transport = open_stream(settings, url)
         try:
             runner = Runner(transport, settings, metrics=metrics, health=health)
             with stopping(runner) as stopped_by:

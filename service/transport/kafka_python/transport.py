@@ -233,12 +233,15 @@ class KafkaPythonTransport:
             topics,
             assignee,
             options=self._options,
-            check_topics=self._check_topics,
+            check_topics=self._find_topics,
         )
 
     def _check_topics(self, topics: set[str]) -> None:
         """Refuse topics that do not exist: kafka-python waits for them to appear, and then says timeout."""
-        for topic in topics - self._known_topics:
+        self._find_topics(topics - self._known_topics)
+
+    def _find_topics(self, topics: set[str]) -> None:
+        for topic in topics:
             self.partition_count(topic)
 
     def close(self) -> None:

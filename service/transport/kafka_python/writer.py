@@ -55,6 +55,7 @@ class KafkaPythonWriter:
         self._group_metadata = group_metadata
         self._still_owner = still_owner
         self._check_topics = check_topics
+        self._found_topics: set[str] = set()
         self._commit_timeout_seconds = commit_timeout_seconds
         self._ended: ServiceError = TransactionFailed(f"{where}: the writer is closed", hint="make a new one")
 
@@ -68,7 +69,7 @@ class KafkaPythonWriter:
             raise type(self._ended)(str(self._ended), hint=self._ended.hint)
         if not outputs and not offsets:
             return
-        self._check_topics({output.topic for output in outputs})
+        self._look_for({output.topic for output in outputs})
         positions = {
             TopicPartition(topic, self._partition): OffsetAndMetadata(offset, "", -1)
             for topic, offset in offsets.items()
@@ -82,6 +83,11 @@ class KafkaPythonWriter:
         except BaseException:  # Ctrl-C in the middle of a transaction
             self.close()
             raise
+
+    def _look_for(self, topics: set[str]) -> None:
+        """Make sure that the topics exist, each writer anew: a deleted one only ever shows as a timeout."""
+        self._check_topics(topics - self._found_topics)
+        self._found_topics |= topics
 
     def _fail(self, error: Exception) -> None:
         producer = self._producer
