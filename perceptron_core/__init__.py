@@ -1,9 +1,11 @@
 """Learning only: deterministic functions of their inputs. No I/O, no clock, no Kafka, no Pydantic."""
 
+from perceptron_core.assessment import Assessment, hold_out, perceptron_test
 from perceptron_core.averaged_multiclass_perceptron import AveragedMulticlassPerceptron
 from perceptron_core.batch_perceptron import BatchPerceptron
 from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.geometry import Hyperplane, margin, radius, signed_distances
+from perceptron_core.learning_curve import Epoch, Training
 from perceptron_core.multiclass_arow import MulticlassAROW
 from perceptron_core.multiclass_passive_aggressive import MulticlassPassiveAggressive
 from perceptron_core.multiclass_perceptron import MulticlassPerceptron
@@ -15,6 +17,7 @@ from perceptron_core.separability import (
     minimum_length_solution,
 )
 from perceptron_core.serialisation import from_bytes, to_bytes
+from perceptron_core.structured import StructuredPerceptron
 from perceptron_core.theory import (
     MistakeBound,
     OnlineMistakeBound,
@@ -22,7 +25,7 @@ from perceptron_core.theory import (
     mistake_bound,
     perceptron_criterion,
 )
-from perceptron_core.training import Assessment, Epoch, Training, hold_out, perceptron_test, perceptron_train
+from perceptron_core.training import perceptron_train
 from perceptron_core.version import __version__
 
 __all__ = [
@@ -43,6 +46,7 @@ __all__ = [
     "OnlineMistakeBound",
     "Perceptron",
     "Separability",
+    "StructuredPerceptron",
     "Training",
     "__version__",
     "from_bytes",

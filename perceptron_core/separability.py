@@ -6,7 +6,6 @@ Examples are normalised as Duda, Hart and Stork do it: z = y·(x, 1), so that a 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -191,7 +190,7 @@ def _solve(samples: NormalisedSamples) -> tuple[list[float], tuple[float, ...], 
 def _surely_positive(samples: NormalisedSamples, row: dict[int, float], a: Sequence[float]) -> bool:
     """Tell whether z·a > 0 whatever rounding did, in whatever order it is summed."""
     terms = [value * a[j % samples.n_columns] for j, value in row.items()]
-    error = 2 * (len(terms) + 1) * sys.float_info.epsilon * math.fsum(map(abs, terms))
+    error = 2 * (len(terms) + 1) * math.ulp(1.0) * math.fsum(map(abs, terms))
     return math.fsum(terms) > error
 
 

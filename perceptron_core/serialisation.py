@@ -17,6 +17,7 @@ from perceptron_core.multiclass_arow import MulticlassAROW
 from perceptron_core.multiclass_passive_aggressive import MulticlassPassiveAggressive
 from perceptron_core.multiclass_perceptron import MulticlassPerceptron
 from perceptron_core.perceptron import Perceptron
+from perceptron_core.structured import StructuredPerceptron
 
 _KIND: Final = b"perceptron-model"
 _VERSION: Final = 1
@@ -38,6 +39,7 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
         MulticlassAROW,
         MulticlassPassiveAggressive,
         MulticlassPerceptron,
+        StructuredPerceptron,
     )
 }
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from perceptron_core import sparse
+from perceptron_core.assessment import perceptron_test
 from perceptron_core.binary import BinaryClassifier, Features
+from perceptron_core.chance import seeded_generator
 from perceptron_core.geometry import Example, Examples
+from perceptron_core.learning_curve import Epoch, Stopped, Training
 from perceptron_core.perceptron import Perceptron
-from perceptron_core.values import sign_of
 
 if TYPE_CHECKING:
     import numpy as np
 
 Order = Literal["shuffle", "constant", "random"]
 Start = Literal["zero", "random"]
-Stopped = Literal["max_iter", "converged", "quiet", "patience"]
 
 
 class Learner(Protocol):
@@ -36,92 +36,6 @@ class Learner(Protocol):
 
     def predict_one(self, x: Features) -> Any:
         """Predict the class of `x`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assessment:
-    """What `perceptron_test` found."""
-
-    predictions: tuple[Any, ...]
-    mistakes: int
-
-    @property
-    def error(self) -> float:
-        """Share of wrong predictions; nan for no examples."""
-        return self.mistakes / len(self.predictions) if self.predictions else math.nan
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """One point of the learning curve.
-
-    Attributes
-    ----------
-    number : int
-        From 1.
-    draws : int
-        Examples learned from: all of them, unless training stopped within the epoch.
-    mistakes, updates : int
-        Made on the way, each prediction before learning from its example.
-    training_error, held_out_error : float or None
-        Of the model at the end of the epoch; None where nothing is held out.
-
-    """
-
-    number: int
-    draws: int
-    mistakes: int
-    updates: int
-    training_error: float
-    held_out_error: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """What `perceptron_train` made.
-
-    Attributes
-    ----------
-    model : classifier
-        With held-out data, the model at the end of the best epoch; otherwise at the end of the last.
-    curve : tuple of Epoch
-        The learning curve.
-    best_epoch : int
-        The epoch, from 1, that `model` comes from: the sweet spot, where anything is held out.
-    stopped : {"max_iter", "converged", "quiet", "patience"}
-        Why training ended.
-
-    """
-
-    model: Any
-    curve: tuple[Epoch, ...]
-    best_epoch: int
-    stopped: Stopped
-
-    @property
-    def epochs(self) -> int:
-        """Epochs made, the last one perhaps in part."""
-        return len(self.curve)
-
-    @property
-    def updates(self) -> int:
-        """Updates made in all epochs."""
-        return sum(epoch.updates for epoch in self.curve)
-
-    @property
-    def mistakes(self) -> int:
-        """Mistakes made in all epochs."""
-        return sum(epoch.mistakes for epoch in self.curve)
-
-    @property
-    def converged(self) -> bool:
-        """Whether an epoch passed without an update."""
-        return self.stopped == "converged"
-
-    @property
-    def best(self) -> Epoch:
-        """The point of the curve that `model` stands at."""
-        return self.curve[self.best_epoch - 1]
 
 
 def perceptron_train(
@@ -192,7 +106,7 @@ def perceptron_train(
     _check(data, unseen, max_iter, quiet_draws, patience)
     if order not in {"shuffle", "constant", "random"} or start not in {"zero", "random"}:
         raise ValueError(f"there is no order {order!r} or no start {start!r}")
-    generator = _generator(seed)
+    generator = seeded_generator(seed)
     model = Perceptron() if learner is None else learner.clone()
     if start == "random":
         _start_at_random(model, data, generator)
@@ -202,73 +116,6 @@ def perceptron_train(
     run.converges = stop_on_convergence and order != "random"
     stopped = run.through(max_iter, observe)
     return Training(run.best_model if unseen else model, tuple(run.curve), run.best_epoch, stopped)
-
-
-def perceptron_test(model: Any, examples: Examples) -> Assessment:
-    """Let a model predict labelled examples without learning from them: PerceptronTest.
-
-    Parameters
-    ----------
-    model
-        Whatever has `predict_one`.
-    examples
-        Features and labels.
-
-    References
-    ----------
-    Daumé III, H. (2017). A Course in Machine Learning, algorithm 6.
-
-    Examples
-    --------
-    >>> from perceptron_core import Hyperplane, perceptron_test
-    >>> perceptron_test(Hyperplane({"x": 1.0}), [({"x": 3.0}, True), ({"x": 2.0}, False)])
-    Assessment(predictions=(True, True), mistakes=1)
-
-    """
-    predictions, mistakes = [], 0
-    for x, y in examples:
-        predicted = model.predict_one(x)
-        mistakes += predicted != (sign_of(y) > 0 if isinstance(predicted, bool) else y)
-        predictions.append(predicted)
-    return Assessment(tuple(predictions), mistakes)
-
-
-def hold_out(examples: Examples, ratio: float, seed: int = 0) -> tuple[list[Example], list[Example]]:
-    """Split examples at random into those to learn from and those held out, both in their own order.
-
-    Parameters
-    ----------
-    examples
-        Features and labels.
-    ratio
-        Share to hold out, between 0 and 1; at least one example stays on either side.
-    seed
-        Of the draw.
-
-    Raises
-    ------
-    ValueError
-        `ratio` is not between 0 and 1, or there are fewer than two examples.
-
-    Examples
-    --------
-    >>> from perceptron_core import hold_out
-    >>> training, held_out = hold_out([({"x": n}, n > 5) for n in range(10)], ratio=0.2)
-    >>> len(training), len(held_out)
-    (8, 2)
-
-    """
-    data = list(examples)
-    if not 0 < ratio < 1:
-        raise ValueError(f"the ratio to hold out must lie between 0 and 1, not be {ratio!r}")
-    if len(data) < 2:  # noqa: PLR2004  one on either side
-        raise ValueError(f"{len(data)} examples are too few to hold some out")
-    n_held_out = min(max(1, round(ratio * len(data))), len(data) - 1)
-    chosen = set(_generator(seed).permutation(len(data))[:n_held_out].tolist())
-    return (
-        [example for number, example in enumerate(data) if number not in chosen],
-        [example for number, example in enumerate(data) if number in chosen],
-    )
 
 
 class _Run:
@@ -377,12 +224,6 @@ def _check(
             raise ValueError(f"{name} must be at least 1, not {value!r}")
     if patience is not None and not held_out:
         raise ValueError("patience asks for held-out examples to look at")
-
-
-def _generator(seed: int) -> np.random.Generator:
-    from numpy.random import default_rng  # noqa: PLC0415  takes long to import, and streams need no chance
-
-    return default_rng(seed)
 
 
 def _start_at_random(model: Any, data: Sequence[Example], generator: np.random.Generator) -> None:

@@ -141,10 +141,10 @@ class Runner:
         return {p: self._in_order(records) for p, records in batch.items() if p in self._tasks}
 
     def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, list[Record]]:
-        """Poll; while the stream is away, wait for it to come back."""
+        """Poll; while the stream is away or full, wait for it to come back."""
         try:
             polled = self._consumer.poll(timeout_seconds, max_records)
-        except TransportUnavailable as error:
+        except (TransportUnavailable, StorageFull) as error:
             wait_seconds = self._backoff.next_seconds()
             self._report_trouble(error, wait_seconds)
             self._stop.wait(wait_seconds)

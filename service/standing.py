@@ -6,7 +6,7 @@ Only reads, so it may be asked while the service runs: it tells of the last comm
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError, from_bytes
 from service.checkpoint import CheckpointLog, StoredSnapshot, read_log
@@ -14,6 +14,8 @@ from service.errors import CheckpointError, TopicMissing
 from service.labels import LabelJoin
 from service.snapshot import Snapshot
 from service.transport.base import Transport
+
+_COUNTED_RECORDS: Final = 1000
 
 
 class Standing(NamedTuple):
@@ -73,9 +75,21 @@ def standing(transport: Transport, partition: int, log: CheckpointLog) -> Standi
         offsets, counts = log.progress[-1].offsets, log.progress[-1].counts
     if snapshot is not None and (not log.progress or snapshot.sequence > log.progress[-1].sequence):
         offsets, counts = snapshot.offsets, _counts(snapshot.state)
-    lag = {topic: transport.bounds(topic, partition)[1] - offset for topic, offset in offsets.items()}
+    lag = {topic: _lag(transport, topic, partition, offset) for topic, offset in offsets.items()}
     after = 0 if snapshot is None else snapshot.sequence
     return Standing(partition, lag, counts, stored, len(log.progress_after(after)) if snapshot else 0)
+
+
+def _lag(transport: Transport, topic: str, partition: int, offset: int) -> int:
+    """Count the records from `offset` on.
+
+    Kafka ends each transaction with a marker that takes an offset and is no record: a long way is measured
+    in offsets, a short one counted, so that 0 is 0.
+    """
+    end = transport.bounds(topic, partition)[1]
+    if not 0 < end - offset <= _COUNTED_RECORDS:
+        return max(0, end - offset)
+    return sum(1 for _ in transport.read(topic, partition, offset, end))
 
 
 def newest_sound(log: CheckpointLog) -> tuple[StoredSnapshot, Snapshot] | tuple[None, None]:

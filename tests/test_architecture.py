@@ -18,12 +18,14 @@ perceptron_core.values perceptron_core.envelope
 perceptron_core.sparse
 perceptron_core.binary
 perceptron_core.perceptron
-perceptron_core.multiclass
+perceptron_core.multiclass perceptron_core.tables perceptron_core.viterbi
+perceptron_core.structured
 perceptron_core.multiclass_perceptron perceptron_core.multiclass_passive_aggressive perceptron_core.multiclass_arow
 perceptron_core.averaged_multiclass_perceptron
-perceptron_core.geometry
-perceptron_core.batch_perceptron perceptron_core.separability perceptron_core.training
-perceptron_core.theory
+perceptron_core.geometry perceptron_core.chance perceptron_core.learning_curve
+perceptron_core.batch_perceptron perceptron_core.separability perceptron_core.assessment
+perceptron_core.training
+perceptron_core.theory perceptron_core.sklearn_estimator
 perceptron_core.serialisation
 perceptron_core
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,45 +30,64 @@ def command(file: Path, *, top: int, output: str) -> None:
     """Show the model in FILE: its class and parameters, its counts, its largest weights.
 
     A positive weight speaks for the positive class, a negative one for the other; what decides is the
-    sign of bias + the sum of weight times value. The norm is the length of the weight vector, without
-    the bias. FILE is what `perceptron checkpoint export` or `perceptron replay --save` wrote.
+    sign of bias + the sum of weight times value. A model of several classes has a bias and weights for
+    each, and the largest sum decides. The norm is the length of the weights, without the
+    bias. FILE is what `perceptron checkpoint export` or `perceptron replay --save` wrote.
     """
     model = read_model_file(file)
     shown = _described(model)
-    click.echo(json.dumps(shown, ensure_ascii=False) if output == "json" else _as_text(shown, top))
+    click.echo(json.dumps(shown, ensure_ascii=False) if output == "json" else _as_text(model, shown, top))
 
 
 def _described(model: Any) -> dict[str, Any]:  # noqa: ANN401 - any of perceptron_core's models
     kind = ModelKind.of(model)
+    vectors = _vectors(model)
     return {
         "class": kind.name,
         "parameters": kind.parameters,
-        "bias": model.bias,
+        "bias": _plain(model.bias),
         "n_mistakes": model.n_mistakes,
         "n_updates": model.n_updates,
-        "norm": math.hypot(*model.weights.values()),
-        "weights": {str(name): weight for name, weight in model.weights.items()},
+        "norm": math.hypot(*(weight for vector in vectors.values() for weight in vector.values())),
+        "weights": _plain(model.weights),
     }
 
 
-def _as_text(shown: dict[str, Any], top: int) -> str:
-    weights: dict[str, float] = shown["weights"]
+def _vectors(model: Any) -> Mapping[Any, Mapping[Any, float]]:  # noqa: ANN401 - as above
+    """Give the weight vectors by class; a model of two classes has one, which belongs to none."""
+    return model.weights if isinstance(model.bias, Mapping) else {None: model.weights}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a number, or a table of such
+    """Name everything by strings, as JSON must."""
+    return {str(name): _plain(each) for name, each in value.items()} if isinstance(value, Mapping) else value
+
+
+def _as_text(model: Any, shown: Mapping[str, Any], top: int) -> str:  # noqa: ANN401 - as above
+    weights = [
+        (one_line(str(name) if label is None else f"{label}: {name}"), weight)
+        for label, vector in _vectors(model).items()
+        for name, weight in vector.items()
+    ]
     facts = {
         "class": shown["class"],
         "parameters": ", ".join(f"{name}={value!r}" for name, value in shown["parameters"].items()),
-        "bias": f"{shown['bias']:g}",
+        "bias": _bias_text(model.bias),
         "norm": f"{shown['norm']:g}",
         "weights": f"{len(weights):,}",
         "mistakes": f"{shown['n_mistakes']:,}",
         "updates": f"{shown['n_updates']:,}",
     }
     lines = [f"{name:<12}{value}" for name, value in facts.items()]
-    ranked = sorted(weights.items(), key=lambda item: (-abs(item[1]), item[0]))[:top]
+    ranked = sorted(weights, key=lambda item: (-abs(item[1]), item[0]))[:top]
     if ranked:
-        names = [one_line(name) for name, _ in ranked]
-        width = max(map(len, names))
+        width = max(len(name) for name, _ in ranked)
         lines += ["", f"largest {len(ranked):,} of {len(weights):,} weights"]
-        lines += [
-            f"  {name:<{width}} {weight:>+12.4f}" for name, (_, weight) in zip(names, ranked, strict=True)
-        ]
+        lines += [f"  {name:<{width}} {weight:>+12.4f}" for name, weight in ranked]
     return "\n".join(lines)
+
+
+def _bias_text(bias: float | Mapping[Any, float]) -> str:
+    if isinstance(bias, Mapping):
+        return one_line(", ".join(f"{label}: {each:g}" for label, each in bias.items()))
+    return f"{bias:g}"

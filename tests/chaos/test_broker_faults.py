@@ -140,9 +140,7 @@ def test_a_broker_that_is_frozen_and_thawed_loses_and_doubles_nothing(open_chaos
         print(finish(stream, service, feeder), service.stderr)  # noqa: T201
 
 
-def test_connections_cut_in_the_middle_of_a_commit_lose_and_double_nothing(
-    open_chaos, proxy, start, force
-):
+def test_connections_cut_in_the_middle_of_a_commit_lose_and_double_nothing(open_chaos, proxy, start, force):
     stream = open_chaos(**AMONG_EVENTS)
     steps = (ADD_PARTITIONS_TO_TXN, PRODUCE, TXN_OFFSET_COMMIT, END_TXN)
     with Feeder(stream, log_of(force, 23)) as feeder:

@@ -11,7 +11,12 @@ from tests.support.chaos_stream import Feeder
 from tests.support.exactly_once import assert_exactly_once
 
 # Small batches and frequent snapshots, so that a kill may hit any phase.
-BUSY = {"max_batch_records": 20, "commit_interval_seconds": 0.02, "snapshot_interval_records": 60}
+BUSY = {
+    "session_timeout_seconds": 1,
+    "max_batch_records": 20,
+    "commit_interval_seconds": 0.02,
+    "snapshot_interval_records": 60,
+}
 AMONG_EVENTS = BUSY | {"labels_topic": "", "label_timeout_seconds": LABEL_TIMEOUT_SECONDS}
 # In a topic of their own labels may overtake their events by any time: nothing is to expire. And the
 # order in which they were taken must be there to the end.

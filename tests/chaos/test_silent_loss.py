@@ -17,7 +17,7 @@ from tests.support.exactly_once import assert_exactly_once
 
 pytestmark = pytest.mark.kafka
 INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER = 47, 45
-N_EVENTS = 600
+N_EVENTS = 400
 
 
 @pytest.fixture

@@ -419,6 +419,26 @@ def test_what_an_assignee_raises_comes_out_of_the_poll(place: Place, transport: 
     second.consumer.close()
 
 
+def test_a_poll_that_fails_forgets_no_records(
+    place: Place, transport: KafkaPythonTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = owner(transport, place)
+    transport.produce(numbered(place.events, range(5)))
+
+    def fail(consumer: KafkaPythonConsumer) -> None:
+        if consumer._taken:
+            raise TransportUnavailable("away")
+
+    monkeypatch.setattr(KafkaPythonConsumer, "_check_alive", fail)
+    with pytest.raises(TransportUnavailable, match="away"):
+        eventually(lambda: False, member)
+    assert not member.consumer.at_end()
+    monkeypatch.undo()
+    eventually(member.consumer.at_end, member)
+    assert [record.value for record in member.records] == [b"%d" % n for n in range(5)]
+    member.consumer.close()
+
+
 # A broker in trouble
 
 

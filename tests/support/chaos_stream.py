@@ -178,9 +178,7 @@ class Feeder:
 class Service:
     """`perceptron serve` on a chaos stream, as a process."""
 
-    def __init__(
-        self, stream: ChaosStream, folder: Path, *arguments: str, **given: object
-    ) -> None:
+    def __init__(self, stream: ChaosStream, folder: Path, *arguments: str, **given: object) -> None:
         self._stream, self._folder = stream, folder
         self._err = folder / f"{uuid.uuid4().hex[:8]}.err"
         settings: Mapping[str, object] = stream.given | given
@@ -219,11 +217,14 @@ class Service:
         return self
 
     def readiness(self) -> int:
-        """Give the status of /readyz; it must have been started with `http`."""
+        """Give the status of /readyz; it must have been started with `http`. 0 if nobody answers."""
         found = re.search(r"http://127\.0\.0\.1:\d+", self.stderr)
         if found is None:
             return 0
-        return httpx.get(found[0] + "/readyz", timeout=10).status_code
+        try:
+            return httpx.get(found[0] + "/readyz", timeout=10).status_code
+        except httpx.TransportError:
+            return 0
 
     def ready(self) -> Self:
         """Wait until /readyz says that it processes events."""

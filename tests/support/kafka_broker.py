@@ -298,7 +298,8 @@ def _kill_with_us(process_id: int) -> subprocess.Popen[bytes]:
 
 
 def main() -> None:
-    """Run a broker until interrupted; print its address to stdout."""
+    """Run a broker until interrupted or terminated; print its address to stdout."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with KafkaBroker() as broker:
         print(broker.address, flush=True)  # noqa: T201 - a command's output
         try:

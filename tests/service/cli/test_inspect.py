@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from perceptron_core import Perceptron, from_bytes, to_bytes
+from perceptron_core import MulticlassPerceptron, Perceptron, from_bytes, to_bytes
 from tests.support.reference_streams import run_bare, sms_events
 
 
@@ -54,6 +54,17 @@ def test_numbers_may_name_features(perceptron, path):
     model.learn_one({7: 1.0}, True)
     path.write_bytes(to_bytes(model))
     assert json.loads(perceptron("inspect", path, "--format", "json").stdout)["weights"] == {"7": 1.0}
+
+
+def test_a_model_of_several_classes_shows_the_weights_of_each(perceptron, path):
+    model = MulticlassPerceptron()
+    for word, label in (("free", "spam"), ("lunch", "ham"), ("free", "spam")):
+        model.learn_one({word: 1.0}, label)
+    path.write_bytes(to_bytes(model))
+    shown = json.loads(perceptron("inspect", path, "--format", "json").stdout)
+    assert shown["weights"] == model.weights
+    assert shown["bias"] == model.bias
+    assert "  spam: " in perceptron("inspect", path).stdout
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,15 @@
+"""Chance, and never without a seed. In: a seed. Out: the same draws each time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def seeded_generator(seed: int) -> np.random.Generator:
+    """Give a generator of pseudo-random numbers: NumPy's PCG64."""
+    from numpy.random import default_rng  # noqa: PLC0415  takes long to import, and streams need no chance
+
+    return default_rng(seed)

@@ -1,0 +1,98 @@
+"""Mini-batches from data frames. In: a frame and a series. Out: what row by row gives, bit for bit.
+
+Frames may be of pandas, polars or whatever else narwhals knows; what comes out is of the same kind.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any
+
+from river import base
+from river.utils import dataframe
+
+from perceptron_core.errors import LearnerError
+
+
+class FrameClassifier(base.MiniBatchClassifier):
+    """A classifier that takes data frames row by row.
+
+    River's linear models make one step for a whole mini-batch. Here a frame is no more than a way to
+    hand over many examples: the same steps, in the order of the rows.
+    """
+
+    @abc.abstractmethod
+    def learn_one(self, x: dict[Hashable, Any], y: Any, w: float = 1.0) -> None:
+        """Learn from one example of weight `w`."""
+
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
+        """Learn from the rows of a data frame, one after the other.
+
+        Parameters
+        ----------
+        X
+            Data frame with a column for each feature.
+        y
+            Series of labels.
+        w
+            Weight of every example, or a series of weights.
+
+        Raises
+        ------
+        LearnerError
+            As `learn_one` for the first row it refuses, which the message names; the rows before it
+            have been learned.
+        ValueError
+            If the lengths differ, or a weight is refused.
+
+        """
+        labels = dataframe.into_series(y).to_list()
+        weights = repeat(w, len(labels)) if isinstance(w, int | float) else dataframe.into_series(w).to_list()
+        for number, (x, label, weight) in enumerate(zip(_rows(X), labels, weights, strict=True)):
+            with _naming_row(number):
+                self.learn_one(x, label, weight)
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict the class of each row: a series."""
+        return dataframe.to_native_series(
+            list(_each(self.predict_one, X)), name=None, like=dataframe.into_frame(X)
+        )
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Give the probabilities of each row: a data frame with a column for each class."""
+        rows = list(_each(self.predict_proba_one, X))
+        classes = dict.fromkeys((*self._known_classes(), *(label for row in rows for label in row)))
+        columns = {label: [row.get(label, 0.0) for row in rows] for label in classes}
+        return dataframe.to_native_frame(columns, like=dataframe.into_frame(X))
+
+    def _known_classes(self) -> Iterable[Hashable]:
+        """Give the classes that are known whatever the rows say."""
+        return ()
+
+
+def _rows(X: Any) -> Iterator[dict[Hashable, Any]]:
+    frame = dataframe.into_frame(X)
+    columns: Sequence[Hashable] = frame.columns
+    for row in frame.iter_rows():
+        yield dict(zip(columns, row, strict=True))
+
+
+def _each(predict: Any, X: Any) -> Iterator[Any]:
+    for number, x in enumerate(_rows(X)):
+        with _naming_row(number):
+            yield predict(x)
+
+
+class _naming_row:  # noqa: N801  used like a function
+    """Lets a refusal say which row it was."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: Any, error: BaseException | None, __: Any) -> None:
+        if isinstance(error, LearnerError):
+            raise type(error)(f"row {self._number}: {error}") from None

@@ -1,0 +1,116 @@
+"""Passive-aggressive learning. In: features and a label. Out: the smallest step that mends the margin."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from perceptron_core import sparse
+from perceptron_core.binary import Features, check_example_weight
+from perceptron_core.linear import AdditiveClassifier
+from perceptron_core.values import MAX_RATE, hinge, sign_of
+
+_VARIANTS: Final = ("PA", "PA-I", "PA-II")
+_SMALLEST: Final = 1e-100
+"""Least squared norm an example counts with, so that the step of a vanishing example stays finite."""
+
+
+class PassiveAggressive(AdditiveClassifier):
+    """Passive-aggressive classifier: PA, PA-I and PA-II.
+
+    Passive while y·a ≥ 1. Otherwise it moves to the nearest weights that would have given y·a = 1, or part
+    of the way there: with the hinge loss ℓ = max(0, 1 − y·a) and the step τ,
+
+        PA:     τ = ℓ / ‖x‖²
+        PA-I:   τ = min(C, ℓ / ‖x‖²)
+        PA-II:  τ = ℓ / (‖x‖² + 1/(2C))
+        w ← w + τ·y·x,  b ← b + τ·y
+
+    The intercept is a constant feature 1 in the score and in the norm alike: with it, ‖x‖² stands for
+    ‖x‖² + 1.
+
+    Parameters
+    ----------
+    C
+        Aggressiveness of PA-I and PA-II: the price of a unit of (squared) loss against a unit of movement.
+        Above 0, at most 1e25. PA has no use for it.
+    variant
+        `"PA"`, `"PA-I"` or `"PA-II"`.
+    fit_intercept
+        Whether b is learned.
+
+    Attributes
+    ----------
+    weights : dict
+        Non-zero weights by feature; live, not to be changed.
+    bias : float
+        b.
+    n_mistakes : int
+        Examples that `learn_one` found misclassified before the update.
+    n_updates : int
+        Updates made: one for every example with y·a < 1.
+
+    Notes
+    -----
+    The weight w of an example multiplies its price C, as in the optimisation problem the step solves.
+    Plain PA has no price: there every weight above 0 is the same.
+
+    `river.linear_model.PAClassifier` leaves the intercept out of the norm, so its step overshoots:
+    afterwards y·a = 1 + τ.
+
+    Two bounds keep any stream from overflowing: a loss counts as at most 1e100 and a squared norm
+    as at least 1e-100.
+
+    References
+    ----------
+    Crammer, K., Dekel, O., Keshet, J., Shalev-Shwartz, S. and Singer, Y. (2006). Online passive-aggressive
+    algorithms. Journal of Machine Learning Research 7, figure 1.
+
+    Examples
+    --------
+    >>> from perceptron_core import PassiveAggressive
+    >>> model = PassiveAggressive(variant="PA")
+    >>> x = {"free": 1.0, "win": 2.0}
+    >>> model.learn_one(x, True)
+    >>> model.score_one(x)
+    1.0
+    >>> model.weights, model.bias
+    ({'free': 0.1666, 'win': 0.3333}, 0.1666)
+
+    """
+
+    def __init__(self, C: float = 1.0, variant: str = "PA-I", fit_intercept: bool = True) -> None:
+        if not 1 / MAX_RATE <= C <= MAX_RATE:
+            raise ValueError(f"C must be a number above 0 and at most {MAX_RATE:g}, not {C!r}")
+        if variant not in _VARIANTS:
+            raise ValueError(f"variant must be one of {', '.join(_VARIANTS)}, not {variant!r}")
+        super().__init__(fit_intercept)
+        self.C = C
+        self.variant = variant
+
+    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
+        """Learn from one example as `learn_one` does.
+
+        Returns the step y·τ of the update w ← w + y·τ·x, b ← b + y·τ, which `undo_one` takes back; 0 if
+        nothing was written.
+        """
+        sign = sign_of(y)
+        check_example_weight(w)
+        a = self.score_one(x)
+        if w == 0:
+            return 0.0
+        self.n_mistakes += self.decide(a) != (sign > 0)
+        step = sign * self._tau(hinge(sign * a), sparse.squared_norm(x) + self.fit_intercept, self.C * w)
+        if step:
+            self._add(x, step)
+            self.n_updates += 1
+        return step
+
+    def _tau(self, loss: float, squared_norm: float, price: float) -> float:
+        """Compute the step size; 0 for an example of length 0, which no weights can move."""
+        if not loss or not squared_norm:
+            return 0.0
+        squared_norm = max(squared_norm, _SMALLEST)
+        if self.variant == "PA-II":
+            return loss / (squared_norm + 0.5 / max(price, _SMALLEST))
+        tau = loss / squared_norm
+        return min(price, tau) if self.variant == "PA-I" else tau

@@ -1,0 +1,152 @@
+"""The batch perceptron, step by step as in the book, and what it promises when it has converged."""
+
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from perceptron_core import (
+    BatchPerceptron,
+    FeatureError,
+    Hyperplane,
+    LabelError,
+    linear_separability,
+    mistake_bound,
+    perceptron_criterion,
+)
+
+points = st.dictionaries(st.sampled_from("abc"), st.integers(-8, 8), max_size=3)
+examples = st.lists(st.tuples(points, st.booleans()), min_size=1, max_size=10)
+LINE = [{"x": 3.0}, {"x": 2.0}, {"x": -1.0}]
+LABELS = [True, True, False]
+
+
+def split(data):
+    return [x for x, _ in data], [y for _, y in data]
+
+
+@given(examples, st.sampled_from([0.0, 0.5, 3.0]), st.booleans())
+def test_converges_on_separable_data_and_satisfies_its_margin(data, margin, fit_intercept):
+    bound = mistake_bound(data, fit_intercept=fit_intercept)
+    assume(bound.updates < 200)
+    model = BatchPerceptron(margin=margin, max_iter=100_000, fit_intercept=fit_intercept).fit(*split(data))
+    assert model.converged
+    assert all((1 if y else -1) * model.score_one(x) > margin for x, y in data)
+    assert all(model.predict_one(x) == y for x, y in data)
+    assert perceptron_criterion(model, data) == 0
+
+
+@given(examples)
+def test_never_claims_to_have_separated_what_cannot_be(data):
+    assume(not linear_separability(data).separable)
+    model = BatchPerceptron(max_iter=50).fit(*split(data))
+    assert not model.converged
+    assert model.n_violations > 0
+
+
+def test_adds_the_sum_of_the_misclassified_normalised_samples():
+    model = BatchPerceptron(max_iter=1).fit(LINE, LABELS)
+    assert (model.weights, model.bias, model.n_iterations) == ({"x": 3 + 2 + 1}, 1 + 1 - 1, 1)
+    assert model.converged
+
+
+@given(examples, points, st.integers(-3, 3), st.sampled_from([0.25, 1.0]))
+def test_a_step_is_down_the_gradient_of_the_criterion(data, weights, bias, rate):
+    plane = Hyperplane(weights, bias)
+    signed = [(x, 1 if y else -1) for x, y in data]
+    wrong = [(x, sign) for x, sign in signed if sign * plane.score_one(x) <= 0]
+    model = BatchPerceptron(learning_rate=rate, max_iter=1).fit(*split(data), start=plane)
+    for name in "abc":
+        expected = weights.get(name, 0) + rate * sum(sign * x.get(name, 0) for x, sign in wrong)
+        assert model.weights.get(name, 0) == expected
+    assert model.bias == bias + rate * sum(sign for _, sign in wrong)
+
+
+def test_the_schedule_is_asked_for_each_k_from_one():
+    asked = []
+
+    def rate(k):
+        asked.append(k)
+        return 1 / k
+
+    contradiction = [{"x": 1.0}, {"x": 1.0}, {"x": 2.0}], [True, False, True]
+    model = BatchPerceptron(learning_rate=rate, max_iter=5).fit(*contradiction)
+    assert asked == list(range(1, model.n_iterations + 1))
+
+
+def test_ends_when_the_step_is_shorter_than_the_criterion_and_says_what_is_left():
+    model = BatchPerceptron(criterion=1e-3).fit([{"x": 1.0}, {"x": 1.0}], [True, False])
+    assert (model.n_iterations, model.n_violations, model.converged) == (1, 2, False)
+
+
+def test_a_shrinking_step_ends_before_the_work_is_done():
+    far = [{"x": 100.0}, {"x": 101.0}], [True, False]
+    model = BatchPerceptron(learning_rate=lambda k: 0.1**k, criterion=1e-3).fit(*far)
+    assert model.n_iterations < 10
+    assert not model.converged
+
+
+def test_starts_afresh_each_time_or_where_it_is_told():
+    model = BatchPerceptron().fit(LINE, LABELS)
+    first = (dict(model.weights), model.bias)
+    model.fit(LINE, LABELS)
+    assert (model.weights, model.bias) == first
+    model.fit(LINE, LABELS, start=Hyperplane({"x": 9.0}))
+    assert (model.weights, model.bias, model.n_iterations) == ({"x": 9.0}, 0.0, 1)
+
+
+def test_without_intercept_there_is_no_bias():
+    assert BatchPerceptron(fit_intercept=False).fit(LINE, LABELS, start=Hyperplane(bias=5.0)).bias == 0
+
+
+def test_predicts_as_river_does():
+    model = BatchPerceptron().fit(LINE, LABELS)
+    assert model.predict_one({"x": 5.0}) is True
+    p = model.predict_proba_one({"x": 5.0})
+    assert p[True] > 0.5
+    assert p[True] + p[False] == pytest.approx(1)
+
+
+def test_an_unfitted_model_has_not_converged():
+    assert not BatchPerceptron().converged
+
+
+def test_clones_and_shows_its_parameters():
+    model = BatchPerceptron(margin=2.0)
+    assert model.clone().margin == 2.0
+    assert "margin=2." in repr(model)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"learning_rate": 0.0},
+        {"learning_rate": math.nan},
+        {"margin": -1.0},
+        {"criterion": 0.0},
+        {"max_iter": 0},
+    ],
+)
+def test_unusable_parameters_are_refused(parameters):
+    with pytest.raises(ValueError, match=next(iter(parameters)).replace("_", "[_ ]")):
+        BatchPerceptron(**parameters)
+
+
+def test_a_schedule_that_gives_no_rate_is_refused():
+    with pytest.raises(ValueError, match="learning rate"):
+        BatchPerceptron(learning_rate=lambda k: 0.0 * k).fit(LINE, LABELS)
+
+
+def test_bad_examples_are_refused_and_nothing_changes():
+    model = BatchPerceptron().fit(LINE, LABELS)
+    before = (dict(model.weights), model.bias)
+    with pytest.raises(FeatureError):
+        model.fit([{"x": math.inf}], [True])
+    with pytest.raises(LabelError):
+        model.fit([{"x": 1.0}], ["spam"])
+    with pytest.raises(ValueError, match="no examples"):
+        model.fit([], [])
+    with pytest.raises(ValueError, match="zip"):
+        model.fit(LINE, [True])
+    assert (model.weights, model.bias) == before

@@ -1,0 +1,72 @@
+"""Distances, margin and radius, on numbers that can be checked by hand and on any."""
+
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from perceptron_core import FeatureError, Hyperplane, LabelError, Perceptron, margin, radius, signed_distances
+
+integers = st.integers(-8, 8)
+vectors = st.dictionaries(st.sampled_from("abc"), integers, max_size=3)
+examples = st.lists(st.tuples(vectors, st.booleans()), max_size=10)
+
+
+def test_distances_are_signed_by_the_label():
+    plane = Hyperplane({"x": 3.0, "y": 4.0}, bias=5.0)
+    data = [({"x": 5.0}, True), ({"x": 5.0}, False), ({}, 1), ({"y": -5.0}, -1)]
+    assert signed_distances(plane, data) == [4.0, -4.0, 1.0, 3.0]
+
+
+def test_a_threshold_moves_the_hyperplane_as_a_negative_bias_does():
+    model = Perceptron(threshold=2.0)
+    model.weights["x"] = 1.0
+    assert signed_distances(model, [({"x": 5.0}, True)]) == [3.0]
+
+
+@given(vectors, integers, examples)
+def test_the_margin_is_positive_exactly_where_the_model_separates(weights, bias, data):
+    assume(any(weights.values()))
+    plane = Hyperplane(weights, bias)
+    separates = all((plane.score_one(x) > 0) if y else (plane.score_one(x) < 0) for x, y in data)
+    assert (margin(plane, data) > 0) == separates
+
+
+@given(vectors, integers, examples, st.sampled_from([0.5, 4.0]))
+def test_scaling_a_model_leaves_its_margin(weights, bias, data, factor):
+    assume(any(weights.values()))
+    scaled = Hyperplane({name: factor * w for name, w in weights.items()}, factor * bias)
+    assert margin(scaled, data) == pytest.approx(margin(Hyperplane(weights, bias), data))
+
+
+def test_w_is_orthogonal_to_the_boundary_and_points_to_the_positive_side():
+    plane = Hyperplane({"x": 1.0, "y": 2.0}, bias=-2.0)
+    on_it = [{"x": 2.0, "y": 0.0}, {"x": 0.0, "y": 1.0}]
+    assert [plane.score_one(x) for x in on_it] == [0, 0]
+    along = {name: on_it[1][name] - on_it[0][name] for name in "xy"}
+    assert sum(plane.weights[name] * along[name] for name in "xy") == 0
+    assert plane.predict_one({name: on_it[0][name] + plane.weights[name] for name in "xy"})
+
+
+def test_without_weights_there_is_no_hyperplane_to_be_at_a_distance_from():
+    with pytest.raises(ValueError, match="all weights are 0"):
+        margin(Perceptron(), [({"x": 1.0}, True)])
+
+
+def test_the_margin_of_nothing_is_infinite_and_its_radius_zero():
+    assert margin(Hyperplane({"x": 1.0}), []) == math.inf
+    assert radius([]) == 0
+
+
+def test_the_radius_counts_the_constant_feature_of_an_intercept():
+    data = [({"x": 3.0, "y": 4.0}, True), ({"x": -1.0}, False)]
+    assert radius(data) == 5
+    assert radius(data, fit_intercept=True) == math.sqrt(26)
+
+
+def test_what_no_learner_takes_is_refused():
+    with pytest.raises(FeatureError):
+        margin(Hyperplane({"x": 1.0}), [({"x": math.nan}, True)])
+    with pytest.raises(LabelError):
+        margin(Hyperplane({"x": 1.0}), [({"x": 1.0}, "spam")])

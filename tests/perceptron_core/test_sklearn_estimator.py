@@ -1,0 +1,112 @@
+"""A scikit-learn classifier by scikit-learn's own checks, and of one mind with its Perceptron."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.sparse import csr_array
+from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import Perceptron as TheirPerceptron
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from perceptron_core import MulticlassPerceptron, Perceptron
+from perceptron_core.sklearn_estimator import PerceptronEstimator
+
+# Whole numbers: sums are exact in any order, so equality means equality.
+rows = st.integers(1, 30).flatmap(
+    lambda n: st.tuples(
+        arrays(float, (n, 3), elements=st.integers(-8, 8).map(float)),
+        arrays(bool, (n,), elements=st.booleans()),
+    )
+)
+
+
+@parametrize_with_checks(
+    [
+        PerceptronEstimator(),
+        PerceptronEstimator(Perceptron(tie=True, update_on_tie=False), order="constant"),
+        PerceptronEstimator(MulticlassPerceptron()),
+        PerceptronEstimator(validation_fraction=0.2, patience=5),
+    ]
+)
+def test_passes_every_check_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@given(rows)
+def test_predicts_as_theirs_row_by_row_without_shuffling(data):
+    ours, theirs = PerceptronEstimator(), TheirPerceptron(shuffle=False)
+    for x, y in zip(*data, strict=True):
+        for model in (ours, theirs):
+            model.partial_fit([x], [y], classes=[False, True])
+        assert ours.decision_function(data[0]).tolist() == theirs.decision_function(data[0]).tolist()
+        assert ours.predict(data[0]).tolist() == theirs.predict(data[0]).tolist()
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_predicts_as_theirs_after_epochs_in_constant_order(n_classes):
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    ours = PerceptronEstimator(order="constant", max_iter=4, stop_on_convergence=False).fit(X, y)
+    theirs = TheirPerceptron(shuffle=False, max_iter=4, tol=None).fit(X, y)
+    assert (ours.decision_function(X) == theirs.decision_function(X)).all()
+    assert (ours.predict(X) == theirs.predict(X)).all()
+
+
+def test_theirs_takes_a_hundredth_of_the_intercepts_step_on_sparse_rows_ours_does_not():
+    X, y = [[1.0, 0.0]], [True]
+    ours, theirs = PerceptronEstimator(), TheirPerceptron(shuffle=False)
+    for model in (ours, theirs):
+        model.partial_fit(csr_array(X), y, classes=[False, True])
+    assert ours.decision_function([[0.0, 0.0]]) == [1.0]
+    assert theirs.intercept_ == [0.01]
+
+
+def test_sparse_and_dense_rows_give_the_same():
+    X, y = load_digits(n_class=5, return_X_y=True)
+    dense, sparse = (
+        PerceptronEstimator(max_iter=3).fit(X, y),
+        PerceptronEstimator(max_iter=3).fit(csr_array(X), y),
+    )
+    assert (dense.decision_function(X) == sparse.decision_function(csr_array(X))).all()
+
+
+@pytest.mark.parametrize("learner", [None, MulticlassPerceptron()])
+def test_learns_several_classes_with_either_kind_of_learner(learner):
+    X, y = load_digits(return_X_y=True)
+    names = np.array(["nought", *"abcdefghi"])[y]
+    assert PerceptronEstimator(learner, max_iter=10).fit(X, names).score(X, names) > 0.95
+
+
+def test_works_in_a_pipeline_a_cross_validation_and_a_grid_search():
+    X, y = load_iris(return_X_y=True)
+    model = make_pipeline(StandardScaler(), PerceptronEstimator(MulticlassPerceptron()))
+    assert cross_val_score(model, X, y).mean() > 0.85
+    grid = GridSearchCV(model, {"perceptronestimator__max_iter": [1, 20]}).fit(X, y)
+    assert grid.best_score_ > 0.85
+
+
+def test_the_learning_curve_is_at_hand():
+    X, y = load_digits(n_class=2, return_X_y=True)
+    estimator = PerceptronEstimator(validation_fraction=0.3, patience=2).fit(X, y)
+    (training,) = estimator.trainings_
+    assert training.best.held_out_error < 0.05
+    assert estimator.n_iter_ == training.epochs
+
+
+def test_the_tie_rule_of_the_learner_decides_at_a_tie():
+    X, y = [[1.0], [-1.0]], [0, 1]
+    learner = Perceptron(tie=True, update_on_tie=False, fit_intercept=False)
+    assert PerceptronEstimator(learner).fit(X, y).predict([[0.0]]) == [1]
+    assert PerceptronEstimator(Perceptron(fit_intercept=False)).fit(X, y).predict([[0.0]]) == [0]
+
+
+def test_a_label_that_was_not_announced_is_refused():
+    model = PerceptronEstimator().partial_fit([[1.0]], ["a"], classes=["a", "b"])
+    with pytest.raises(ValueError, match="'c'"):
+        model.partial_fit([[1.0]], ["c"])
+    with pytest.raises(ValueError, match="first call"):
+        PerceptronEstimator().partial_fit([[1.0]], ["a"])

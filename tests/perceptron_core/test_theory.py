@@ -1,0 +1,149 @@
+"""The mistake bound holds, and says so where it does not; the losses are what the books define."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from perceptron_core import (
+    Hyperplane,
+    OnlineMistakeBound,
+    Perceptron,
+    hinge_loss,
+    linear_separability,
+    mistake_bound,
+    perceptron_criterion,
+    perceptron_train,
+)
+
+integers = st.integers(-8, 8)
+points = st.dictionaries(st.sampled_from("abc"), integers, max_size=3)
+examples = st.lists(st.tuples(points, st.booleans()), min_size=1, max_size=12)
+TINY = 1e-9
+
+
+@given(examples, st.booleans(), st.booleans(), st.booleans(), st.sampled_from([1.0, 0.5, 4.0]))
+def test_separable_data_costs_at_most_the_bound(data, fit_intercept, tie, update_on_tie, rate):
+    bound = mistake_bound(data, fit_intercept=fit_intercept)
+    assume(bound.updates < 2_000)
+    learner = Perceptron(0.0, tie, update_on_tie, rate, fit_intercept)
+    training = perceptron_train(data, 2_001, learner=learner, order="constant")
+    assert training.converged
+    assert training.updates <= bound.updates * (1 + TINY)
+
+
+@given(examples, st.booleans())
+def test_there_is_a_bound_exactly_where_there_is_a_separator(data, fit_intercept):
+    bound = mistake_bound(data, fit_intercept=fit_intercept)
+    separable = linear_separability(data, fit_intercept=fit_intercept).separable
+    assert math.isfinite(bound.updates) == separable
+    assert (bound.reason == "") == separable
+
+
+@given(examples)
+def test_any_separator_bounds_and_the_default_one_bounds_best(data):
+    answer = linear_separability(data)
+    assume(answer.separable)
+    given_one = mistake_bound(data, answer.separator)
+    assert mistake_bound(data).updates <= given_one.updates * (1 + 1e-5)
+    assert given_one.margin > 0
+
+
+@pytest.mark.parametrize(
+    ("separator", "reason"),
+    [
+        (Hyperplane({"x": -1.0}), "does not separate"),
+        (Hyperplane(), "is 0"),
+        (Hyperplane({"x": 1.0}, bias=-0.5), "has a bias"),
+    ],
+)
+def test_a_separator_that_proves_nothing_gives_no_bound_but_the_reason(separator, reason):
+    bound = mistake_bound([({"x": 1.0}, True)], separator, fit_intercept=False)
+    assert bound.updates == math.inf
+    assert reason in bound.reason
+
+
+def test_no_examples_cost_no_updates():
+    assert mistake_bound([]).updates == 0
+
+
+@given(examples, points, integers)
+def test_the_perceptron_criterion_is_zero_exactly_where_nothing_is_on_the_wrong_side(data, weights, bias):
+    plane = Hyperplane(weights, bias)
+    signed = [plane.score_one(x) if y else -plane.score_one(x) for x, y in data]
+    assert perceptron_criterion(plane, data) == sum(-s for s in signed if s < 0)
+    assert hinge_loss(plane, data) == sum(1 - s for s in signed if s < 1)
+
+
+def test_a_threshold_is_taken_off_the_score():
+    model = Perceptron(threshold=2.0)
+    assert perceptron_criterion(model, [({}, True)]) == 2
+
+
+def slope(weights, bias, example, name):
+    """Compute ∂J_p by a difference quotient, exact in integers; at the kink the whole step of one side."""
+    h = Fraction(1, 64)
+
+    def criterion(step):
+        moved = dict(weights)
+        if name is not None:
+            moved[name] = moved.get(name, 0) + float(step)
+        return perceptron_criterion(Hyperplane(moved, bias + (float(step) if name is None else 0)), [example])
+
+    at_kink = Hyperplane(weights, bias).score_one(example[0]) == 0
+    return (criterion(h) - criterion(-h)) / (2 * h) * (2 if at_kink else 1)
+
+
+def fixed_step(weights, bias, example, name):
+    """Compute −½(y − ŷ)x, ŷ being wrong at a tie."""
+    x, y = example[0], 1 if example[1] else -1
+    a = Hyperplane(weights, bias).score_one(x)
+    guess = (a > 0) - (a < 0) or -y
+    return -Fraction(y - guess, 2) * (1 if name is None else x[name])
+
+
+@pytest.mark.parametrize("gradient", [slope, fixed_step])
+@given(st.lists(st.tuples(points, st.booleans()), max_size=15))
+def test_walks_the_trajectory_of_descent_on_the_criterion_and_of_the_half_difference_form(gradient, stream):
+    model, weights, bias = Perceptron(), {}, 0.0
+    for example in stream:
+        steps = {name: gradient(weights, bias, example, name) for name in (*example[0], None)}
+        bias -= float(steps.pop(None))
+        for name, step in steps.items():
+            weights[name] = weights.get(name, 0.0) - float(step)
+        model.learn_one(*example)
+        assert (model.weights, model.bias) == ({n: w for n, w in weights.items() if w}, bias)
+
+
+@given(st.lists(st.tuples(points, st.booleans()), max_size=30), st.booleans(), st.integers(1, 3))
+def test_the_online_bound_is_that_of_the_examples_since_the_last_update(stream, fit_intercept, enough):
+    model = Perceptron(fit_intercept=fit_intercept)
+    online = OnlineMistakeBound(enough, fit_intercept=fit_intercept)
+    clean = []
+    for x, y in stream:
+        updates, score = model.n_updates, model.score_one(x)
+        model.learn_one(x, y)
+        online.observe(x, y, score, model.n_updates)
+        clean = [*clean, (x, y)] if model.n_updates == updates else []
+        assert online.n_examples == len(clean)
+        value = online.value(model)
+        if len(clean) < enough:
+            assert value.updates == math.inf
+            assert value.reason
+        else:
+            expected = mistake_bound(clean, model, fit_intercept=fit_intercept)
+            assert value.updates == pytest.approx(expected.updates)
+            assert value.updates >= 1 - TINY
+
+
+def test_the_online_bound_counts_no_example_at_a_tie_as_separated():
+    model, online = Perceptron(update_on_tie=False), OnlineMistakeBound(1)
+    online.observe({}, False, 0.0, model.n_updates)
+    assert online.n_examples == 0
+
+
+def test_an_online_bound_of_no_examples_makes_no_sense():
+    with pytest.raises(ValueError, match="min_examples"):
+        OnlineMistakeBound(0)
