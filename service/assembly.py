@@ -15,8 +15,8 @@ from service.transport.base import Transport
 from service.vocabulary import Vocabulary
 
 
-def open_stream(settings: Settings, url: str) -> Transport:
-    """Open the stream at `url` with the settings for its kind.
+def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transport:
+    """Open the stream at `url` with the settings for its kind; without `create`, only if it is there.
 
     Raises
     ------
@@ -27,6 +27,7 @@ def open_stream(settings: Settings, url: str) -> Transport:
     kafka = settings.kafka
     return open_transport(
         url,
+        create=create,
         embedded={"session_timeout_seconds": settings.session_timeout_seconds},
         kafka={
             "client_options": kafka.client_options(),

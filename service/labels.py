@@ -93,6 +93,11 @@ class LabelJoin:
         example.truth = truth
         example.step = step
 
+    def forget_steps(self) -> None:
+        """Take it that no kept example has moved the model."""
+        for example in self._examples.values():
+            example.step = 0.0
+
     def early_label(self, event_id: str) -> EarlyLabel | None:
         """Give the label that waits for this event, if there is one."""
         return self._early.get(event_id)

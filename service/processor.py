@@ -103,6 +103,7 @@ class Processor:
             "join": self.join.state(),
             "counters": self.counters.state(),
             "spelling": self._spelling,
+            "classes": self._vocabulary.classes,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -117,7 +118,17 @@ class Processor:
         self.learner.load(state["model"])
         self.join.restore(state["join"])
         self.counters = Counters.from_state(state["counters"])
-        self._spelling = state["spelling"]
+        if state["classes"] == self._vocabulary.classes:  # else the names are new ones: answer in them
+            self._spelling = state["spelling"]
+
+    def replace_model(self, dumped: bytes) -> None:
+        """Put another model in the place of this one; what waits for labels and the counts stay.
+
+        The steps that kept examples remember were made on the old model: there is nothing to undo on the
+        new one. Raises `DamagedError` if the model cannot be read.
+        """
+        self.learner.load(dumped)
+        self.join.forget_steps()
 
     def _receive_event(self, event: Incoming, timestamp_ms: int) -> Sequence[Output]:
         """Predict; then learn, if the truth is known and was not learned before."""

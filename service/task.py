@@ -120,7 +120,7 @@ class Task:
 
         """
         self._is_clean = False
-        self._processor.learner.load(dumped)
+        self._processor.replace_model(dumped)
         self._sequence += 1
         self._commit_snapshot()
         self._is_clean = True

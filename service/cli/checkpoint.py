@@ -70,7 +70,7 @@ def show(loaded: Loaded, *, output: str) -> None:
     use the one before it. Below stand the settings under which the newest sound one was made.
     """
     settings = loaded.settings
-    transport = open_stream(settings, broker_url(loaded))
+    transport = open_stream(settings, broker_url(loaded), create=False)
     try:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
     finally:
@@ -161,7 +161,7 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
     """
     settings = loaded.settings
     refuse_pickle(make_processor(settings).learner)
-    transport = open_stream(settings, broker_url(loaded))
+    transport = open_stream(settings, broker_url(loaded), create=False)
     try:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
         _check_partition(partition, len(logs))
@@ -200,7 +200,7 @@ def import_(file: Path, partition: int, loaded: Loaded, *, restoring: bool) -> N
     settings = loaded.settings
     model = read_model_file(file)
     _check_kind(file, model, settings)
-    transport = open_stream(settings, broker_url(loaded))
+    transport = open_stream(settings, broker_url(loaded), create=False)
     try:
         _check_partition(partition, transport.partition_count(settings.events_topic))
         transport.partition_count(settings.checkpoints_topic)  # raises TopicMissing before anybody waits

@@ -44,7 +44,7 @@ def command(
     one name the last is shown. Only committed records are shown.
     """
     stdout = sys.stdout.buffer
-    transport = open_stream(loaded.settings, broker_url(loaded))
+    transport = open_stream(loaded.settings, broker_url(loaded), create=False)
     try:
         positions = dict.fromkeys(_partitions(transport, topic, partition), from_offset)
         for record in _records(transport, topic, positions, follow=not exit_at_end):

@@ -124,7 +124,7 @@ def replay(reason: str | None, through: str | None, output: str, loaded: Loaded,
 @contextmanager
 def _stream(loaded: Loaded) -> Iterator[Transport]:
     """Open the stream; there must be dead letters in it."""
-    transport = open_stream(loaded.settings, broker_url(loaded))
+    transport = open_stream(loaded.settings, broker_url(loaded), create=False)
     try:
         try:
             transport.partition_count(loaded.settings.dead_letters_topic)

@@ -38,7 +38,7 @@ def command(loaded: Loaded, *, output: str) -> None:
     to relearn   batches committed since, which a restart would learn again
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
-    transport = open_stream(settings, broker_url(loaded))
+    transport = open_stream(settings, broker_url(loaded), create=False)
     try:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
         found = [standing(transport, partition, log) for partition, log in logs.items()]

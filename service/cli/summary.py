@@ -24,7 +24,7 @@ def summary_text(summary: Mapping[str, Any], learner: Learner) -> str:
     lines.append(f"{'rejected':<20} {summary['rejected']:>12,}")
     lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
-    return "\n".join([*lines, *_confusion(summary["confusion"]), *largest_weights(learner)])
+    return "\n".join([*lines, *confusion_table(summary["confusion"]), *largest_weights(learner)])
 
 
 def largest_weights(learner: Learner) -> list[str]:
@@ -42,7 +42,8 @@ def largest_weights(learner: Learner) -> list[str]:
     return ["", title, *rows]
 
 
-def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:
+def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Lay out the confusion matrix; nothing for nothing."""
     if not confusion:
         return []
     width = max(10, *(len(name) + 2 for name in confusion))

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from service.errors import ConfigurationError
+from service.errors import ConfigurationError, TransportError
 from service.transport.base import Transport
 from service.transport.memory import MemoryTransport
 from service.transport.sqlite import Limits, SqliteTransport
@@ -25,6 +26,7 @@ def open_transport(
     *,
     embedded: Limits | None = None,
     kafka: Mapping[str, Any] | None = None,
+    create: bool = True,
 ) -> Transport:
     """Open the stream at `url`.
 
@@ -38,6 +40,8 @@ def open_transport(
         Options of `memory://` and `sqlite://`: the parameters of `EmbeddedTransport`.
     kafka
         Options of `kafka://`: the parameters of `KafkaPythonTransport`.
+    create
+        Whether a `sqlite://` file that is not there is made: not for those who only come to look.
 
     Raises
     ------
@@ -51,6 +55,11 @@ def open_transport(
     if separator and scheme == "memory":
         return MemoryTransport(place, **(embedded or {}))
     if separator and scheme == "sqlite" and place.startswith("/") and not place.endswith("/"):
+        if not create and not Path(place[1:]).expanduser().exists():
+            raise TransportError(
+                f"{place[1:]}: there is no stream here",
+                hint="--broker says where the stream is; `perceptron produce` or `serve` makes one",
+            )
         return SqliteTransport(place[1:], **(embedded or {}))
     if separator and scheme == "kafka":
         # Who needs no broker should not wait for its client to be imported.

@@ -172,6 +172,15 @@ def test_an_early_label_is_corrected_by_the_next():
     assert feed.counters.labels == {"orphan": 0, "duplicate": 1, "corrected": 1, "matched": 1}
 
 
+def test_an_update_of_a_replaced_model_is_not_undone_on_the_new_one():
+    feed, other = Feed(), Feed()
+    feed(event("a", "win", label=True))
+    other(event("b", "other", label=False))
+    feed.processor.replace_model(other.processor.learner.dump())
+    feed(label("a", False))
+    assert feed.model.weights == other.model.weights
+
+
 def test_answers_are_in_the_streams_own_label_vocabulary():
     feed = Feed()
     assert feed.answer(event("a", label=-1))["truth"] == -1

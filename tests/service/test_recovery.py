@@ -185,7 +185,6 @@ def test_without_any_sound_snapshot_it_says_what_to_do(stream):
         {"model_params": {"threshold": 1.0}},
         {"hash_bits": 10},
         {"ngrams": "1-2"},
-        {"classes": "ham,spam"},
         {"text": "chars"},
     ],
 )
@@ -205,6 +204,15 @@ def test_a_setting_of_the_stream_may_change_once_nothing_is_to_be_learned_again(
     run(stream)
     with pytest.raises(CheckpointError, match="max_pending"):
         restored(stream, max_pending=7)
+
+
+def test_two_classes_may_get_names_later(stream):
+    produce(stream, MESSAGES)
+    run(stream)
+    produce(stream, [(30, event("named", "win now", label="spam"))])
+    run(stream, classes="ham,spam")
+    *_, last = stream.read("predictions", 0)
+    assert json.loads(last.value)["truth"] == "spam"
 
 
 def test_input_that_is_gone_is_said_to_be_gone(stream, monkeypatch):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import ConfigurationError
+from service.errors import ConfigurationError, TransportError
 from service.transport import open_transport
 from service.transport.memory import MemoryTransport
 from service.transport.sqlite import SqliteTransport
@@ -74,3 +74,9 @@ def test_any_other_address_is_refused_with_the_forms_there_are(url: str) -> None
     with pytest.raises(ConfigurationError, match="broker") as refused:
         open_transport(url)
     assert all(form in refused.value.hint for form in ("kafka://", "sqlite:///", "memory://"))
+
+
+def test_who_only_comes_to_look_makes_no_file(tmp_path: Path) -> None:
+    with pytest.raises(TransportError, match="there is no stream here"):
+        open_transport(f"sqlite:///{tmp_path}/stream.db", create=False)
+    assert not list(tmp_path.iterdir())

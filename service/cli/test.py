@@ -1,0 +1,90 @@
+"""`perceptron test`: PerceptronTest over a file. In: a model, examples. Out: how often it errs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+
+from perceptron_core.binary import BinaryClassifier
+from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
+from service.cli.summary import confusion_table
+from service.cli.training import load_examples
+from service.errors import ConfigurationError
+from service.evaluation import Evaluation
+from service.examples import Example, ExampleSet
+from service.model_file import read_model_file
+from service.processor import Step
+from service.settings import Loaded
+from service.vocabulary import Truth
+
+_FEATURES = tuple(name for name in LEARNING if name not in {"model", "model_params"})
+
+
+@click.command()
+@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
+@source_options
+@setting_options(*_FEATURES)
+@click.option(
+    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the summary."
+)
+def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) -> None:
+    """Predict FILE (- for stdin) with the model file MODEL, learning nothing, and count the mistakes.
+
+    MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It does not
+    know how its features were made: give the same --text, --ngrams, --hash-bits, … again.
+    """
+    settings = loaded.settings
+    tested = read_model_file(model)
+    if isinstance(tested, BinaryClassifier) != (len(settings.classes) <= 2):  # noqa: PLR2004 - False and True
+        raise ConfigurationError(
+            f"classes: {', '.join(settings.classes) or 'two'}; {model} is a {type(tested).__name__}",
+            hint="more than two names in --classes go with a multiclass model, two or none with the others",
+        )
+    found = load_examples(source_of, settings, "read")
+    began = perf_counter()
+    summary = _summarise(found, _evaluate(tested, found.examples), perf_counter() - began)
+    click.echo(json.dumps(summary) if output == "json" else _as_text(summary))
+
+
+def _evaluate(model: Any, examples: list[Example]) -> Evaluation:  # noqa: ANN401 - any of perceptron_core's
+    evaluation = Evaluation()
+    for number, (x, truth) in enumerate(examples, start=1):
+        score, predicted = _assess(model, x)
+        evaluation.observe(Step(str(number), len(x), score, predicted, truth, predicted != truth, None))
+    return evaluation
+
+
+def _assess(model: Any, x: dict[Any, float]) -> tuple[float, Truth]:  # noqa: ANN401 - as above
+    if isinstance(model, BinaryClassifier):
+        score = model.score_one(x)
+        return score, model.decide(score)
+    scores = model.scores_one(x)
+    return max(scores.values(), default=0.0), model.predict_one(x)
+
+
+def _summarise(found: ExampleSet, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
+    confusion = evaluation.confusion()
+    mistakes = sum(n for truth, row in confusion.items() for guess, n in row.items() if guess != truth)
+    summary = {
+        **found.describe(),
+        "mistakes": mistakes,
+        "error_rate": mistakes / len(found.examples),
+        "confusion": confusion,
+        "auc": evaluation.auc(),
+        "seconds": seconds,
+    }
+    return {name: value for name, value in summary.items() if value is not None}
+
+
+def _as_text(summary: dict[str, Any]) -> str:
+    lines = [
+        f"{name:<20} {summary[name]:>12,}" for name in ("examples", "unlabelled", "rejected", "mistakes")
+    ]
+    lines.append(f"{'error rate':<20} {summary['error_rate']:>12.4f}")
+    if "auc" in summary:
+        lines.append(f"{'area under ROC':<20} {summary['auc']:>12.4f}")
+    return "\n".join([*lines, *confusion_table(summary["confusion"])])

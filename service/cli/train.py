@@ -1,0 +1,96 @@
+"""`perceptron train`: PerceptronTrain over a file. In: examples. Out: a model, its learning curve."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+
+from perceptron_core import Training
+from service.cli.app import report
+from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
+from service.cli.summary import largest_weights
+from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
+from service.examples import ExampleSet
+from service.model_file import write_atomically
+from service.models import Learner
+from service.settings import Loaded
+
+_REASONS = {
+    "max_iter": "all epochs were made",
+    "converged": "converged: an epoch passed without an update",
+    "patience": "the held-out error got no smaller",
+}
+
+
+@click.command()
+@source_options
+@training_options(holdout=0.0)
+@setting_options(*LEARNING)
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the model to FILE; `perceptron test` tries it, `perceptron inspect` shows it.",
+)
+@click.option(
+    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the summary."
+)
+def command(
+    source_of: SourceOptions, options: TrainingOptions, loaded: Loaded, *, save: Path | None, output: str
+) -> None:
+    """Train over FILE (- for stdin) in several epochs, as the textbook's PerceptronTrain does.
+
+    Few epochs underfit, many overfit: with --holdout, the table's last * marks the sweet spot, and the
+    model of that epoch is the one that is kept. Ends early when an epoch passes without an update.
+    """
+    settings = loaded.settings
+    learner = make_trainable(settings)
+    found = load_examples(source_of, settings, "read")
+    began = perf_counter()
+    training = train(settings, found, options)
+    seconds = perf_counter() - began
+    learner.model = training.model
+    if save:
+        write_atomically(save, learner.dump())
+        report("saved", "green", f"the model to {save}")
+    summary = _summarise(found, training, learner, options, seconds)
+    click.echo(json.dumps(summary) if output == "json" else _as_text(summary, learner))
+
+
+def _summarise(
+    found: ExampleSet, training: Training, learner: Learner, options: TrainingOptions, seconds: float
+) -> dict[str, Any]:
+    summary = {
+        **found.describe(),
+        "epochs": training.epochs,
+        "best_epoch": training.best_epoch,
+        "stopped": training.stopped,
+        "converged": training.converged,
+        "mistakes": training.mistakes,
+        "updates": training.updates,
+        "training_error": training.best.training_error,
+        "held_out_error": training.best.held_out_error,
+        "seed": options.seed,
+        "seconds": seconds,
+        "curve": [dataclasses.asdict(epoch) for epoch in training.curve],
+    }
+    weights = learner.weights()
+    if weights is not None:
+        summary |= {"weights_nonzero": len(weights[0]), "bias": weights[1]}
+    return {name: value for name, value in summary.items() if value is not None}
+
+
+def _as_text(summary: dict[str, Any], learner: Learner) -> str:
+    counts = ("examples", "unlabelled", "rejected", "epochs", "mistakes", "updates")
+    lines = [f"{name:<20} {summary[name]:>12,}" for name in counts]
+    lines.append(f"{'training error':<20} {summary['training_error']:>12.4f}")
+    if "held_out_error" in summary:
+        lines.append(f"{'held-out error':<20} {summary['held_out_error']:>12.4f}")
+        lines.append(f"{'sweet spot':<20} {'epoch ' + str(summary['best_epoch']):>12}")
+    lines.append(f"{'ended because':<20} {_REASONS[summary['stopped']]}")
+    return "\n".join([*lines, *largest_weights(learner)])

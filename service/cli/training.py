@@ -1,0 +1,163 @@
+"""What `train`, `test` and `plot` share. In: options, a file. Out: its examples, a training."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import click
+
+from perceptron_core import Epoch, Training, hold_out, perceptron_train
+from service.cli.app import report
+from service.cli.options import Command, SourceOptions
+from service.cli.progress import counted_bar, progress_bar
+from service.decode import Rejection
+from service.errors import ConfigurationError, InputFileError
+from service.examples import Example, ExampleSet, read_examples
+from service.models import Learner, RiverLearner, make_learner
+from service.settings import Settings
+
+_REJECTIONS_SHOWN: Final = 3
+_HEADER: Final = "     epoch   mistakes    updates  training error"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOptions:
+    """The options of `training_options`."""
+
+    epochs: int
+    order: Literal["shuffle", "constant", "random"]
+    start: Literal["zero", "random"]
+    holdout: float
+    patience: int | None
+    seed: int
+
+
+def training_options(holdout: float) -> Callable[[Command], Command]:
+    """Give a command the options of a training; it gets them as the keyword argument `options`."""
+
+    def decorate(command: Command) -> Command:
+        @click.option(
+            "--epochs", type=click.IntRange(1), default=10, metavar="INTEGER", help="At most.  [default: 10]"
+        )
+        @click.option(
+            "--order",
+            type=click.Choice(["shuffle", "constant", "random"]),
+            default="shuffle",
+            help="Of the examples in an epoch: shuffled each time, as in FILE, or drawn with replacement.",
+        )
+        @click.option(
+            "--start", type=click.Choice(["zero", "random"]), default="zero", help="The first weights."
+        )
+        @click.option(
+            "--holdout",
+            type=click.FloatRange(0, 1, max_open=True),
+            default=holdout,
+            metavar="RATIO",
+            help="Share of the examples to hold out; the epoch with the smallest error on them gives the "
+            f"model.  [default: {holdout:g}]",
+        )
+        @click.option(
+            "--patience",
+            type=click.IntRange(1),
+            metavar="INTEGER",
+            help="Stop after this many epochs without a smaller held-out error.",
+        )
+        @click.option(
+            "--seed", type=click.IntRange(0), default=0, metavar="INTEGER", help="Of all that is drawn."
+        )
+        @functools.wraps(command)
+        def run(*args: object, **given: Any) -> Any:  # noqa: ANN401 - the command's own types
+            names = TrainingOptions.__dataclass_fields__
+            options = TrainingOptions(**{name: given.pop(name) for name in names})
+            if options.patience and not options.holdout:
+                raise click.UsageError("--patience needs --holdout: without it there is no error to watch")
+            return command(*args, options=options, **given)
+
+        return run
+
+    return decorate
+
+
+def load_examples(source_of: SourceOptions, settings: Settings, title: str) -> ExampleSet:
+    """Read the examples of a file, with a bar; say on stderr what cannot be used."""
+    with source_of(classes=settings.classes) as source, progress_bar(source, title) as (messages, _):
+        shown = 0
+
+        def show(rejection: Rejection) -> None:
+            nonlocal shown
+            shown += 1
+            if shown <= _REJECTIONS_SHOWN:
+                report("rejected", "yellow", f"{source.place}: {rejection}")
+            elif shown == _REJECTIONS_SHOWN + 1:
+                report("rejected", "yellow", "more; the summary counts them by reason")
+
+        return read_examples(messages, settings, source.name, show)
+
+
+def make_trainable(settings: Settings) -> Any:  # noqa: ANN401 - a learner with a model of perceptron_core's
+    """Make the learner that the settings describe.
+
+    Raises
+    ------
+    ConfigurationError
+        It is none of ours: River's models count no updates, so training could not tell convergence.
+
+    """
+    learner: Learner = make_learner(settings.model, settings.model_params, settings.classes)
+    if isinstance(learner, RiverLearner):
+        raise ConfigurationError(
+            f"model: {settings.model} is none of the built-in models, and others are not trained in epochs",
+            hint="`perceptron replay` runs any River model over a file, once",
+        )
+    return learner
+
+
+def train(settings: Settings, found: ExampleSet, options: TrainingOptions) -> Training:
+    """Train in epochs, with a bar and a row for each on stderr; a * marks the best one so far."""
+    examples, held_out = found.examples, list[Example]()
+    if options.holdout:
+        try:
+            examples, held_out = hold_out(examples, options.holdout, options.seed)
+        except ValueError as error:
+            raise InputFileError(f"{found.name}: {error}", hint="--holdout 0 holds none out") from None
+    with counted_bar(options.epochs, "train") as (completed, write_line):
+        table = _EpochTable(write_line, completed)
+        try:
+            return perceptron_train(
+                examples,
+                options.epochs,
+                learner=make_trainable(settings).model,
+                order=options.order,
+                start=options.start,
+                seed=options.seed,
+                held_out=held_out,
+                patience=options.patience,
+                observe=table.row,
+            )
+        except ValueError as error:
+            raise ConfigurationError(f"{settings.model}: {error}") from None
+
+
+class _EpochTable:
+    """A row for each epoch."""
+
+    def __init__(self, write_line: Callable[[str], None], completed: Callable[[int], None]) -> None:
+        self._write_line = write_line
+        self._completed = completed
+        self._best = float("inf")
+
+    def row(self, epoch: Epoch) -> None:
+        """Show an epoch that has ended."""
+        if epoch.number == 1:
+            self._write_line(_HEADER + ("  held-out error" if epoch.held_out_error is not None else ""))
+        line = f"{epoch.number:>10} {epoch.mistakes:>10} {epoch.updates:>10} {epoch.training_error:>15.4f}"
+        if epoch.held_out_error is not None:
+            line += f" {epoch.held_out_error:>15.4f}"
+            if epoch.held_out_error < self._best:
+                self._best = epoch.held_out_error
+                line += " *"
+        self._write_line(line)
+        self._completed(epoch.number)

@@ -1,0 +1,94 @@
+"""`plot` writes pictures of what the library computes, and says what it lacks."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.reference_streams import phishing_events
+
+PNG, SVG = b"\x89PNG", b"<?xml"
+
+
+@pytest.fixture
+def pages(tmp_path):
+    path = tmp_path / "pages.ndjson"
+    path.write_bytes(b"".join(event + b"\n" for event in phishing_events()))
+    return path
+
+
+@pytest.fixture
+def plane(tmp_path):
+    """Write a file of two features that a line separates."""
+    path = tmp_path / "plane.csv"
+    lines = [f"{a},{b},{int(a + b > 4)}" for a in range(4) for b in range(4) if a + b != 4]
+    path.write_text("\n".join(["a,b,label", *lines]))
+    return path
+
+
+def test_every_kind_makes_a_png_named_after_it_or_an_svg(perceptron, plane, tmp_path):
+    perceptron("train", plane, "--save", tmp_path / "model")
+    for kind, file in {
+        "boundary": plane,
+        "learning-curve": plane,
+        "mistakes": plane,
+        "weights": tmp_path / "model",
+    }.items():
+        assert perceptron("plot", kind, file).exit_code == 0
+        assert Path(f"{kind}.png").read_bytes().startswith(PNG)
+        result = perceptron("plot", kind, file, "--output", "picture.svg")
+        assert result.exit_code == 0, result.stderr
+        assert Path("picture.svg").read_bytes().startswith(SVG)
+        assert "picture.svg" in result.stderr
+        assert result.stdout == ""
+
+
+def test_a_boundary_takes_two_features_or_asks_for_them(perceptron, pages):
+    result = perceptron("plot", "boundary", pages)
+    assert result.exit_code == 1
+    assert "--axes" in result.stderr
+    result = perceptron(
+        "plot", "boundary", pages, "--axes", "popup_window,ip_in_url", "--epochs", 1, "--classes", "good,bad"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert perceptron("plot", "boundary", pages, "--axes", "popup_window,weather").exit_code == 2
+
+
+def test_a_bound_is_drawn_where_there_is_one_else_the_reason(perceptron, plane, pages):
+    perceptron("plot", "mistakes", plane, "-o", "bound.svg")
+    assert "bound (R/γ)" in Path("bound.svg").read_text(encoding="utf-8")
+    perceptron("plot", "mistakes", pages, "-o", "bound.svg")
+    assert "no bound: no hyperplane separates" in Path("bound.svg").read_text(encoding="utf-8")
+    perceptron("plot", "mistakes", plane, "--model-param", "threshold=1", "-o", "bound.svg")
+    assert "no bound: it is about the perceptron" in Path("bound.svg").read_text(encoding="utf-8")
+
+
+def test_large_files_are_bounded_by_some_separator(perceptron, plane, pages, monkeypatch):
+    monkeypatch.setattr("service.cli.plot._LARGEST_MATRIX", 1)
+    perceptron("plot", "mistakes", plane, "-o", "bound.svg")
+    assert "bound (R/γ)" in Path("bound.svg").read_text(encoding="utf-8")
+    perceptron("plot", "mistakes", pages, "-o", "bound.svg")
+    assert "no bound: no hyperplane separates" in Path("bound.svg").read_text(encoding="utf-8")
+
+
+def test_another_extension_is_a_usage_error_before_any_work(perceptron):
+    result = perceptron("plot", "mistakes", "missing.csv", "-o", "picture.gif")
+    assert result.exit_code == 2
+    assert ".png, .svg" in result.stderr
+
+
+def test_a_folder_that_is_not_there_fails(perceptron, plane):
+    result = perceptron("plot", "mistakes", plane, "-o", "nowhere/picture.png")
+    assert result.exit_code == 1
+    assert "cannot be written" in result.stderr
+
+
+def test_without_matplotlib_it_says_how_to_get_it(perceptron, plane, monkeypatch):
+    monkeypatch.delitem(sys.modules, "service.charts", raising=False)
+    monkeypatch.delattr("service.charts", raising=False)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = perceptron("plot", "mistakes", plane)
+    assert result.exit_code == 1
+    assert "hint: pip install 'online-perceptron[plot]'" in result.stderr

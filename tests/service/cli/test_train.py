@@ -1,0 +1,156 @@
+"""`train` trains as `perceptron_train` does, shows each epoch, and leaves a model that `test` can try."""
+
+import json
+
+import pytest
+
+from perceptron_core import Perceptron, from_bytes, hold_out, perceptron_test, perceptron_train
+from tests.support.reference_streams import phishing_events
+
+EXAMPLES = [(event["features"], event["label"]) for event in map(json.loads, phishing_events())]
+
+
+@pytest.fixture
+def pages(tmp_path):
+    path = tmp_path / "pages.ndjson"
+    path.write_bytes(b"".join(event + b"\n" for event in phishing_events()))
+    return path
+
+
+@pytest.fixture
+def summary(perceptron):
+    """Run a command with `--format json`; give what it prints."""
+
+    def run(*arguments, stdin=None):
+        result = perceptron(*arguments, "--format", "json", stdin=stdin)
+        assert result.exit_code == 0, result.stderr
+        return json.loads(result.stdout)
+
+    return run
+
+
+def rows(stderr):
+    return [line.split() for line in stderr.splitlines() if line.split()[0].isdecimal()]
+
+
+def test_trains_as_the_library_does(summary, pages):
+    made = summary("train", pages, "--epochs", 4, "--seed", 3)
+    training = perceptron_train(EXAMPLES, 4, seed=3)
+    assert (made["epochs"], made["mistakes"], made["updates"]) == (4, training.mistakes, training.updates)
+    assert made["training_error"] == training.best.training_error
+    assert [epoch["mistakes"] for epoch in made["curve"]] == [epoch.mistakes for epoch in training.curve]
+    assert (made["bias"], made["weights_nonzero"]) == (training.model.bias, len(training.model.weights))
+
+
+def test_keeps_the_model_of_the_sweet_spot(summary, pages, tmp_path):
+    made = summary("train", pages, "--holdout", 0.3, "--epochs", 8, "--save", tmp_path / "model")
+    training, held_out = hold_out(EXAMPLES, 0.3)
+    expected = perceptron_train(training, 8, held_out=held_out)
+    model = from_bytes((tmp_path / "model").read_bytes())
+    assert model.weights == expected.model.weights
+    assert made["best_epoch"] == expected.best_epoch
+    assert made["held_out_error"] == perceptron_test(model, held_out).error
+    assert made["held_out_error"] == min(epoch["held_out_error"] for epoch in made["curve"])
+
+
+def test_shows_a_row_for_each_epoch_and_the_last_star_is_the_sweet_spot(perceptron, pages):
+    result = perceptron("train", pages, "--holdout", 0.3, "--epochs", 8)
+    shown = rows(result.stderr)
+    assert [int(row[0]) for row in shown] == [1, 2, 3, 4, 5, 6, 7, 8]
+    starred = [row[0] for row in shown if row[-1] == "*"]
+    assert f"epoch {starred[-1]}\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "stopped"),
+    [
+        (["--epochs", 100], "converged"),
+        (["--epochs", 100, "--order", "constant"], "converged"),
+        (["--epochs", 3, "--order", "random"], "max_iter"),
+        (["--epochs", 100, "--holdout", 0.5, "--patience", 1], "converged"),
+    ],
+)
+def test_says_why_it_ended(summary, options, stopped):
+    text = "\n".join(f"{i % 2}\t{'odd' if i % 2 else 'even'} {i}" for i in range(20))
+    made = summary("train", "-", "--input-format", "tsv", *options, stdin=text.encode())
+    assert made["stopped"] == stopped
+    assert made["converged"] == (stopped == "converged")
+
+
+def test_patience_ends_training_early(summary, pages):
+    made = summary("train", pages, "--holdout", 0.3, "--epochs", 50, "--patience", 2)
+    assert made["stopped"] == "patience"
+    assert made["epochs"] == made["best_epoch"] + 2
+
+
+def test_the_same_seed_trains_the_same(summary, pages):
+    runs = [summary("train", pages, "--seed", seed, "--start", "random") for seed in (1, 1, 2)]
+    for run in runs:
+        del run["seconds"]
+    assert runs[0] == runs[1]
+    assert runs[0]["curve"] != runs[2]["curve"]
+
+
+def test_says_what_it_cannot_use(perceptron, pages):
+    pages.write_bytes(pages.read_bytes() + b"junk\n" * 5)
+    result = perceptron("train", pages, "--epochs", 1)
+    assert result.exit_code == 0
+    assert f"{pages}:1251: invalid_json" in result.stderr
+    assert result.stderr.count("rejected: ") == 4
+    assert "rejected                        5" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--patience", 1], "--patience needs --holdout"),
+        (["--holdout", 1.0], "holdout"),
+        (["--epochs", 0], "epochs"),
+        (["--model", "river.linear_model:LogisticRegression"], "none of the built-in models"),
+    ],
+)
+def test_options_that_make_no_sense_are_a_usage_error(perceptron, pages, arguments, message):
+    result = perceptron("train", pages, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_file_with_too_little_in_it_fails(perceptron):
+    line = b'{"id": "1", "text": "win", "label": true}\n'
+    assert perceptron("train", "-", stdin=line).exit_code == 0
+    result = perceptron("train", "-", "--holdout", 0.5, stdin=line)
+    assert result.exit_code == 1
+    assert "too few" in result.stderr
+    assert perceptron("train", "-", stdin=b"").exit_code == 1
+
+
+def test_a_saved_model_is_tested_without_learning(summary, pages, tmp_path):
+    model = tmp_path / "model"
+    made = summary("train", pages, "--epochs", 3, "--save", model)
+    before = model.read_bytes()
+    tested = summary("test", model, pages)
+    assert tested["error_rate"] == made["training_error"]
+    assert tested["mistakes"] == tested["confusion"]["true"]["false"] + tested["confusion"]["false"]["true"]
+    assert 0.5 < tested["auc"] <= 1
+    assert tested["examples"] == 1250
+    assert model.read_bytes() == before
+
+
+def test_the_result_of_a_test_is_laid_out_for_people(perceptron, pages, tmp_path):
+    perceptron("train", pages, "--save", tmp_path / "model")
+    result = perceptron("test", tmp_path / "model", pages)
+    assert "error rate" in result.stdout
+    assert "truth \\ predicted" in result.stdout
+
+
+def test_a_file_that_is_no_model_cannot_be_tested(perceptron, pages):
+    result = perceptron("test", pages, pages)
+    assert result.exit_code == 1
+    assert "perceptron-model" in result.stderr
+
+
+def test_a_binary_model_does_not_answer_for_three_classes(perceptron, pages, tmp_path):
+    perceptron("train", pages, "--save", tmp_path / "model")
+    result = perceptron("test", tmp_path / "model", pages, "--classes", "a,b,c")
+    assert result.exit_code == 2
+    assert Perceptron.__name__ in result.stderr
