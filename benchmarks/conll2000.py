@@ -38,7 +38,7 @@ class Chunk(NamedTuple):
 
 
 def token_features(words: Sequence[str], pos: Sequence[str]) -> list[list[str]]:
-    """Describe each token: words and parts of speech around it, pairs and triples of them."""
+    """Describe each token: words and parts of speech around it, pairs of the two, pairs and triples."""
     edge = ["<s>"] * REACH
     w, p = [*edge, *words, *edge], [*edge, *pos, *edge]
     return [
@@ -49,6 +49,8 @@ def token_features(words: Sequence[str], pos: Sequence[str]) -> list[list[str]]:
             *(f"p{k}={p[i + k]}" for k in range(-REACH, REACH + 1)),
             *(f"p{k},{k + 1}={p[i + k]} {p[i + k + 1]}" for k in range(-REACH, REACH)),
             *(f"p{k}..{k + 2}={p[i + k]} {p[i + k + 1]} {p[i + k + 2]}" for k in range(-REACH, 1)),
+            *(f"w0,p{k}={w[i]} {p[i + k]}" for k in (-1, 0, 1)),
+            *(f"p0,w{k}={p[i]} {w[i + k]}" for k in (-1, 1)),
         ]
         for i in range(REACH, REACH + len(words))
     ]
@@ -95,14 +97,16 @@ def main() -> None:
     model = StructuredPerceptron()
     print(f"{'epoch':>5}{'sentences wrong':>18}{'seconds':>10}{'test F1':>10}{'reference':>11}")
     for epoch in range(1, max(REFERENCE) + 1):
-        began, mistakes = perf_counter(), model.n_mistakes
+        began, n_before = perf_counter(), model.n_mistakes
         for sentence in train:
             model.learn_one(sentence.features, sentence.chunk_tags)
         seconds = perf_counter() - began
         predictions = [model.predict_one(sentence.features) for sentence in test]
         f1 = chunk_f1([sentence.chunk_tags for sentence in test], predictions)
         reference = f"{REFERENCE[epoch]:>11.1f}" if epoch in REFERENCE else ""
-        print(f"{epoch:>5}{model.n_mistakes - mistakes:>18,}{seconds:>10.1f}{f1:>10.2f}{reference}", flush=True)
+        print(
+            f"{epoch:>5}{model.n_mistakes - n_before:>18,}{seconds:>10.1f}{f1:>10.2f}{reference}", flush=True
+        )
     print(f"{len(model.weights):,} weights, {len(model.transitions):,} transitions")
 
 

@@ -1,15 +1,21 @@
 """Learning only: deterministic functions of their inputs. No I/O, no clock, no Kafka, no Pydantic."""
 
+from perceptron_core.arow import AROW
 from perceptron_core.assessment import Assessment, hold_out, perceptron_test
 from perceptron_core.averaged_multiclass_perceptron import AveragedMulticlassPerceptron
+from perceptron_core.averaged_perceptron import AveragedPerceptron
 from perceptron_core.batch_perceptron import BatchPerceptron
 from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.geometry import Hyperplane, margin, radius, signed_distances
+from perceptron_core.kernel_perceptron import KernelPerceptron
 from perceptron_core.learning_curve import Epoch, Training
+from perceptron_core.margin_perceptron import MarginPerceptron
 from perceptron_core.multiclass_arow import MulticlassAROW
 from perceptron_core.multiclass_passive_aggressive import MulticlassPassiveAggressive
 from perceptron_core.multiclass_perceptron import MulticlassPerceptron
+from perceptron_core.passive_aggressive import PassiveAggressive
 from perceptron_core.perceptron import Perceptron
+from perceptron_core.scw import SCW
 from perceptron_core.separability import (
     MinimumLengthSolution,
     Separability,
@@ -27,27 +33,35 @@ from perceptron_core.theory import (
 )
 from perceptron_core.training import perceptron_train
 from perceptron_core.version import __version__
+from perceptron_core.voted_perceptron import VotedPerceptron
 
 __all__ = [
+    "AROW",
+    "SCW",
     "Assessment",
     "AveragedMulticlassPerceptron",
+    "AveragedPerceptron",
     "BatchPerceptron",
     "DamagedError",
     "Epoch",
     "FeatureError",
     "Hyperplane",
+    "KernelPerceptron",
     "LabelError",
     "LearnerError",
+    "MarginPerceptron",
     "MinimumLengthSolution",
     "MistakeBound",
     "MulticlassAROW",
     "MulticlassPassiveAggressive",
     "MulticlassPerceptron",
     "OnlineMistakeBound",
+    "PassiveAggressive",
     "Perceptron",
     "Separability",
     "StructuredPerceptron",
     "Training",
+    "VotedPerceptron",
     "__version__",
     "from_bytes",
     "hinge_loss",

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
 from perceptron_core import sparse
 from perceptron_core.binary import Features
-from perceptron_core.multiclass import Label, Scores, Step
-from perceptron_core.multiclass_perceptron import MulticlassPerceptron
+from perceptron_core.multiclass import Label, MulticlassClassifier, Scores, Step
 
 
-class AveragedMulticlassPerceptron(MulticlassPerceptron):
-    """`MulticlassPerceptron` that predicts by the mean of its weights after each example so far.
+class AveragedMulticlassPerceptron(MulticlassClassifier):
+    """Multiclass perceptron that predicts by the mean of its weights after each example.
 
-    The weights w learn as in `MulticlassPerceptron`, by their own mistakes. Beside them u sums each step
-    times the number of examples learned before it; after c examples the mean of the c iterates is
-    w − u/c. So an update writes twice the non-zeros of x, and an example without one writes nothing.
+    It learns as `MulticlassPerceptron` does, on the mistakes of its last weights w. Beside them, u sums
+    each step times the number of examples learned before it; after T examples the mean of the T iterates
+    is w̄ = w − u/T. So an update writes twice the non-zeros of x, and an example without one writes nothing.
 
     Parameters
     ----------
@@ -28,14 +27,20 @@ class AveragedMulticlassPerceptron(MulticlassPerceptron):
 
     Attributes
     ----------
-    weights, bias : dict
-        Of the last iterate, by class: what learns. What predicts is `averaged_weights` and `averaged_bias`.
+    weights : dict
+        w̄, non-zero weights by feature, by class: what predicts. Computed when asked for.
+    bias : dict
+        b̄ by class.
+    current_weights : dict
+        w: what learns. Live, not to be changed.
+    current_bias : dict
+        b by class.
     n_examples : int
-        c, examples learned.
+        T, examples learned from, updates or not.
     n_mistakes : int
-        Examples that the mean, as `predict_one` does, misclassified before the update.
+        Examples that `learn_one` found misclassified by w̄, as `predict_one` does, before the update.
     n_updates : int
-        Updates made: mistakes of the last iterate.
+        Updates made: mistakes of w.
 
     References
     ----------
@@ -50,7 +55,7 @@ class AveragedMulticlassPerceptron(MulticlassPerceptron):
     >>> model = AveragedMulticlassPerceptron(fit_intercept=False)
     >>> for y in ["ham", "spam", "spam", "spam"]:
     ...     model.learn_one({"free": 1.0}, y)
-    >>> model.weights["spam"], model.averaged_weights["spam"]
+    >>> model.current_weights["spam"], model.weights["spam"]
     ({'free': 1.0}, {'free': 0.75})
 
     On River's 2,310 image segments of seven kinds:
@@ -62,65 +67,86 @@ class AveragedMulticlassPerceptron(MulticlassPerceptron):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = (*MulticlassPerceptron.STATE, "n_examples", "_late", "_late_bias")
+    STATE: ClassVar[tuple[str, ...]] = (
+        "current_weights",
+        "current_bias",
+        "n_examples",
+        "_late_weights",
+        "_late_bias",
+        *MulticlassClassifier.STATE,
+    )
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
-        super().__init__(classes, fit_intercept)
+        self.current_weights: dict[Label, sparse.Vector] = {}
+        self.current_bias: dict[Label, float] = {}
         self.n_examples = 0
-        self._late: dict[Label, sparse.Vector] = {label: {} for label in self.weights}
-        self._late_bias = dict(self.bias)
+        self._late_weights: dict[Label, sparse.Vector] = {}
+        self._late_bias: dict[Label, float] = {}
+        super().__init__(classes, fit_intercept)
 
     @property
-    def averaged_weights(self) -> dict[Label, sparse.Vector]:
-        """Mean of the weights after each example, by feature, by class."""
-        means = {label: dict(weights) for label, weights in self.weights.items()}
-        for label, late in self._late.items():
-            sparse.add(means[label], late, -1.0 / self._count)
-        return means
+    def weights(self) -> dict[Label, sparse.Vector]:
+        """w̄: non-zero weights by feature, by class."""
+        return {
+            label: self._mean_of(w, self._late_weights[label]) for label, w in self.current_weights.items()
+        }
 
     @property
-    def averaged_bias(self) -> dict[Label, float]:
-        """Mean of the bias after each example, by class."""
-        return {label: bias - self._late_bias[label] / self._count for label, bias in self.bias.items()}
+    def bias(self) -> dict[Label, float]:
+        """b̄ by class."""
+        return {label: self._mean(b, self._late_bias[label]) for label, b in self.current_bias.items()}
 
     def scores_one(self, x: Features) -> Scores:
-        """Compute each known class's score by the mean of the weights.
+        """Compute the mean score w̄·x + b̄ of each known class.
 
         Raises `FeatureError` for a value that is not finite or is larger than 1e100.
         """
-        late = sparse.dots(self._late.values(), x, self._late_bias.values())
-        last = super().scores_one(x)
-        return {label: score - u / self._count for (label, score), u in zip(last.items(), late, strict=True)}
+        late = sparse.dots(self._late_weights.values(), x, self._late_bias.values())
+        current = self._current_scores(x)
+        return {label: self._mean(current[label], u) for label, u in zip(current, late, strict=True)}
 
-    @property
-    def _count(self) -> int:
-        return max(self.n_examples, 1)
+    def undo_one(self, x: Features, step: Sequence[Any] | None) -> None:
+        """Take back the `step` that `update_one` made on `x`, out of the last weights and out of the mean.
 
-    def _learning_scores(self, x: Features, scores: Scores) -> Scores:  # noqa: ARG002  of the mean
-        return super().scores_one(x)
+        Exact wherever the sums are (counts, binary features), else to rounding. Counts stay, and so
+        does a class that was met with the example.
+        """
+        if step is not None:
+            made = Step(*step)
+            self._move(x, made._replace(size=-made.size))
 
-    def _update(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:
-        step = super()._update(x, label, scores, w)
+    def _update(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:  # noqa: ARG002
+        guess = self.decide(self._current_scores(x))
+        step = None if guess == label else Step(w, label, guess, self.n_examples)
+        if step is not None:
+            self._move(x, step)
         self.n_examples += 1
         return step
 
-    def _step(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:
-        step = super()._step(x, label, scores, w)
-        return None if step is None else step._replace(n_before=self.n_examples)
+    def _current_scores(self, x: Features) -> Scores:
+        scores = sparse.dots(self.current_weights.values(), x, self.current_bias.values())
+        return dict(zip(self.current_bias, scores, strict=True))
+
+    def _mean(self, current: float, late: float) -> float:
+        """Give the mean of a number that is `current` in w and `late` in u."""
+        return (self.n_examples * current - late) / max(self.n_examples, 1)
+
+    def _mean_of(self, current: sparse.Vector, late: sparse.Vector) -> sparse.Vector:
+        means = {name: self._mean(current.get(name, 0.0), late.get(name, 0.0)) for name in current | late}
+        return {name: mean for name, mean in means.items() if mean}
 
     def _move(self, x: Features, step: Step) -> None:
-        super()._move(x, step)
-        late = step.size * step.n_before
-        if late:
-            self._add_late(step.gained, x, late)
-            self._add_late(step.lost, x, -late)
+        for label, size in ((step.gained, step.size), (step.lost, -step.size)):
+            late = size * step.n_before
+            sparse.add(self.current_weights[label], x, size)
+            sparse.add(self._late_weights[label], x, late)
+            if self.fit_intercept:
+                self.current_bias[label] += size
+                self._late_bias[label] += late
 
-    def _add_late(self, label: Label, x: Features, size: float) -> None:
-        sparse.add(self._late[label], x, size)
-        if self.fit_intercept:
-            self._late_bias[label] += size
+    def _meet(self, label: Label) -> None:
+        self.current_weights[label], self._late_weights[label] = {}, {}
+        self.current_bias[label] = self._late_bias[label] = 0.0
 
-    def _meet(self, label: Any) -> None:
-        super()._meet(label)
-        self._late[label] = {}
-        self._late_bias[label] = 0.0
+    def _known_classes(self) -> Collection[Label]:
+        return self.current_bias.keys()

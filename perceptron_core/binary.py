@@ -86,7 +86,10 @@ class BinaryClassifier(FrameClassifier):
         self.update_one(x, y, w)
 
     def debug_one(self, x: Features, decimals: int = 5) -> str:
-        """Explain the score of `x`: what it is the sum of, in a table. Raises `FeatureError` as `score_one`."""
+        """Explain the score of `x` in a table of what it is the sum of.
+
+        Raises `FeatureError` as `score_one` does.
+        """
         self.score_one(x)
         return contribution_table(self._terms(x), decimals)
 

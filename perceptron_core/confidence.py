@@ -46,14 +46,20 @@ def shrink(variances: Vector, x: Mapping[Any, Any], r: float, total: float) -> N
             variances[name] = old * (r + (total - old * number * number)) / (r + total)
 
 
-def direction(covariance: Matrix, x: Mapping[Any, float]) -> Vector:
-    """Compute Σx; features without a row get one."""
+def widen(variances: Vector, x: Mapping[Any, Any], forgetting: float) -> None:
+    """Divide the variance of each feature of `x` by `forgetting`, in place; to 1 at most."""
     for name in x:
-        covariance.setdefault(name, {name: 1.0})
-    result = dict.fromkeys(covariance, 0.0)
+        old = variances.get(name)
+        if old is not None:
+            variances[name] = min(1.0, old / forgetting)
+
+
+def direction(covariance: Matrix, x: Mapping[Any, float]) -> Vector:
+    """Compute Σx."""
+    result = dict.fromkeys(x, 0.0)
     for name, value in x.items():
-        for other, entry in covariance[name].items():
-            result[other] += entry * value
+        for other, entry in covariance.get(name, {name: 1.0}).items():
+            result[other] = result.get(other, 0.0) + entry * value
     return result
 
 
@@ -64,7 +70,8 @@ def bound(gain: Vector, covariance: Matrix, total: float) -> Vector:
     """
     bounded = {}
     for name, value in gain.items():
-        limit = math.sqrt(max(covariance[name][name], 0.0) * total)
+        own = covariance[name][name] if name in covariance else 1.0
+        limit = math.sqrt(max(own, 0.0)) * math.sqrt(total)
         bounded[name] = min(max(value, -limit), limit)
     return bounded
 
@@ -73,6 +80,6 @@ def downdate(covariance: Matrix, gain: Mapping[Any, float], r: float, total: flo
     """Subtract gain·gainᵀ/(r + total) from the covariance, in place."""
     entries = [(name, value) for name, value in gain.items() if value]
     for name, value in entries:
-        row = covariance[name]
+        row = covariance.setdefault(name, {name: 1.0})
         for other, factor in entries:
             row[other] = row.get(other, 0.0) - value * factor / (r + total)

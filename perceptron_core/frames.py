@@ -6,7 +6,7 @@ Frames may be of pandas, polars or whatever else narwhals knows; what comes out 
 from __future__ import annotations
 
 import abc
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -50,19 +50,21 @@ class FrameClassifier(base.MiniBatchClassifier):
         """
         labels = dataframe.into_series(y).to_list()
         weights = repeat(w, len(labels)) if isinstance(w, int | float) else dataframe.into_series(w).to_list()
-        for number, (x, label, weight) in enumerate(zip(_rows(X), labels, weights, strict=True)):
-            with _naming_row(number):
+        learned = 0
+        try:
+            for x, label, weight in zip(_rows(X), labels, weights, strict=True):
                 self.learn_one(x, label, weight)
+                learned += 1
+        except LearnerError as error:
+            raise type(error)(f"row {learned}: {error}") from None
 
     def predict_many(self, X: Any) -> Any:
         """Predict the class of each row: a series."""
-        return dataframe.to_native_series(
-            list(_each(self.predict_one, X)), name=None, like=dataframe.into_frame(X)
-        )
+        return dataframe.to_native_series(_each(self.predict_one, X), name=None, like=dataframe.into_frame(X))
 
     def predict_proba_many(self, X: Any) -> Any:
         """Give the probabilities of each row: a data frame with a column for each class."""
-        rows = list(_each(self.predict_proba_one, X))
+        rows = _each(self.predict_proba_one, X)
         classes = dict.fromkeys((*self._known_classes(), *(label for row in rows for label in row)))
         columns = {label: [row.get(label, 0.0) for row in rows] for label in classes}
         return dataframe.to_native_frame(columns, like=dataframe.into_frame(X))
@@ -79,20 +81,10 @@ def _rows(X: Any) -> Iterator[dict[Hashable, Any]]:
         yield dict(zip(columns, row, strict=True))
 
 
-def _each(predict: Any, X: Any) -> Iterator[Any]:
-    for number, x in enumerate(_rows(X)):
-        with _naming_row(number):
-            yield predict(x)
-
-
-class _naming_row:  # noqa: N801  used like a function
-    """Lets a refusal say which row it was."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _: Any, error: BaseException | None, __: Any) -> None:
-        if isinstance(error, LearnerError):
-            raise type(error)(f"row {self._number}: {error}") from None
+def _each(predict: Callable[[dict[Hashable, Any]], Any], X: Any) -> list[Any]:
+    predicted: list[Any] = []
+    try:
+        predicted.extend(map(predict, _rows(X)))
+    except LearnerError as error:
+        raise type(error)(f"row {len(predicted)}: {error}") from None
+    return predicted

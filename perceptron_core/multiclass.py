@@ -1,22 +1,23 @@
 """What all multiclass learners have in common. In: features and labels. Out: River's interface.
 
-One weight vector per class; the highest score decides. A learner adds one rule: `_update`, or `_step`
-where an update is a multiple of the example.
+The class with the highest score decides. A learner adds `scores_one` and `_update`.
 """
 
 from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from river import base
 
-from perceptron_core import sparse
 from perceptron_core.binary import Features, check_example_weight
 from perceptron_core.errors import LabelError
+from perceptron_core.explanation import contribution_table
+from perceptron_core.frames import FrameClassifier
+from perceptron_core.sparse import Vector
 
 Label = Hashable
 Scores = dict[Label, float]
@@ -24,7 +25,7 @@ Scores = dict[Label, float]
 
 
 class Step(NamedTuple):
-    """An update that a multiple of the example made: all that is needed to take it back."""
+    """What an update did, in all that is needed to take it back where it can be."""
 
     size: float
     """In units of x."""
@@ -34,7 +35,7 @@ class Step(NamedTuple):
     """Examples learned before it, where that matters: in averages."""
 
 
-class MulticlassClassifier(base.Classifier):
+class MulticlassClassifier(FrameClassifier):
     """A classifier that decides for the class with the highest score.
 
     Parameters
@@ -47,7 +48,7 @@ class MulticlassClassifier(base.Classifier):
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature, by class; live, not to be changed.
+        What predicts: non-zero weights by feature, by class.
     bias : dict
         Bias by class.
     n_mistakes : int
@@ -58,27 +59,46 @@ class MulticlassClassifier(base.Classifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("weights", "bias", "n_mistakes", "n_updates")
+    STATE: ClassVar[tuple[str, ...]] = ("n_mistakes", "n_updates")
     """Names of the attributes that learning changes: what `to_bytes` writes beside the parameters."""
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
         self.classes = None if classes is None else _check_classes(classes)
         self.fit_intercept = fit_intercept
-        self.weights: dict[Label, sparse.Vector] = {label: {} for label in self.classes or ()}
-        self.bias: dict[Label, float] = dict.fromkeys(self.weights, 0.0)
         self.n_mistakes = 0
         self.n_updates = 0
+        for label in self.classes or ():
+            self._meet(label)
+
+    @property
+    @abc.abstractmethod
+    def weights(self) -> dict[Label, Vector]:
+        """What predicts: non-zero weights by feature, by class; not to be changed."""
+
+    @property
+    @abc.abstractmethod
+    def bias(self) -> dict[Label, float]:
+        """Bias by class; not to be changed."""
+
+    @abc.abstractmethod
+    def scores_one(self, x: Features) -> Scores:
+        """Compute the score of each known class. Raises `FeatureError` for what is no sane number."""
+
+    @abc.abstractmethod
+    def _update(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:
+        """Learn an example of a known class, w > 0, given what `scores_one` says; None if nothing changed."""
+
+    @abc.abstractmethod
+    def _meet(self, label: Label) -> None:
+        """Start a class with zero weights; it comes last at ties."""
+
+    @abc.abstractmethod
+    def _known_classes(self) -> Collection[Label]:
+        """Give the classes in the order they were met."""
 
     @property
     def _multiclass(self) -> bool:
         return True
-
-    def scores_one(self, x: Features) -> Scores:
-        """Compute the score w·x + b of each known class, summed from b in the order of `x`.
-
-        Raises `FeatureError` for a value that is not finite or is larger than 1e100.
-        """
-        return dict(zip(self.bias, sparse.dots(self.weights.values(), x, self.bias.values()), strict=True))
 
     @staticmethod
     def decide(scores: Mapping[Label, float]) -> Any:
@@ -105,7 +125,7 @@ class MulticlassClassifier(base.Classifier):
         x
             Feature values.
         y
-            The class: anything hashable; one of `classes`, if these were given.
+            The class: anything hashable but None and NaN; one of `classes`, if these were given.
         w
             Weight of the example; 0 leaves everything as it was.
 
@@ -114,7 +134,7 @@ class MulticlassClassifier(base.Classifier):
         FeatureError, LabelError
             As their names say; the state is untouched.
         ValueError
-            If `w` is negative or not finite.
+            If `w` is negative, not finite, or above 1e25.
 
         """
         self.update_one(x, y, w)
@@ -127,7 +147,6 @@ class MulticlassClassifier(base.Classifier):
         if w == 0:
             return None
         self.n_mistakes += bool(self.decide(scores) != label)
-        scores = self._learning_scores(x, scores)
         if label not in scores:
             self._meet(label)
             scores[label] = 0.0
@@ -135,30 +154,30 @@ class MulticlassClassifier(base.Classifier):
         self.n_updates += step is not None
         return step
 
-    @abc.abstractmethod
-    def _update(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:
-        """Learn an example of class `label`, w > 0, at these scores; give the step made, None for none."""
-
-    def _learning_scores(self, x: Features, scores: Scores) -> Scores:  # noqa: ARG002  averages need x
-        """Give the scores an update goes by, where `predict_one` goes by `scores`: usually the same."""
-        return scores
-
-    def _meet(self, label: Label) -> None:
-        """Start a class with zero weights; it comes last at ties."""
-        self.weights[label] = {}
-        self.bias[label] = 0.0
+    def debug_one(self, x: Features, decimals: int = 5) -> str:
+        """Explain what the predicted class's score is the sum of. Raises `FeatureError` as `scores_one`."""
+        predicted = self.predict_one(x)
+        if predicted is None:
+            return "no class is known"
+        weights = self.weights[predicted]
+        terms = [(name, value, weights.get(name, 0.0)) for name, value in x.items()]
+        table = contribution_table([*terms, ("Intercept", 1.0, self.bias[predicted])], decimals)
+        return f"Class {predicted!r}\n\n{table}"
 
     def _check_label(self, label: Any) -> Label:
         """Give a label as it is kept. Raises `LabelError` for one that cannot be, or is none of `classes`."""
-        known: Label = label.item() if isinstance(label, np.generic) else label
+        plain: Label = label.item() if isinstance(label, np.generic) else label
         try:
-            takes = known in self.bias or (self.classes is None and known is not None and known == known)  # noqa: PLR0124  NaN is not
+            is_known = plain in self._known_classes()
         except TypeError:
             raise LabelError(f"label {label!r} is not hashable") from None
-        if not takes:
-            allowed = "anything hashable but None and NaN" if self.classes is None else self.classes
-            raise LabelError(f"label {label!r} is none of the classes; there is {allowed}")
-        return known
+        if is_known:
+            return plain
+        if self.classes is not None:
+            raise LabelError(f"label {label!r} is none of {self.classes}")
+        if plain is None or plain != plain:  # noqa: PLR0124  only NaN differs from itself
+            raise LabelError(f"label {label!r} denotes no class")
+        return plain
 
     def _get_state(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.STATE}
@@ -166,41 +185,6 @@ class MulticlassClassifier(base.Classifier):
     def _set_state(self, state: Mapping[str, Any]) -> None:
         for name in self.STATE:
             setattr(self, name, _copy(state[name]))
-
-
-class SteppingClassifier(MulticlassClassifier):
-    """A multiclass learner whose weights are sums of steps times examples: an update can be taken back."""
-
-    @abc.abstractmethod
-    def _step(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:
-        """Decide how far to move for an example of class `label`, w > 0; None for not at all."""
-
-    def undo_one(self, x: Features, step: Sequence[Any] | None) -> None:
-        """Take back the `step` that `update_one` made on `x`, whatever was learned since.
-
-        Exact wherever the sums are (counts, binary features), else to rounding. Counts stay, and so
-        does a class that was met with the example.
-        """
-        if step is not None:
-            undone = Step(*step)
-            self._move(x, undone._replace(size=-undone.size))
-
-    def _update(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:
-        step = self._step(x, label, scores, w)
-        if step is not None:
-            self._move(x, step)
-        return step
-
-    def _move(self, x: Features, step: Step) -> None:
-        """Add size·x to the class that gains, subtract it from the class that loses."""
-        self._add(step.gained, x, step.size)
-        self._add(step.lost, x, -step.size)
-
-    def _add(self, label: Label, x: Features, size: float) -> None:
-        """Add size·x to the weights of a class and size to its bias."""
-        sparse.add(self.weights[label], x, size)
-        if self.fit_intercept:
-            self.bias[label] += size
 
 
 def best_other(scores: Mapping[Label, float], label: Label) -> Label:

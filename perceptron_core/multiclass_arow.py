@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, Final
 
-from perceptron_core import sparse
+from perceptron_core import confidence, sparse
 from perceptron_core.binary import Features
-from perceptron_core.multiclass import Label, MulticlassClassifier, Scores, Step, best_other
-from perceptron_core.values import MAX_MAGNITUDE
+from perceptron_core.multiclass import Label, Scores, Step, best_other
+from perceptron_core.multiclass_linear import LinearMulticlass
+from perceptron_core.values import MAX_RATE, hinge
+
+_LARGEST: Final = 1e200
+"""Of r divided by the weight of an example."""
 
 
-class MulticlassAROW(MulticlassClassifier):
+class MulticlassAROW(LinearMulticlass):
     """Adaptive regularisation of weights for any number of classes: rare features move further.
 
     Each weight is the mean of a normal distribution with its own variance σ, 1 at the start. Let s be
@@ -29,7 +33,8 @@ class MulticlassAROW(MulticlassClassifier):
         All labels there may be, two or more; a label that is none of them is refused. None: the
         classes are those seen so far, and a new one starts with zero weights.
     r
-        Regularisation, above 0: the larger, the less one example moves.
+        How strongly it resists: a small r fits each example almost at once, a large one moves and settles
+        slowly, which is what noisy labels need. From 1e-25 to 1e25.
     fit_intercept
         Whether each class has a bias.
 
@@ -55,7 +60,8 @@ class MulticlassAROW(MulticlassClassifier):
     diagonal, and stays so by dropping what its update has off the diagonal.
 
     The weight of an example divides r, as it would multiply both of the objective's terms for it. An
-    update cannot be taken back: what it added depends on variances that have moved on.
+    update cannot be taken back: what it added depends on variances that have moved on. A loss counts as
+    at most 1e100, so that no stream can make the weights overflow.
 
     References
     ----------
@@ -82,52 +88,48 @@ class MulticlassAROW(MulticlassClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = (*MulticlassClassifier.STATE, "variances", "bias_variance")
+    STATE: ClassVar[tuple[str, ...]] = ("variances", "bias_variance", *LinearMulticlass.STATE)
 
     def __init__(
         self, classes: Sequence[Label] | None = None, r: float = 1.0, fit_intercept: bool = True
     ) -> None:
-        if not 1 / MAX_MAGNITUDE <= r <= MAX_MAGNITUDE:
-            raise ValueError(f"r must be a finite number above 0, not {r!r}")
+        if not 1 / MAX_RATE <= r <= MAX_RATE:
+            raise ValueError(f"r must be a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, not {r!r}")
+        self.variances: dict[Label, sparse.Vector] = {}
+        self.bias_variance: dict[Label, float] = {}
         super().__init__(classes, fit_intercept)
         self.r = r
-        self.variances: dict[Label, sparse.Vector] = {label: {} for label in self.weights}
-        self.bias_variance: dict[Label, float] = dict.fromkeys(self.bias, 1.0)
 
     def _update(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:
         if len(scores) == 1:
             return None
         rival = best_other(scores, label)
-        loss = 1.0 - (scores[label] - scores[rival])
-        if loss <= 0:
+        loss = hinge(scores[label] - scores[rival])
+        total = self._variance_of(label, x) + self._variance_of(rival, x)
+        r = min(self.r / w, _LARGEST)
+        alpha = loss / (r + total)
+        if not total or not alpha:
             return None
-        beta = 1.0 / (self._variance_of(label, x) + self._variance_of(rival, x) + self.r / w)
-        self._learn_class(label, x, beta, loss * beta)
-        self._learn_class(rival, x, beta, -loss * beta)
-        return Step(loss * beta, label, rival)
+        self._learn_class(label, x, alpha, r, total)
+        self._learn_class(rival, x, -alpha, r, total)
+        return Step(alpha, label, rival)
 
     def _variance_of(self, label: Label, x: Features) -> float:
         """Compute the variance of the class's score at `x`."""
-        variance_of = self.variances[label].get
-        total = self.bias_variance[label] if self.fit_intercept else 0.0
-        for name, value in x.items():
-            total += variance_of(name, 1.0) * float(value) * float(value)
-        return total
+        of_bias = self.bias_variance[label] if self.fit_intercept else 0.0
+        return confidence.variance(self.variances[label], x, of_bias)
 
-    def _learn_class(self, label: Label, x: Features, beta: float, alpha: float) -> None:
-        """Move one class's means by α·σ·x and lower its variances by β·(σ·x)²."""
-        weights, variances = self.weights[label], self.variances[label]
-        for name, value in x.items():
-            spread = variances.get(name, 1.0) * float(value)
-            if spread:
-                weights[name] = weights.get(name, 0.0) + alpha * spread
-                variances[name] = max(0.0, variances.get(name, 1.0) - beta * spread * spread)
+    def _learn_class(self, label: Label, x: Features, alpha: float, r: float, total: float) -> None:
+        """Move one class's means by α·σ·x and lower its variances, β being 1/(r + total)."""
+        variances = self.variances[label]
+        confidence.move(self._weights[label], variances, x, alpha)
+        confidence.shrink(variances, x, r, total)
         if self.fit_intercept:
-            spread = self.bias_variance[label]
-            self.bias[label] += alpha * spread
-            self.bias_variance[label] = max(0.0, spread - beta * spread * spread)
+            of_bias = self.bias_variance[label]
+            self._bias[label] += alpha * of_bias
+            self.bias_variance[label] *= (r + (total - of_bias)) / (r + total)
 
-    def _meet(self, label: Any) -> None:
+    def _meet(self, label: Label) -> None:
         super()._meet(label)
         self.variances[label] = {}
         self.bias_variance[label] = 1.0

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, get_args
+from typing import Final
 
 from perceptron_core import sparse
 from perceptron_core.binary import Features
-from perceptron_core.multiclass import Label, Scores, Step, SteppingClassifier, best_other
-from perceptron_core.values import MAX_MAGNITUDE
+from perceptron_core.multiclass import Label, Scores, Step, best_other
+from perceptron_core.multiclass_linear import AdditiveMulticlass
+from perceptron_core.values import MAX_RATE, hinge
 
-Variant = Literal["PA", "PA-I", "PA-II"]
-_VARIANTS: Final[tuple[str, ...]] = get_args(Variant)
+_VARIANTS: Final = ("PA", "PA-I", "PA-II")
+_SMALLEST: Final = 1e-100
+"""Least squared length an example counts with, so that the step of a vanishing example stays finite."""
 
 
-class MulticlassPassiveAggressive(SteppingClassifier):
+class MulticlassPassiveAggressive(AdditiveMulticlass):
     """Passive-aggressive learning of any number of classes: the smallest step that leaves a margin of 1.
 
     Let s be the wrong class with the highest score, ℓ = max(0, 1 − (score_y − score_s)) the loss and
@@ -30,10 +32,11 @@ class MulticlassPassiveAggressive(SteppingClassifier):
     classes
         All labels there may be, two or more; a label that is none of them is refused. None: the
         classes are those seen so far, and a new one starts with zero weights.
+    C
+        Aggressiveness of PA-I and PA-II: the price of a unit of (squared) loss against a unit of movement.
+        Above 0, at most 1e25. PA has no use for it.
     variant
-        "PA", "PA-I" or "PA-II". PA trusts every label; the others bound what one may do.
-    aggressiveness
-        C > 0: the larger, the further one example may move the weights. PA has no use for it.
+        `"PA"`, `"PA-I"` or `"PA-II"`. PA trusts every label; the others bound what one may do.
     fit_intercept
         Whether each class has a bias: a constant feature 1, in the score and in the norm.
 
@@ -51,9 +54,11 @@ class MulticlassPassiveAggressive(SteppingClassifier):
     Notes
     -----
     An unconstrained step leaves score_y − score_s = 1 exactly, to rounding. With two classes the difference
-    of their weights moves as binary passive-aggressive does with twice this C.
+    of their weights moves as in `PassiveAggressive` with twice this C.
 
-    The weight of an example is a factor of C.
+    The weight w of an example multiplies its price C. Plain PA has no price: there every weight above 0
+    is the same. A loss counts as at most 1e100 and a squared length as at least 1e-100, so that no
+    stream can make the weights overflow.
 
     References
     ----------
@@ -83,33 +88,32 @@ class MulticlassPassiveAggressive(SteppingClassifier):
     def __init__(
         self,
         classes: Sequence[Label] | None = None,
-        variant: Variant = "PA-I",
-        aggressiveness: float = 1.0,
+        C: float = 1.0,
+        variant: str = "PA-I",
         fit_intercept: bool = True,
     ) -> None:
+        if not 1 / MAX_RATE <= C <= MAX_RATE:
+            raise ValueError(f"C must be a number above 0 and at most {MAX_RATE:g}, not {C!r}")
         if variant not in _VARIANTS:
             raise ValueError(f"variant must be one of {', '.join(_VARIANTS)}, not {variant!r}")
-        if not 0 < aggressiveness <= MAX_MAGNITUDE:
-            raise ValueError(f"aggressiveness must be a finite number above 0, not {aggressiveness!r}")
         super().__init__(classes, fit_intercept)
-        self.variant: Variant = variant
-        self.aggressiveness = aggressiveness
+        self.C = C
+        self.variant = variant
 
     def _step(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:
         if len(scores) == 1:
             return None
         rival = best_other(scores, label)
-        loss = 1.0 - (scores[label] - scores[rival])
-        if loss <= 0:
-            return None
-        size = self._size(loss, 2.0 * (sparse.squared_norm(x) + self.fit_intercept), w * self.aggressiveness)
-        return Step(size, label, rival) if size else None
+        loss = hinge(scores[label] - scores[rival])
+        tau = self._tau(loss, 2.0 * (sparse.squared_norm(x) + self.fit_intercept), self.C * w)
+        return Step(tau, label, rival) if tau else None
 
-    def _size(self, loss: float, squared_length: float, c: float) -> float:
-        """Compute τ; 0 where there is no direction to move in. It has a bound, as feature values have."""
-        if not squared_length:
+    def _tau(self, loss: float, squared_length: float, price: float) -> float:
+        """Compute the step size; 0 for an example of length 0, which no weights can move."""
+        if not loss or not squared_length:
             return 0.0
+        squared_length = max(squared_length, _SMALLEST)
         if self.variant == "PA-II":
-            squared_length += 0.5 / c
-        bound = min(c, MAX_MAGNITUDE) if self.variant == "PA-I" else MAX_MAGNITUDE
-        return min(bound, loss / squared_length)
+            return loss / (squared_length + 0.5 / max(price, _SMALLEST))
+        tau = loss / squared_length
+        return min(price, tau) if self.variant == "PA-I" else tau

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from perceptron_core.binary import Features
-from perceptron_core.multiclass import Label, Scores, Step, SteppingClassifier
+from perceptron_core.multiclass import Label, Scores, Step
+from perceptron_core.multiclass_linear import AdditiveMulticlass
 
 
-class MulticlassPerceptron(SteppingClassifier):
+class MulticlassPerceptron(AdditiveMulticlass):
     """Perceptron for any number of classes: one weight vector each, the highest score decides.
 
     With all weights 0 at the start, for every example: ŷ is the class with the highest w_c·x + b_c. On a

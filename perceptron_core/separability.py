@@ -21,7 +21,7 @@ TOLERANCE: Final = 1e-9
 """A convex combination shorter than this, relative to its terms, counts as 0."""
 
 _SOLVER_TOLERANCE: Final = 1e-10  # the tightest that HiGHS takes
-_MARGIN_TOLERANCE: Final = 1e-6
+_MARGIN_TOLERANCE: Final = 1e-6  # to which the conditions for the shortest vector are checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +274,7 @@ def _least_distance(z: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     a = np.linalg.lstsq(z[support], np.ones(support.sum()), rcond=None)[0]
     multipliers = np.zeros(n)
     multipliers[support] = np.linalg.lstsq(z[support].T, a, rcond=None)[0]
-    if (z @ a).min() < 1 - _MARGIN_TOLERANCE or multipliers.min() < -_MARGIN_TOLERANCE * multipliers.max():
-        return None
-    return z.T @ np.maximum(multipliers, 0.0), np.maximum(multipliers, 0.0)
+    multipliers = np.maximum(multipliers, 0.0)
+    is_feasible = (z @ a).min() >= 1 - _MARGIN_TOLERANCE
+    is_shortest = np.linalg.norm(z.T @ multipliers - a) <= _MARGIN_TOLERANCE * np.linalg.norm(a)
+    return (a, multipliers) if is_feasible and is_shortest else None

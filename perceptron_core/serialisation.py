@@ -9,15 +9,24 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 import msgpack
+from river.optim.schedulers import Constant, InverseScaling
 
+from perceptron_core.arow import AROW
 from perceptron_core.averaged_multiclass_perceptron import AveragedMulticlassPerceptron
+from perceptron_core.averaged_perceptron import AveragedPerceptron
+from perceptron_core.batch_perceptron import BatchPerceptron
 from perceptron_core.envelope import seal, unseal
 from perceptron_core.errors import DamagedError
+from perceptron_core.kernel_perceptron import KernelPerceptron
+from perceptron_core.margin_perceptron import MarginPerceptron
 from perceptron_core.multiclass_arow import MulticlassAROW
 from perceptron_core.multiclass_passive_aggressive import MulticlassPassiveAggressive
 from perceptron_core.multiclass_perceptron import MulticlassPerceptron
+from perceptron_core.passive_aggressive import PassiveAggressive
 from perceptron_core.perceptron import Perceptron
+from perceptron_core.scw import SCW
 from perceptron_core.structured import StructuredPerceptron
+from perceptron_core.voted_perceptron import VotedPerceptron
 
 _KIND: Final = b"perceptron-model"
 _VERSION: Final = 1
@@ -34,14 +43,23 @@ class Model(Protocol):
 _CLASSES: Final[Mapping[str, type[Any]]] = {
     cls.__name__: cls
     for cls in (
-        Perceptron,
+        AROW,
+        SCW,
         AveragedMulticlassPerceptron,
+        AveragedPerceptron,
+        BatchPerceptron,
+        KernelPerceptron,
+        MarginPerceptron,
         MulticlassAROW,
         MulticlassPassiveAggressive,
         MulticlassPerceptron,
+        PassiveAggressive,
+        Perceptron,
         StructuredPerceptron,
+        VotedPerceptron,
     )
 }
+_SCHEDULERS: Final[Mapping[str, type[Any]]] = {cls.__name__: cls for cls in (Constant, InverseScaling)}
 
 
 def to_bytes(model: Model) -> bytes:
@@ -50,14 +68,18 @@ def to_bytes(model: Model) -> bytes:
     Raises
     ------
     TypeError
-        The model is none of this package's, or a feature is named by something that is no string,
-        number, boolean or tuple of these.
+        The model is none of this package's, a parameter is a function or a scheduler this package does
+        not know, or a feature is named by something that is no string, number, boolean or tuple of these.
 
     """
     name = type(model).__name__
     if _CLASSES.get(name) is not type(model):
         raise TypeError(f"{name} is no model of perceptron_core")
-    return seal(_KIND, _VERSION, pack([name, model._get_params(), model._get_state()]))  # noqa: SLF001
+    params = {
+        parameter: _written(f"{name}: {parameter}", value)
+        for parameter, value in model._get_params().items()  # noqa: SLF001
+    }
+    return seal(_KIND, _VERSION, pack([name, params, model._get_state()]))  # noqa: SLF001
 
 
 def from_bytes(data: bytes) -> Any:
@@ -73,9 +95,27 @@ def from_bytes(data: bytes) -> Any:
     name, params, state = unpack(body)
     if name not in _CLASSES:
         raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
-    model = _CLASSES[name](**params)
+    model = _CLASSES[name](**{parameter: _read(value) for parameter, value in params.items()})
     model._set_state(state)  # noqa: SLF001
     return model
+
+
+def _written(what: str, value: Any) -> Any:
+    """Write a parameter as plain values; a scheduler, which River gives as (class, parameters), by name."""
+    if callable(value):
+        raise TypeError(f"{what} is a function, which cannot be written down; a built-in name can")
+    if isinstance(value, tuple) and value and isinstance(value[0], type):
+        if value[0] not in _SCHEDULERS.values():
+            raise TypeError(
+                f"{what} is a {value[0].__name__}; of those only {', '.join(_SCHEDULERS)} can be written"
+            )
+        return {"scheduler": value[0].__name__, "parameters": value[1]}
+    return value
+
+
+def _read(value: Any) -> Any:
+    """Read what `_written` wrote."""
+    return _SCHEDULERS[value["scheduler"]](**value["parameters"]) if isinstance(value, dict) else value
 
 
 def pack(value: Any) -> bytes:

@@ -20,6 +20,7 @@ from perceptron_core.perceptron import Perceptron
 from perceptron_core.training import perceptron_train
 
 if TYPE_CHECKING:
+    from perceptron_core.geometry import Example
     from perceptron_core.learning_curve import Training
     from perceptron_core.training import Order
 
@@ -183,7 +184,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> np.ndarray:
         """Predict the classes.
 
-        With two classes, as the learner decides; with several learners, that with the highest score.
+        As the learner decides; of several learners, the one with the highest score does.
 
         Parameters
         ----------
@@ -191,6 +192,11 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Examples.
 
         """
+        check_is_fitted(self)
+        if not self._is_binary(self.models_[0]):
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+            predicted = [self.models_[0].predict_one(x) for x in _features(X)]
+            return self.classes_[predicted]
         scores = self.decision_function(X)
         if scores.ndim > 1:
             return self.classes_[scores.argmax(axis=1)]  # type: ignore[no-any-return]  # scikit-learn's
@@ -199,7 +205,8 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_[positive.astype(int)]  # type: ignore[no-any-return]  # scikit-learn's
 
     def _train(self, examples: list[Features], labels: list[Any], seed: int) -> Training:
-        training, held_out = list(zip(examples, labels, strict=True)), []
+        training: list[Example] = list(zip(examples, labels, strict=True))
+        held_out: list[Example] = []
         if self.validation_fraction:
             training, held_out = hold_out(training, self.validation_fraction, seed)
         return perceptron_train(
@@ -247,6 +254,7 @@ def _features(X: Any) -> list[Features]:
     """Turn rows into dictionaries of their non-zero entries."""
     if not sparse.issparse(X):
         return [{j: value for j, value in enumerate(row) if value} for row in X.tolist()]
-    rows = zip(X.indptr[:-1].tolist(), X.indptr[1:].tolist(), strict=True)
-    columns, values = X.indices.tolist(), X.data.tolist()
+    csr: Any = X
+    rows = zip(csr.indptr[:-1].tolist(), csr.indptr[1:].tolist(), strict=True)
+    columns, values = csr.indices.tolist(), csr.data.tolist()
     return [dict(zip(columns[start:stop], values[start:stop], strict=True)) for start, stop in rows]

@@ -80,3 +80,11 @@ def dots(rows: Iterable[Mapping[Any, float]], x: Mapping[Any, Any], starts: Iter
                 total += weight * value
         totals.append(total)
     return totals
+
+
+def scale(weights: Vector, factor: float) -> None:
+    """Multiply every entry by `factor`, in place; what vanishes is not kept."""
+    for name in [*weights]:
+        weights[name] *= factor
+        if not weights[name]:
+            del weights[name]

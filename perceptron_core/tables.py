@@ -28,7 +28,7 @@ class AveragedTable:
     """A row of weights per key, a column per class, and beside it what the mean of the iterates needs.
 
     An iterate is the table after an example. `_late` sums each change times the number of examples before
-    it; after c examples the mean of the iterates is the table − `_late` / c (Daumé, CIML, algorithm 7).
+    it; after c examples the mean of the iterates is (c·table − `_late`) / c (Daumé, CIML, algorithm 7).
     """
 
     def __init__(self) -> None:
@@ -62,14 +62,16 @@ class AveragedTable:
         """
         rows, factors, starts = self._flatten(bags)
         total = _sums(self._table, rows, factors, starts)
-        if n_averaged:
-            total -= _sums(self._late, rows, factors, starts) / n_averaged
-        return total
+        if not n_averaged:
+            return total
+        return (n_averaged * total - _sums(self._late, rows, factors, starts)) / n_averaged
 
     def values(self, n_averaged: int | None = None) -> Matrix:
         """Give all rows in the order they were added, as `sums` would use them."""
         used = slice(1, len(self._row_of) + 1)
-        return self._table[used] - self._late[used] / n_averaged if n_averaged else self._table[used]
+        if not n_averaged:
+            return self._table[used]
+        return (n_averaged * self._table[used] - self._late[used]) / n_averaged
 
     def entries(self, n_averaged: int | None = None) -> Iterator[tuple[Hashable, int, float]]:
         """Give (key, column, value) for all that are not 0."""

@@ -82,7 +82,10 @@ def mistake_bound(
     R = radius(data, fit_intercept=fit_intercept)
     if not data:
         return MistakeBound(0.0, R, math.inf)
-    plane = minimum_length_solution(data, fit_intercept=fit_intercept) if separator is None else separator
+    try:
+        plane = minimum_length_solution(data, fit_intercept=fit_intercept) if separator is None else separator
+    except ArithmeticError as error:
+        return MistakeBound(math.inf, R, math.nan, str(error))
     if plane is None:
         return MistakeBound(math.inf, R, math.nan, "no hyperplane separates the examples")
     plane = Hyperplane.of(plane)

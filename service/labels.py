@@ -24,8 +24,8 @@ class Example:
     score: float
     timestamp_ms: int
     truth: Truth | None = None
-    step: float = 0.0
-    """What learning it added to the weights, in units of x."""
+    step: object = 0.0
+    """What learning it did to the weights: plain values, which only the learner understands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class LabelJoin:
         self._examples[event_id] = example
         self.n_pending += example.truth is None
 
-    def settle(self, example: Example, truth: Truth, step: float) -> None:
+    def settle(self, example: Example, truth: Truth, step: object) -> None:
         """Note the truth about a kept example and what learning it did."""
         self.n_pending -= example.truth is None
         example.truth = truth

@@ -18,13 +18,38 @@ from typing import Any, Final, Protocol
 from river import base
 
 import perceptron_core
+from perceptron_core.binary import BinaryClassifier
+from perceptron_core.multiclass import MulticlassClassifier
+from service.binary import BinaryLearner, can_be_written
 from service.errors import ConfigurationError
 from service.features import X
+from service.multiclass import MulticlassLearner, with_classes
 from service.vocabulary import BINARY, Truth
 
 _SIGNATURE_BYTES: Final = 32
 
-BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {"perceptron": perceptron_core.Perceptron}
+BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {
+    "perceptron": perceptron_core.Perceptron,
+    "margin-perceptron": perceptron_core.MarginPerceptron,
+    "averaged-perceptron": perceptron_core.AveragedPerceptron,
+    "voted-perceptron": perceptron_core.VotedPerceptron,
+    "kernel-perceptron": perceptron_core.KernelPerceptron,
+    "passive-aggressive": perceptron_core.PassiveAggressive,
+    "arow": perceptron_core.AROW,
+    "scw": perceptron_core.SCW,
+    "multiclass-perceptron": perceptron_core.MulticlassPerceptron,
+    "averaged-multiclass-perceptron": perceptron_core.AveragedMulticlassPerceptron,
+    "multiclass-passive-aggressive": perceptron_core.MulticlassPassiveAggressive,
+    "multiclass-arow": perceptron_core.MulticlassAROW,
+}
+
+_OF_SEVERAL_CLASSES: Final[Mapping[str, str]] = {
+    "perceptron": "multiclass-perceptron",
+    "averaged-perceptron": "averaged-multiclass-perceptron",
+    "passive-aggressive": "multiclass-passive-aggressive",
+    "arow": "multiclass-arow",
+}
+"""What a name means where more than two classes are named."""
 
 
 class Learner(Protocol):
@@ -37,14 +62,14 @@ class Learner(Protocol):
     def assess(self, x: X) -> tuple[Truth, float]:
         """Give the predicted class and the signed score."""
 
-    def learn(self, x: X, truth: Truth) -> float:
-        """Learn one example; give the step to undo, 0 if there is none."""
+    def learn(self, x: X, truth: Truth) -> object:
+        """Learn one example; give the step to undo, in plain values, or what is false if there is none."""
 
-    def undo(self, x: X, step: float) -> bool:
+    def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  each learner knows its own
         """Take an update back; False if this model cannot."""
 
-    def weights(self) -> tuple[Mapping[Any, float], float] | None:
-        """Give (weights, bias) where the model has them."""
+    def weights(self) -> tuple[Mapping[Any, float], float | Mapping[Any, float]] | None:
+        """Give (weights, bias) where the model has them; of a multiclass model, a bias by class."""
 
     def dump(self) -> bytes:
         """Write the model down."""
@@ -53,46 +78,10 @@ class Learner(Protocol):
         """Become the model that `dump` wrote. Raises `DamagedError` if that cannot be trusted."""
 
 
-class PerceptronLearner:
-    """Drives a perceptron of ours."""
-
-    def __init__(self, model: perceptron_core.Perceptron) -> None:
-        self.model = model
-
-    @property
-    def updates(self) -> int:
-        """Updates made so far."""
-        return self.model.n_updates
-
-    def learn(self, x: X, truth: Truth) -> float:
-        """Learn one example; give the step that was made."""
-        return self.model.update_one(x, truth)
-
-    def assess(self, x: X) -> tuple[Truth, float]:
-        """Give the predicted class and the activation."""
-        score = self.model.score_one(x)
-        return self.model.decide(score), score
-
-    def undo(self, x: X, step: float) -> bool:
-        """Take an update back."""
-        self.model.undo_one(x, step)
-        return True
-
-    def weights(self) -> tuple[Mapping[Any, float], float]:
-        """Give (weights, bias)."""
-        return self.model.weights, self.model.bias
-
-    def dump(self) -> bytes:
-        """Write the model down, exactly and without pickle."""
-        return perceptron_core.to_bytes(self.model)
-
-    def load(self, data: bytes) -> None:
-        """Become the model that was written."""
-        self.model = perceptron_core.from_bytes(data)
-
-
 class RiverLearner:
-    """Drives any binary River classifier: the score is P(True) − P(False), every example an update.
+    """Drives any River classifier: the score is P(True) − P(False), every example an update.
+
+    With more than two classes the score is the probability of the winning one.
 
     Such a model can only be written down as a pickle, and reading a pickle runs whatever code is in it:
     so it is signed with HMAC-SHA256, and nothing is unpickled whose signature does not fit.
@@ -103,16 +92,21 @@ class RiverLearner:
         A River classifier or pipeline.
     key
         Secret that signs. Without one, the model can be used but not written down.
+    classes
+        Names of the classes, if there are more than two.
 
     """
 
-    def __init__(self, model: base.Classifier, key: bytes = b"") -> None:
+    def __init__(self, model: base.Classifier, key: bytes = b"", classes: Sequence[str] = ()) -> None:
         self.model = model
+        self._classes = tuple(classes) if len(classes) > BINARY else ()
         self.updates = 0
         self._key = key
 
     def assess(self, x: X) -> tuple[Truth, float]:
-        """Give the more probable class; before anything was learned, False."""
+        """Give the most probable class; before anything was learned, False or the first one."""
+        if self._classes:
+            return self._assess_several(x)
         try:
             p = self.model.predict_proba_one(x)
         except NotImplementedError:
@@ -120,6 +114,15 @@ class RiverLearner:
             return predicted, 1.0 if predicted else -1.0
         score = float(p.get(True, 0.0)) - float(p.get(False, 0.0))
         return score > 0, score
+
+    def _assess_several(self, x: X) -> tuple[Truth, float]:
+        try:
+            p = self.model.predict_proba_one(x)
+        except NotImplementedError:
+            p = {self.model.predict_one(x) or self._classes[0]: 1.0}
+        scores = [float(p.get(name, 0.0)) for name in self._classes]
+        best = scores.index(max(scores))
+        return self._classes[best], scores[best]
 
     def learn(self, x: X, truth: Truth) -> float:
         """Learn one example, which River always takes for an update."""
@@ -170,10 +173,7 @@ def make_learner(
 
     """
     if len(classes) > BINARY:
-        raise ConfigurationError(
-            f"classes: {len(classes)} class names, but the model {model!r} knows two classes",
-            hint="give two class names, negative first: --classes ham,spam",
-        )
+        model = _OF_SEVERAL_CLASSES.get(model, model)
     factory = BUILT_IN.get(model) or _import_factory(model)
     try:
         made = factory(**params)
@@ -182,11 +182,18 @@ def make_learner(
             f"model_params: {model} cannot be made with {dict(params)!r}: {error}",
             hint="parameters are given one by one: --model-param key=value",
         ) from error
-    if isinstance(made, perceptron_core.Perceptron):
-        return PerceptronLearner(made)
+    if isinstance(made, MulticlassClassifier):
+        return MulticlassLearner(with_classes(made, classes))
+    if len(classes) > BINARY and not getattr(made, "_multiclass", False):
+        raise ConfigurationError(
+            f"classes: {len(classes)} class names, but the model {model!r} knows two classes",
+            hint=f"models of several classes: {', '.join(_OF_SEVERAL_CLASSES.values())}",
+        )
+    if isinstance(made, BinaryClassifier) and can_be_written(made):
+        return BinaryLearner(made)
     if not (hasattr(made, "learn_one") and hasattr(made, "predict_proba_one")):
         raise ConfigurationError(f"model: {model} made {type(made).__name__}, which is no River classifier")
-    return RiverLearner(made, key)
+    return RiverLearner(made, key, classes)
 
 
 def _import_factory(model: str) -> Callable[..., Any]:

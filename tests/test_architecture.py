@@ -15,11 +15,15 @@ MAP = """
 # What a learner is: numbers in, numbers out.
 perceptron_core.errors perceptron_core.version
 perceptron_core.values perceptron_core.envelope
-perceptron_core.sparse
+perceptron_core.sparse perceptron_core.frames perceptron_core.explanation perceptron_core.schedules
+perceptron_core.confidence perceptron_core.kernels
 perceptron_core.binary
-perceptron_core.perceptron
+perceptron_core.linear perceptron_core.averaged_perceptron perceptron_core.voted_perceptron
+perceptron_core.kernel_perceptron
+perceptron_core.perceptron perceptron_core.passive_aggressive perceptron_core.confidence_weighted
+perceptron_core.margin_perceptron perceptron_core.arow perceptron_core.scw
 perceptron_core.multiclass perceptron_core.tables perceptron_core.viterbi
-perceptron_core.structured
+perceptron_core.structured perceptron_core.multiclass_linear
 perceptron_core.multiclass_perceptron perceptron_core.multiclass_passive_aggressive perceptron_core.multiclass_arow
 perceptron_core.averaged_multiclass_perceptron
 perceptron_core.geometry perceptron_core.chance perceptron_core.learning_curve
@@ -35,6 +39,7 @@ service.kafka_settings service.health service.counters service.rows service.feat
 service.backoff service.logs service.visitor
 
 # The way of a message: bytes → message → x → prediction → update.
+service.binary service.multiclass
 service.messages service.labels service.models service.sources
 service.decode
 service.dead_letters
@@ -64,7 +69,8 @@ service.transport
 # Settings become parts, parts a loop.
 service.setting_fields
 service.settings
-service.assembly
+service.assembly service.charts
+service.examples
 service.recovery service.redelivery
 service.task
 service.runner
@@ -73,6 +79,8 @@ service.runner
 service.web service.web.app service.web.server
 service.cli.app
 service.cli.options service.cli.progress service.cli.summary service.cli.table service.cli.line_filter
+service.cli.training
+service.cli.train service.cli.test service.cli.plot
 service.cli.completion service.cli.config service.cli.schema service.cli.serve
 service.cli.consume service.cli.produce service.cli.replay service.cli.inspect
 service.cli.status service.cli.checkpoint service.cli.dead_letters
@@ -87,6 +95,7 @@ FENCES = {
     "sqlite3": ["service.transport.sqlite"],
     "click": ["service.cli"],
     "rich": ["service.cli"],
+    "matplotlib": ["service.charts", "service.cli.plot"],
     "fastapi": ["service.web"],
     "uvicorn": ["service.web"],
     "service.transport.kafka_python": ["service.transport"],

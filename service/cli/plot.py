@@ -186,7 +186,10 @@ def _bound(model: Any, examples: list[Example]) -> MistakeBound:  # noqa: ANN401
     n_features = len({name for x, _ in examples for name in x})
     if len(examples) * n_features <= _LARGEST_MATRIX:
         return mistake_bound(examples, fit_intercept=fit_intercept)
-    separator = linear_separability(examples, fit_intercept=fit_intercept).separator
+    try:
+        separator = linear_separability(examples, fit_intercept=fit_intercept).separator
+    except ArithmeticError as error:
+        return MistakeBound(math.inf, math.nan, math.nan, str(error))
     if separator is None:
         return MistakeBound(math.inf, math.nan, math.nan, "no hyperplane separates the examples")
     return mistake_bound(examples, separator, fit_intercept=fit_intercept)

@@ -36,9 +36,16 @@ def largest_weights(learner: Learner) -> list[str]:
     ranked = sorted(weights.items(), key=lambda item: (-abs(item[1]), str(item[0])))[:_WEIGHTS_SHOWN]
     width = max((len(str(name)) for name, _ in ranked), default=0)
     rows = [f"  {name!s:<{width}} {weight:>+12.4f}" for name, weight in ranked]
-    title = (
-        f"largest of {len(weights):,} weights (positive ones speak for the positive class); bias {bias:+g}"
-    )
+    if isinstance(bias, Mapping):
+        biases = ", ".join(f"{name}: {value:+g}" for name, value in bias.items())
+        title = (
+            f"largest of {len(weights):,} weights (positive ones speak for the class named); bias {biases}"
+        )
+    else:
+        title = (
+            f"largest of {len(weights):,} weights (positive ones speak for the positive class); "
+            f"bias {bias:+g}"
+        )
     return ["", title, *rows]
 
 

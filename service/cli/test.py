@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from perceptron_core.binary import BinaryClassifier
 from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
 from service.cli.summary import confusion_table
 from service.cli.training import load_examples
@@ -19,7 +18,7 @@ from service.examples import Example, ExampleSet
 from service.model_file import read_model_file
 from service.processor import Step
 from service.settings import Loaded
-from service.vocabulary import Truth
+from service.vocabulary import BINARY, Truth
 
 _FEATURES = tuple(name for name in LEARNING if name not in {"model", "model_params"})
 
@@ -39,7 +38,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) 
     """
     settings = loaded.settings
     tested = read_model_file(model)
-    if isinstance(tested, BinaryClassifier) != (len(settings.classes) <= 2):  # noqa: PLR2004 - False and True
+    if not hasattr(tested, "scores_one" if len(settings.classes) > BINARY else "score_one"):
         raise ConfigurationError(
             f"classes: {', '.join(settings.classes) or 'two'}; {model} is a {type(tested).__name__}",
             hint="more than two names in --classes go with a multiclass model, two or none with the others",
@@ -59,11 +58,10 @@ def _evaluate(model: Any, examples: list[Example]) -> Evaluation:  # noqa: ANN40
 
 
 def _assess(model: Any, x: dict[Any, float]) -> tuple[float, Truth]:  # noqa: ANN401 - as above
-    if isinstance(model, BinaryClassifier):
-        score = model.score_one(x)
-        return score, model.decide(score)
-    scores = model.scores_one(x)
-    return max(scores.values(), default=0.0), model.predict_one(x)
+    """Give the score and the class; of many scores the highest."""
+    if hasattr(model, "score_one"):
+        return model.score_one(x), model.predict_one(x)
+    return max(model.scores_one(x).values(), default=0.0), model.predict_one(x)
 
 
 def _summarise(found: ExampleSet, evaluation: Evaluation, seconds: float) -> dict[str, Any]:

@@ -18,10 +18,16 @@ class Force(NamedTuple):
     """How hard to try."""
 
     kills: int
+    freezes: int
     events: int
+    batch: int
+    """Records in a batch at most."""
+    pause_seconds: float
+    """How long the broker is frozen."""
 
 
-SHORT, LONG = Force(kills=16, events=4000), Force(kills=110, events=50_000)
+SHORT = Force(kills=15, freezes=1, events=4000, batch=20, pause_seconds=4)
+LONG = Force(kills=110, freezes=10, events=50_000, batch=250, pause_seconds=60)
 
 
 @pytest.fixture

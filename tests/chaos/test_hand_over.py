@@ -2,12 +2,11 @@
 
 import pytest
 
-from tests.chaos.test_kill import APART, HTTP, yesterday_ms
+from tests.chaos.presets import APART, HTTP, hours_ago_ms
 from tests.support.chaos_log import chaos_log
 from tests.support.chaos_stream import Feeder
 from tests.support.exactly_once import assert_exactly_once
 
-FREEZES = 2
 LOCKED = "is locked by another process"
 
 
@@ -16,10 +15,10 @@ def grown(before, now):
     return all(one < other for one, other in zip(before, now, strict=True))
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 def test_processes_come_go_freeze_and_thaw_and_everything_is_done_once(open_chaos, start, force):
     stream = open_chaos(**APART)
-    log = list(chaos_log(force.events, seed=12, start_ms=yesterday_ms(100)))
+    log = list(chaos_log(force.events, seed=12, start_ms=hours_ago_ms(100)))
     with Feeder(stream, log) as feeder:
         feeder.allow(0.1)
         one = start(stream, **HTTP).ready()
@@ -27,8 +26,8 @@ def test_processes_come_go_freeze_and_thaw_and_everything_is_done_once(open_chao
         two = start(stream, **HTTP).ready()
         feeder.allow(0.3)
         three = start(stream, **HTTP).ready()
-        for frozen in (two, three)[:FREEZES]:
-            freeze_and_thaw(frozen, one, stream, feeder)
+        for n in range(force.freezes):
+            freeze_and_thaw((two, three)[n % 2], one, stream, feeder, 0.5 / force.freezes)
         feeder.allow(0.8)
         assert three.stop() == 0
         feeder.allow(0.9)
@@ -39,16 +38,16 @@ def test_processes_come_go_freeze_and_thaw_and_everything_is_done_once(open_chao
     print(dict(assert_exactly_once(stream)))  # noqa: T201
 
 
-def freeze_and_thaw(frozen, other, stream, feeder):
+def freeze_and_thaw(frozen, other, stream, feeder, ratio):
     """Freeze a member amid its work until others do all of it; thawed, it becomes a member again."""
     before = stream.committed()
-    feeder.allow_more(0.05)
+    feeder.allow_more(ratio / 5)
     other.eventually(lambda: stream.committed() != before)
     frozen.freeze()
     at_freeze, said = stream.committed(), len(other.stderr)
-    feeder.allow_more(0.15)
+    feeder.allow_more(ratio * 3 / 5)
     # Who freezes amid a transaction on SQLite holds the file's lock, and the others wait, and say so.
     other.eventually(lambda: grown(at_freeze, stream.committed()) or LOCKED in other.stderr[said:])
     frozen.thaw()
-    feeder.allow_more(0.05)
+    feeder.allow_more(ratio / 5)
     frozen.eventually(lambda: frozen.readiness() == 200)

@@ -11,7 +11,7 @@ from service.health import Health
 from service.metrics import Metrics
 from service.runner import Runner
 from service.transport.kafka_python.consumer import KafkaPythonConsumer
-from tests.chaos.test_kill import AMONG_EVENTS, APART, yesterday_ms
+from tests.chaos.presets import AMONG_EVENTS, APART, hours_ago_ms
 from tests.support.chaos_log import chaos_log
 from tests.support.exactly_once import assert_exactly_once
 
@@ -26,7 +26,7 @@ def url(kafka_bootstrap):
 
 
 def run(stream):
-    stream.produce(list(chaos_log(N_EVENTS, seed=13, start_ms=yesterday_ms(100))))
+    stream.produce(list(chaos_log(N_EVENTS, seed=13, start_ms=hours_ago_ms(100))))
     metrics = Metrics(CollectorRegistry())
     Runner(stream.transport, stream.settings, metrics=metrics, health=Health()).run(exit_at_end=True)
 

@@ -4,18 +4,49 @@ from collections import Counter
 
 import pytest
 from river import base, checks
+from river.optim.schedulers import InverseScaling
 
 import perceptron_core
+import perceptron_core.kernels
 
 # Parameters beside the defaults, by class: at least one variant for each rule a parameter switches.
 VARIANTS = {
+    "AROW": [
+        {"r": 0.1, "fit_intercept": False},
+        {"forgetting": 0.9, "intercept_forgetting": 0.5},
+        {"full": True},
+        {"full": True, "fit_intercept": False},
+    ],
+    "AveragedMulticlassPerceptron": [{"fit_intercept": False}],
+    "AveragedPerceptron": [{"decay": 0.9}, {"learning_rate": InverseScaling(1.0)}, {"fit_intercept": False}],
+    "KernelPerceptron": [
+        {"kernel": "linear", "fit_intercept": False},
+        {"kernel": "polynomial", "degree": 2},
+        {"kernel": perceptron_core.kernels.dot, "budget": 10},
+    ],
+    "MarginPerceptron": [{"margin": 0.0}, {"margin": 5.0, "tie": True}, {"fit_intercept": False}],
+    "MulticlassAROW": [{"r": 0.1}, {"fit_intercept": False}],
+    "MulticlassPassiveAggressive": [
+        {"variant": "PA"},
+        {"variant": "PA-II", "C": 0.1},
+        {"fit_intercept": False},
+    ],
+    "MulticlassPerceptron": [{"fit_intercept": False}],
+    "PassiveAggressive": [{"variant": "PA"}, {"variant": "PA-II", "C": 0.1}, {"fit_intercept": False}],
     "Perceptron": [
         {"tie": True},
         {"update_on_tie": False},
         {"tie": True, "update_on_tie": False, "fit_intercept": False},
         {"threshold": 0.5},
-        {"learning_rate": 0.1},
+        {"learning_rate": 0.5},  # a power of 2: sums stay exact, so the order of features decides no tie
+        {"learning_rate": InverseScaling(1.0)},
     ],
+    "SCW": [
+        {"C": 0.1, "confidence": 0.9, "fit_intercept": False},
+        {"forgetting": 0.9, "intercept_forgetting": 0.5},
+        {"full": True},
+    ],
+    "VotedPerceptron": [{"max_survivors": 5}, {"max_survivors": 1}, {"fit_intercept": False}],
 }
 
 

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import (
@@ -11,11 +11,14 @@ from perceptron_core import (
     FeatureError,
     Hyperplane,
     LabelError,
+    from_bytes,
     linear_separability,
     mistake_bound,
     perceptron_criterion,
+    to_bytes,
 )
 
+UNHURRIED = settings(deadline=None)  # solvers and epochs take their time on a busy machine
 points = st.dictionaries(st.sampled_from("abc"), st.integers(-8, 8), max_size=3)
 examples = st.lists(st.tuples(points, st.booleans()), min_size=1, max_size=10)
 LINE = [{"x": 3.0}, {"x": 2.0}, {"x": -1.0}]
@@ -26,6 +29,7 @@ def split(data):
     return [x for x, _ in data], [y for _, y in data]
 
 
+@UNHURRIED
 @given(examples, st.sampled_from([0.0, 0.5, 3.0]), st.booleans())
 def test_converges_on_separable_data_and_satisfies_its_margin(data, margin, fit_intercept):
     bound = mistake_bound(data, fit_intercept=fit_intercept)
@@ -37,6 +41,7 @@ def test_converges_on_separable_data_and_satisfies_its_margin(data, margin, fit_
     assert perceptron_criterion(model, data) == 0
 
 
+@UNHURRIED
 @given(examples)
 def test_never_claims_to_have_separated_what_cannot_be(data):
     assume(not linear_separability(data).separable)
@@ -51,6 +56,7 @@ def test_adds_the_sum_of_the_misclassified_normalised_samples():
     assert model.converged
 
 
+@UNHURRIED
 @given(examples, points, st.integers(-3, 3), st.sampled_from([0.25, 1.0]))
 def test_a_step_is_down_the_gradient_of_the_criterion(data, weights, bias, rate):
     plane = Hyperplane(weights, bias)
@@ -150,3 +156,11 @@ def test_bad_examples_are_refused_and_nothing_changes():
     with pytest.raises(ValueError, match="zip"):
         model.fit(LINE, [True])
     assert (model.weights, model.bias) == before
+
+
+def test_is_written_down_and_read_exactly_unless_its_schedule_is_a_function():
+    model = BatchPerceptron(learning_rate=0.1, margin=1.0).fit(LINE, LABELS)
+    restored = from_bytes(to_bytes(model))
+    assert vars(restored) == vars(model)
+    with pytest.raises(TypeError):
+        to_bytes(BatchPerceptron(learning_rate=lambda k: 1 / k))

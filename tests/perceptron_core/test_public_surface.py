@@ -11,7 +11,10 @@ SOURCES = sorted(Path(perceptron_core.__file__).parent.rglob("*.py"))
 
 
 def test_all_is_sorted_and_everything_in_it_exists():
-    assert perceptron_core.__all__ == sorted(perceptron_core.__all__)
+    constants_first = sorted(
+        perceptron_core.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name)
+    )
+    assert perceptron_core.__all__ == constants_first
     assert all(hasattr(perceptron_core, name) for name in perceptron_core.__all__)
 
 

@@ -1,14 +1,23 @@
 import pytest
 
-from perceptron_core import Perceptron
+from perceptron_core import KernelPerceptron, Perceptron
+from perceptron_core.binary import BinaryClassifier
+from service.binary import BinaryLearner
 from service.errors import ConfigurationError
-from service.models import PerceptronLearner, RiverLearner, make_learner
+from service.models import BUILT_IN, RiverLearner, make_learner
 
 FACTORY = """
+from perceptron_core import KernelPerceptron, Perceptron
 from river import compose, linear_model, preprocessing
 
 def build(l2=0.0):
     return compose.Pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression(l2=l2))
+
+class Mine(Perceptron):
+    pass
+
+def overlap():
+    return KernelPerceptron(kernel=lambda x, z: float(len(x.keys() & z.keys())))
 
 not_callable = 3
 def makes_nothing():
@@ -25,7 +34,7 @@ def factory_file(tmp_path):
 
 def test_a_built_in_name_takes_parameters():
     learner = make_learner("perceptron", {"threshold": 0.5, "tie": True})
-    assert isinstance(learner, PerceptronLearner)
+    assert isinstance(learner, BinaryLearner)
     assert repr(learner.model) == repr(Perceptron(threshold=0.5, tie=True))
 
 
@@ -38,7 +47,7 @@ def test_a_factory_in_a_file_makes_a_river_pipeline(factory_file):
 
 
 def test_a_factory_in_a_package_makes_a_model_of_ours_like_a_built_in_one():
-    assert isinstance(make_learner("perceptron_core:Perceptron", {}), PerceptronLearner)
+    assert isinstance(make_learner("perceptron_core:Perceptron", {}), BinaryLearner)
 
 
 def test_a_river_classifier_without_probabilities_still_has_a_signed_score():
@@ -64,6 +73,62 @@ def test_a_model_that_cannot_be_made_is_a_clear_error(factory_file, model, param
         make_learner(model.format(file=factory_file), params)
 
 
+TWO_CLASS = [name for name, model in BUILT_IN.items() if issubclass(model, BinaryClassifier)]
+STREAM = [
+    ({"a": 1.0, "b": 2.0}, True),
+    ({"a": 1.0, "c": 1.0}, False),
+    ({"b": -1.0}, False),
+    ({"a": 2.0}, True),
+]
+
+
+@pytest.mark.parametrize("name", TWO_CLASS)
+def test_a_two_class_model_predicts_learns_and_is_written_down_without_a_pickle(name):
+    learner, copy = make_learner(name, {}), make_learner(name, {})
+    assert isinstance(learner, BinaryLearner)
+    for x, truth in STREAM:
+        learner.learn(x, truth)
+    copy.load(learner.dump())
+    assert copy.dump() == learner.dump()
+    for x, _ in STREAM:
+        predicted, score = copy.assess(x)
+        assert (predicted, score) == (learner.model.predict_one(x), learner.model.score_one(x))
+    assert copy.updates == learner.model.n_updates > 0
+
+
+@pytest.mark.parametrize("name", TWO_CLASS)
+def test_a_step_is_undone_just_where_the_model_can(name):
+    learner = make_learner(name, {})
+    before = learner.weights()
+    step = learner.learn({"a": 1.0}, truth=True)
+    undone = learner.undo({"a": 1.0}, step)
+    assert undone == (name in {"perceptron", "margin-perceptron", "passive-aggressive"})
+    assert not undone or learner.weights() == before
+
+
+@pytest.mark.parametrize("name", TWO_CLASS)
+def test_weights_are_given_where_there_is_one_vector_of_them(name):
+    learner = make_learner(name, {})
+    learner.learn({"a": 1.0}, truth=True)
+    if name in {"voted-perceptron", "kernel-perceptron"}:
+        assert learner.weights() is None
+    else:
+        weights, bias = learner.weights()
+        assert weights["a"] > 0
+        assert bias > 0
+
+
+@pytest.mark.parametrize("factory", ["overlap", "Mine"])
+def test_a_model_of_ours_with_parts_that_are_not_is_driven_and_pickled_as_a_river_model(
+    factory_file, factory
+):
+    learner = make_learner(f"{factory_file}:{factory}", {})
+    assert isinstance(learner, RiverLearner)
+    assert isinstance(learner.model, (KernelPerceptron, Perceptron))
+    learner.learn({"a": 1.0}, truth=True)
+    assert learner.assess({"a": 1.0})[0] is True
+
+
 def test_a_binary_model_refuses_three_classes():
     with pytest.raises(ConfigurationError, match="knows two classes"):
-        make_learner("perceptron", {}, ("a", "b", "c"))
+        make_learner("perceptron_core:Perceptron", {}, ("a", "b", "c"))

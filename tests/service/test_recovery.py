@@ -12,6 +12,7 @@ from service.assembly import make_processor
 from service.errors import CheckpointError, ConfigurationError, TooManyRejected
 from service.health import Health
 from service.metrics import Metrics
+from service.models import BUILT_IN
 from service.recovery import restore
 from service.runner import Runner
 from service.transport import open_transport
@@ -267,3 +268,15 @@ def test_too_many_bad_messages_stop_before_anything_of_the_batch_is_committed(st
     found = restored(stream)
     assert found.offsets["events"] == 25
     assert found.processor.counters.rejected.total() == 5
+
+
+@pytest.mark.parametrize("model", BUILT_IN)
+def test_every_built_in_model_is_restored_bit_for_bit(stream, monkeypatch, model):
+    produce(stream, MESSAGES[:10])
+    run(stream, model=model)  # leaves a snapshot
+    without_final_snapshot(monkeypatch)
+    produce(stream, MESSAGES[10:])
+    run(stream, model=model)
+    found = restored(stream, model=model)
+    assert found.processor.learner.updates > 0
+    assert state(found.processor) == state(undisturbed(stream, model=model))

@@ -25,13 +25,13 @@ def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
     total: Counter[str] = Counter()
     for partition in range(PARTITIONS):
         inputs = [stream.records(topic, partition) for topic in stream.inputs]
-        answers = stream.records(stream.settings.predictions_topic, partition)
-        letters = stream.records(stream.settings.dead_letters_topic, partition)
+        topics = stream.settings.predictions_topic, stream.settings.dead_letters_topic
+        answers, letters = (stream.records(topic, partition) for topic in topics)
         demand = demand_of(record for records in inputs for record in records)
         _assert_all_once(demand, answers, letters, has_order=len(inputs) == 1)
         quiet, outputs = _replay(stream, partition, inputs)
-        _assert_same_outputs(answers, [o for o in outputs if o.topic == answers[0].topic])
-        _assert_same_outputs(letters, [o for o in outputs if o.topic == letters[0].topic])
+        for topic, found in zip(topics, (answers, letters), strict=True):
+            _assert_same_outputs(found, [output for output in outputs if output.topic == topic])
         _assert_same_model(restore(stream.transport, stream.settings, partition).processor, quiet)
         total += Counter(
             records=sum(map(len, inputs)),

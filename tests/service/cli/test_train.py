@@ -4,10 +4,19 @@ import json
 
 import pytest
 
-from perceptron_core import Perceptron, from_bytes, hold_out, perceptron_test, perceptron_train
+from perceptron_core import (
+    MulticlassPerceptron,
+    Perceptron,
+    from_bytes,
+    hold_out,
+    perceptron_test,
+    perceptron_train,
+    to_bytes,
+)
 from tests.support.reference_streams import phishing_events
 
 EXAMPLES = [(event["features"], event["label"]) for event in map(json.loads, phishing_events())]
+MANY = MulticlassPerceptron()
 
 
 @pytest.fixture
@@ -154,3 +163,14 @@ def test_a_binary_model_does_not_answer_for_three_classes(perceptron, pages, tmp
     result = perceptron("test", tmp_path / "model", pages, "--classes", "a,b,c")
     assert result.exit_code == 2
     assert Perceptron.__name__ in result.stderr
+
+
+def test_a_multiclass_model_is_tested_by_the_names_of_its_classes(summary, tmp_path):
+    messages = [{"id": str(n), "text": "abc"[n % 3], "label": "abc"[n % 3]} for n in range(30)]
+    model = perceptron_train([({f"text={m['text']}": 1.0}, m["label"]) for m in messages], learner=MANY).model
+    (tmp_path / "model").write_bytes(to_bytes(model))
+    messages[0]["label"] = "b"
+    lines = "\n".join(map(json.dumps, messages)).encode()
+    tested = summary("test", tmp_path / "model", "-", "--classes", "a,b,c", stdin=lines)
+    assert tested["mistakes"] == tested["confusion"]["b"]["a"] == 1
+    assert "auc" not in tested

@@ -1,0 +1,176 @@
+"""The averaged perceptron. In: features and a label. Out: scores by the mean of all the weights so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from perceptron_core import sparse
+from perceptron_core.binary import BinaryClassifier, Features, check_example_weight
+from perceptron_core.explanation import Term
+from perceptron_core.schedules import Rate, check_rate, rate_at
+from perceptron_core.values import sign_of
+
+_SMALLEST_FADE: Final = 1e-20
+"""When the past has faded to this share, it is written down anew, so that its factors stay moderate."""
+
+
+class AveragedPerceptron(BinaryClassifier):
+    """Perceptron that predicts by the mean of its weight vectors after each example.
+
+    It learns as the perceptron does, on the mistakes of its last weights: if y·(w·x + b) ≤ 0,
+    w ← w + η·y·x and b ← b + η·y. It predicts by the mean w̄ of the w after each example so far; with
+    `decay` δ < 1 by the mean with exponential weights,
+
+        w̄ = Σ δᵀ⁻ᵗ·w(t) / Σ δᵀ⁻ᵗ,  t = 1 … T
+
+    which forgets the weights of long ago: on a stream that drifts, the plain mean lags behind. Both are
+    lazy. Beside w a vector u is kept of updates times the time they came late, so that an update costs
+    no more than the non-zeros of its example: w̄ = w − u/T for the plain mean.
+
+    Parameters
+    ----------
+    decay
+        δ in (0, 1]. About 1/(1 − δ) examples are remembered; 1 remembers all.
+    learning_rate
+        η > 0: a number or one of `river.optim.schedulers`. A constant changes no prediction.
+    fit_intercept
+        Whether b is learned.
+
+    Attributes
+    ----------
+    weights : dict
+        w̄, non-zero weights by feature: what predicts. Computed when asked for.
+    bias : float
+        b̄.
+    current_weights : dict
+        w: what learns. Live, not to be changed.
+    current_bias : float
+        b.
+    n_examples : int
+        T, examples learned from, updates or not.
+    n_mistakes : int
+        Examples that `learn_one` found misclassified by w̄, as `predict_one` does, before the update.
+    n_updates : int
+        Updates made: mistakes of w, ties included.
+
+    Notes
+    -----
+    The weight of an example is a factor of the learning rate; one of weight 0 is no step in time.
+
+    References
+    ----------
+    Freund, Y. and Schapire, R. (1999). Large margin classification using the perceptron algorithm.
+    Machine Learning 37(3), section 2.
+
+    Daumé III, H. (2017). A Course in Machine Learning, algorithm 7 (the lazy mean).
+
+    Examples
+    --------
+    >>> from perceptron_core import AveragedPerceptron
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> model = preprocessing.StandardScaler() | AveragedPerceptron()
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 88.96%
+
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "current_weights",
+        "current_bias",
+        "n_examples",
+        "_late_weights",
+        "_late_bias",
+        "_fade",
+        "_remainder",
+        *BinaryClassifier.STATE,
+    )
+
+    def __init__(self, decay: float = 1.0, learning_rate: Rate = 1.0, fit_intercept: bool = True) -> None:
+        if not 0 < decay <= 1:
+            raise ValueError(f"decay must be above 0 and at most 1, not {decay!r}")
+        check_rate(learning_rate)
+        super().__init__()
+        self.decay = decay
+        self.learning_rate = learning_rate
+        self.fit_intercept = fit_intercept
+        self.current_weights: sparse.Vector = {}
+        self.current_bias = 0.0
+        self.n_examples = 0
+        self._late_weights: sparse.Vector = {}
+        self._late_bias = 0.0
+        self._fade = 1.0  # δ to the number of examples since u was last written anew
+        self._remainder = 1.0  # δ to the number of examples
+
+    @property
+    def weights(self) -> dict[Any, float]:
+        """w̄: non-zero weights by feature."""
+        current, late = self.current_weights, self._late_weights
+        means = {name: self._mean(current.get(name, 0.0), late.get(name, 0.0)) for name in current | late}
+        return {name: mean for name, mean in means.items() if mean}
+
+    @property
+    def bias(self) -> float:
+        """b̄."""
+        return self._mean(self.current_bias, self._late_bias)
+
+    def score_one(self, x: Features) -> float:
+        """Compute the mean activation w̄·x + b̄.
+
+        Raises `FeatureError` for a value that is not finite or is larger than 1e100.
+        """
+        return self._mean(*self._activations(x))
+
+    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
+        """Learn from one example as `learn_one` does; give the step of w, 0 if it stayed."""
+        sign = sign_of(y)
+        check_example_weight(w)
+        current, late = self._activations(x)
+        if w == 0:
+            return 0.0
+        mistaken = self.decide(self._mean(current, late)) != (sign > 0)
+        step = sign * rate_at(self.learning_rate, self.n_updates) * w if sign * current <= 0 else 0.0
+        if step:
+            self._add(x, step)
+            self.n_updates += 1
+        self.n_mistakes += mistaken
+        self._tick()
+        return step
+
+    def _activations(self, x: Features) -> list[float]:
+        """Compute the scores under w and under u."""
+        rows = (self.current_weights, self._late_weights)
+        return sparse.dots(rows, x, (self.current_bias, self._late_bias))
+
+    def _mean(self, current: float, late: float) -> float:
+        """Give the mean of a number that is `current` in w and `late` in u."""
+        if not self.n_examples:
+            return 0.0
+        if self.decay == 1:
+            return (self.n_examples * current - late) / self.n_examples
+        return (current - self._fade * late) / (1.0 - self._remainder)
+
+    def _add(self, x: Features, step: float) -> None:
+        late = step * self.n_examples if self.decay == 1 else step / self._fade
+        sparse.add(self.current_weights, x, step)
+        sparse.add(self._late_weights, x, late)
+        if self.fit_intercept:
+            self.current_bias += step
+            self._late_bias += late
+
+    def _tick(self) -> None:
+        self.n_examples += 1
+        if self.decay == 1:
+            return
+        self._fade *= self.decay
+        self._remainder *= self.decay
+        if self._fade < _SMALLEST_FADE:
+            sparse.scale(self._late_weights, self._fade)
+            self._late_bias *= self._fade
+            self._fade = 1.0
+
+    def _terms(self, x: Features) -> Iterator[Term]:
+        current, late = self.current_weights, self._late_weights
+        for name, value in x.items():
+            yield name, value, self._mean(current.get(name, 0.0), late.get(name, 0.0))
+        yield "Intercept", 1.0, self.bias

@@ -1,0 +1,93 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from river.optim.schedulers import InverseScaling
+
+from perceptron_core import AveragedPerceptron, Perceptron
+from tests.support.binary_learners import learn, streams
+
+NAMES = "abcde"
+
+
+def iterates(stream, **parameters):
+    """Give the plain perceptron's (bias, weights) after each example, as lists of exact numbers."""
+    model = Perceptron(**parameters)
+    for x, y in stream:
+        model.learn_one(x, y)
+        yield [Fraction(value) for value in (model.bias, *(model.weights.get(name, 0.0) for name in NAMES))]
+
+
+def vector(model):
+    return [model.bias, *(model.weights.get(name, 0.0) for name in NAMES)]
+
+
+@given(streams, st.booleans())
+def test_the_weights_are_the_mean_of_the_iterates_after_each_example_exactly(stream, fit_intercept):
+    model = learn(AveragedPerceptron(fit_intercept=fit_intercept), stream)
+    trail = list(iterates(stream, fit_intercept=fit_intercept))
+    means = [float(sum(column) / len(trail)) for column in zip(*trail, strict=True)]
+    assert vector(model) == (means or [0.0] * 6)
+
+
+@given(streams, st.sampled_from([0.01, 0.3, 0.9, 0.999]))
+def test_the_decaying_mean_follows_its_recursion(stream, decay):
+    model, total, mass = AveragedPerceptron(decay=decay), [0.0] * 6, 0.0
+    for (x, y), iterate in zip(stream, iterates(stream), strict=True):
+        model.learn_one(x, y)
+        total = [decay * t + float(w) for t, w in zip(total, iterate, strict=True)]
+        mass = decay * mass + 1
+        assert vector(model) == pytest.approx([t / mass for t in total], rel=1e-9, abs=1e-9)
+
+
+def test_the_decaying_mean_stays_right_over_a_long_stream():
+    model, mean = AveragedPerceptron(decay=0.5), 0.0
+    plain = Perceptron()
+    for number in range(3000):
+        example = ({"a": 1.0 + number % 3}, number % 7 < 3)
+        learn(model, [example])
+        learn(plain, [example])
+        mean = 0.5 * mean + 0.5 * plain.weights.get("a", 0.0)
+    assert model.weights["a"] == pytest.approx(mean, rel=1e-9)
+
+
+@given(streams, st.sampled_from([1.0, 0.5]))
+def test_it_learns_on_the_mistakes_of_its_last_weights(stream, decay):
+    model, plain = learn(AveragedPerceptron(decay=decay), stream), learn(Perceptron(), stream)
+    assert (model.current_weights, model.current_bias) == (plain.weights, plain.bias)
+    assert (model.n_updates, model.n_examples) == (plain.n_updates, len(stream))
+
+
+@given(streams, st.sampled_from([1.0, 0.5]))
+def test_the_score_is_that_of_its_weights(stream, decay):
+    model = learn(AveragedPerceptron(decay=decay), stream)
+    for x, _ in stream:
+        score = model.bias + sum(model.weights.get(name, 0.0) * value for name, value in x.items())
+        assert model.score_one(x) == pytest.approx(score, abs=1e-9)
+
+
+def test_on_a_stream_that_turns_round_the_decaying_mean_follows_and_the_plain_one_lags():
+    stream = [({"a": 1.0}, True)] * 200 + [({"a": 1.0}, False)] * 50
+    plain, decaying = learn(AveragedPerceptron(), stream), learn(AveragedPerceptron(decay=0.9), stream)
+    assert (plain.predict_one({"a": 1.0}), decaying.predict_one({"a": 1.0})) == (True, False)
+
+
+def test_an_example_without_an_update_writes_no_weight():
+    model = learn(AveragedPerceptron(), [({"a": 1.0}, True)])
+    before = (dict(model.current_weights), dict(model._late_weights))
+    model.learn_one({"a": 2.0, "b": 1.0}, True)
+    assert (model.current_weights, model._late_weights) == before
+    assert model.n_examples == 2
+
+
+def test_a_schedule_sets_the_step_of_each_update():
+    model = AveragedPerceptron(learning_rate=InverseScaling(1.0, power=1.0))
+    steps = [model.update_one({}, y) for y in (True, False, False, True)]
+    assert steps == [1.0, -0.5, -1 / 3, 0.0]
+
+
+@pytest.mark.parametrize("decay", [0.0, -0.5, 1.1, float("nan")])
+def test_unusable_decays_are_refused(decay):
+    with pytest.raises(ValueError, match="decay"):
+        AveragedPerceptron(decay=decay)

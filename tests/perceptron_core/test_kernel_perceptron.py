@@ -1,0 +1,101 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core import FeatureError, KernelPerceptron, Perceptron, to_bytes
+from perceptron_core.kernels import make_kernel
+from tests.support.binary_learners import examples, learn, streams
+
+vectors = st.dictionaries(st.sampled_from("abc"), st.floats(-5, 5))
+
+
+@given(streams, examples, st.booleans())
+def test_with_the_linear_kernel_dual_and_primal_are_the_same(stream, last, fit_intercept):
+    dual = learn(KernelPerceptron(kernel="linear", fit_intercept=fit_intercept), stream)
+    primal = learn(Perceptron(fit_intercept=fit_intercept), stream)
+    assert dual.score_one(last[0]) == primal.score_one(last[0])
+    assert (dual.n_mistakes, dual.n_updates, dual.bias) == (primal.n_mistakes, primal.n_updates, primal.bias)
+
+
+@given(vectors, vectors)
+def test_the_named_kernels_are_their_formulas(x, z):
+    product = sum(value * z.get(name, 0.0) for name, value in x.items())
+    distance = sum((x.get(name, 0.0) - z.get(name, 0.0)) ** 2 for name in x | z)
+    given = {"gamma": 0.5, "degree": 3, "coef0": 2.0}
+    assert make_kernel("linear", **given)(x, z) == pytest.approx(product)
+    assert make_kernel("polynomial", **given)(x, z) == pytest.approx((0.5 * product + 2.0) ** 3)
+    assert make_kernel("rbf", **given)(x, z) == pytest.approx(math.exp(-0.5 * distance))
+
+
+@pytest.mark.parametrize(("degree", "expected"), [(2, 1e200), (3, -1e200)])
+def test_a_kernel_value_is_clamped_before_it_overflows(degree, expected):
+    assert make_kernel("polynomial", 1.0, degree, 1.0)({"a": 1e100}, {"a": -1e100}) == expected
+
+
+@given(streams, st.integers(1, 4))
+def test_on_a_budget_it_keeps_the_newest_of_the_examples_it_erred_on(stream, budget):
+    model, kept = KernelPerceptron(kernel="polynomial", degree=2, budget=budget), []
+    for x, y in stream:
+        alpha = model.update_one(x, y)
+        if alpha:
+            kept.append(({name: value for name, value in x.items() if value}, alpha))
+        assert model.support == kept[-budget:]
+
+
+@given(streams)
+def test_a_budget_that_is_never_reached_changes_nothing(stream):
+    free, bound = learn(KernelPerceptron(), stream), learn(KernelPerceptron(budget=1000), stream)
+    assert free._get_state() == bound._get_state()
+
+
+def test_it_keeps_no_reference_to_the_example():
+    model, x = KernelPerceptron(), {"a": 1.0}
+    model.learn_one(x, True)
+    x["a"] = 5.0
+    assert model.support == [({"a": 1.0}, 1.0)]
+
+
+def test_circles_are_learned_with_the_rbf_kernel_and_not_without():
+    stream = [
+        ({"x": radius * math.cos(angle), "y": radius * math.sin(angle)}, radius > 1)
+        for angle in range(60)
+        for radius in (0.5, 2.0)
+    ]
+    rbf, linear = learn(KernelPerceptron(), stream), learn(KernelPerceptron(kernel="linear"), stream)
+    assert sum(rbf.predict_one(x) != y for x, y in stream) == 0
+    assert sum(linear.predict_one(x) != y for x, y in stream) > 30
+
+
+def test_a_function_may_be_the_kernel_but_cannot_be_written_down():
+    model = KernelPerceptron(kernel=lambda x, z: float(len(x.keys() & z.keys())))
+    learn(model, [({"a": 1.0}, True), ({"b": 1.0}, False)])
+    assert model.score_one({"a": 7.0}) == 1.0
+    with pytest.raises(TypeError, match="KernelPerceptron: kernel is a function"):
+        to_bytes(model)
+
+
+def test_a_kernel_that_gives_no_finite_number_is_refused_and_nothing_changes():
+    model = KernelPerceptron(kernel=lambda x, z: math.nan)
+    model.learn_one({"a": 1.0}, True)
+    with pytest.raises(FeatureError, match="no finite number"):
+        model.learn_one({"a": 1.0}, False)
+    assert (len(model.support), model.n_updates) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"kernel": "sigmoid"},
+        {"gamma": 0.0},
+        {"degree": 0},
+        {"degree": 1.5},
+        {"coef0": math.inf},
+        {"budget": 0},
+        {"learning_rate": -1.0},
+    ],
+)
+def test_unusable_parameters_are_refused(parameters):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        KernelPerceptron(**parameters)

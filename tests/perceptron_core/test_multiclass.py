@@ -1,0 +1,352 @@
+"""Laws of the multiclass learners, and how they treat labels."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from river import datasets, multiclass, preprocessing
+
+from perceptron_core import (
+    AveragedMulticlassPerceptron,
+    FeatureError,
+    LabelError,
+    MulticlassAROW,
+    MulticlassPassiveAggressive,
+    MulticlassPerceptron,
+    PassiveAggressive,
+    Perceptron,
+    from_bytes,
+    to_bytes,
+)
+
+LEARNERS = [
+    MulticlassPerceptron,
+    AveragedMulticlassPerceptron,
+    MulticlassPassiveAggressive,
+    MulticlassAROW,
+]
+UNDOABLE = [MulticlassPerceptron, AveragedMulticlassPerceptron]
+KINDS = ["ant", 7, ("bee", 1), "cow"]
+
+every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
+every_exact_undo = pytest.mark.parametrize("learner", UNDOABLE, ids=lambda learner: learner.__name__)
+
+counts = st.dictionaries(st.sampled_from("abcd"), st.integers(-3, 3), max_size=4)
+decimals = st.floats(-10, 10).map(lambda value: round(value, 3))
+reals = st.dictionaries(st.sampled_from("abcd"), decimals, min_size=1, max_size=4)
+count_streams = st.lists(st.tuples(counts, st.sampled_from(KINDS)), max_size=30)
+any_floats = st.lists(
+    st.tuples(st.dictionaries(st.sampled_from("ab"), st.floats()), st.sampled_from(KINDS)), max_size=20
+)
+
+
+def real_streams(labels):
+    return st.lists(st.tuples(reals, st.sampled_from(labels)), max_size=30)
+
+
+def trained(model, stream):
+    for x, y in stream:
+        model.learn_one(x, y)
+    return model
+
+
+def state(model):
+    return to_bytes(model)
+
+
+@given(real_streams([False, True]), st.booleans(), st.booleans())
+def test_with_two_classes_the_perceptron_predicts_as_the_binary_one(stream, tie, fit_intercept):
+    binary = Perceptron(tie=tie, update_on_tie=False, fit_intercept=fit_intercept)
+    ours = MulticlassPerceptron(classes=[tie, not tie], fit_intercept=fit_intercept)
+    for x, y in stream:
+        assert ours.predict_one(x) == binary.predict_one(x)
+        binary.learn_one(x, y)
+        ours.learn_one(x, y)
+    assert (ours.n_mistakes, ours.n_updates) == (binary.n_mistakes, binary.n_updates)
+    assert ours.weights[True] == binary.weights
+    assert ours.weights[False] == {name: -weight for name, weight in binary.weights.items()}
+
+
+@given(
+    real_streams([False, True]), st.sampled_from(["PA", "PA-I", "PA-II"]), st.floats(0.01, 10), st.booleans()
+)
+def test_with_two_classes_passive_aggressive_moves_as_the_binary_one_with_twice_c(
+    stream, variant, c, fit_intercept
+):
+    binary = trained(PassiveAggressive(2 * c, variant, fit_intercept), stream)
+    ours = trained(MulticlassPassiveAggressive([False, True], c, variant, fit_intercept), stream)
+    for x, _ in stream:
+        scores = ours.scores_one(x)
+        assert scores[True] - scores[False] == pytest.approx(binary.score_one(x), rel=1e-6, abs=1e-6)
+
+
+@given(count_streams)
+def test_weights_sum_to_zero_over_the_classes(stream):
+    model = trained(MulticlassPerceptron(), stream)
+    assert sum(model.bias.values()) == 0
+    for name in "abcd":
+        assert sum(weights.get(name, 0.0) for weights in model.weights.values()) == 0
+
+
+@given(count_streams, counts, st.sampled_from(KINDS))
+def test_an_update_raises_the_margin_over_the_guess_by_twice_the_squared_norm_plus_two(stream, x, y):
+    model = trained(MulticlassPerceptron(KINDS), stream)
+    guess, before = model.predict_one(x), model.scores_one(x)
+    model.learn_one(x, y)
+    after = model.scores_one(x)
+    raised = (after[y] - after[guess]) - (before[y] - before[guess])
+    assert raised == (2 * (sum(value**2 for value in x.values()) + 1) if guess != y else 0)
+
+
+@given(count_streams, st.booleans())
+def test_the_average_is_the_mean_of_the_iterates(stream, fit_intercept):
+    model = AveragedMulticlassPerceptron(KINDS, fit_intercept)
+    sums = dict.fromkeys([(kind, name) for kind in KINDS for name in "abcd"], Fraction(0))
+    for x, y in stream:
+        model.learn_one(x, y)
+        for kind, name in sums:
+            sums[kind, name] += Fraction(model.current_weights[kind].get(name, 0.0))
+    weights = model.weights
+    for (kind, name), total in sums.items():
+        assert weights[kind].get(name, 0.0) == float(total / max(len(stream), 1))
+
+
+@given(count_streams)
+def test_the_averaged_one_updates_where_the_plain_one_does(stream):
+    plain, averaged = trained(MulticlassPerceptron(), stream), trained(AveragedMulticlassPerceptron(), stream)
+    assert (averaged.current_weights, averaged.current_bias) == (plain.weights, plain.bias)
+    assert averaged.n_updates == plain.n_updates
+
+
+@given(real_streams(KINDS), reals, st.sampled_from(KINDS), st.booleans())
+def test_passive_aggressive_leaves_a_margin_of_one(stream, x, y, fit_intercept):
+    model = trained(MulticlassPassiveAggressive(KINDS, variant="PA", fit_intercept=fit_intercept), stream)
+    before = model.scores_one(x)
+    step = model.update_one(x, y)
+    if step is None:
+        return
+    after = model.scores_one(x)
+    size = max(map(abs, [*before.values(), 1.0]))
+    if sum(value**2 for value in x.values()) > 1e-6 or fit_intercept:
+        assert after[y] - after[step.lost] == pytest.approx(1.0, abs=1e-6 * size)
+
+
+@given(real_streams(KINDS))
+def test_variances_of_arow_only_fall_and_stay_positive(stream):
+    model = MulticlassAROW(KINDS)
+    seen = [{}]
+    for x, y in stream:
+        model.learn_one(x, y)
+        seen.append({(kind, name): v for kind, row in model.variances.items() for name, v in row.items()})
+    for before, after in pairwise(seen):
+        assert all(0 < value <= before.get(entry, 1.0) * (1 + 1e-15) for entry, value in after.items())
+
+
+def test_the_first_step_of_arow_worked_by_hand():
+    model = MulticlassAROW(["a", "b", "c"], r=2.0)
+    model.learn_one({"u": 2.0}, "b")  # v = 2·(4 + 1), β = 1/12, α = 1/12
+    assert model.weights == {"a": {"u": -2 / 12}, "b": {"u": 2 / 12}, "c": {}}
+    assert model.bias == {"a": -1 / 12, "b": 1 / 12, "c": 0.0}
+    assert model.variances["a"] == {"u": pytest.approx(1 - 4 / 12)} == model.variances["b"]
+    assert model.bias_variance == {"a": pytest.approx(11 / 12), "b": pytest.approx(11 / 12), "c": 1.0}
+
+
+@every_exact_undo
+@given(stream=count_streams, at=st.integers(0, 29))
+def test_an_undone_update_leaves_the_sum_of_the_others(learner, stream, at):
+    model = learner(KINDS)
+    steps = [(x, model.update_one(x, y)) for x, y in stream]
+    if at >= len(steps):
+        return
+    model.undo_one(*steps[at])
+    expected = learner(KINDS)
+    for number, (x, step) in enumerate(steps):
+        if step is not None and number != at:
+            expected._move(x, step)
+    expected.n_examples = model.n_examples = len(stream)
+    assert (model.weights, model.bias) == (expected.weights, expected.bias)
+
+
+def test_passive_aggressive_takes_an_update_back():
+    model = MulticlassPassiveAggressive(KINDS)
+    before = model.weights["ant"].copy()
+    model.undo_one({"a": 1.0}, tuple(model.update_one({"a": 1.0}, 7)))
+    assert model.weights["ant"] == before
+
+
+def test_arow_offers_no_undo():
+    assert not hasattr(MulticlassAROW(), "undo_one")
+
+
+@every_learner
+def test_before_any_label_it_predicts_nothing_or_the_first_class(learner):
+    assert learner().predict_one({"a": 1.0}) is None
+    assert learner().predict_proba_one({"a": 1.0}) == {}
+    assert learner(classes=["z", "y"]).predict_one({"a": 1.0}) == "z"
+
+
+@every_learner
+def test_ties_go_to_the_class_seen_first_where_none_are_given(learner):
+    model = learner()
+    for kind in KINDS:
+        model.learn_one({}, kind, w=1e-9)
+    assert list(model.predict_proba_one({})) == KINDS
+    assert MulticlassPerceptron.decide({"b": 1.0, "a": 1.0}) == "b"
+
+
+@every_learner
+def test_the_first_example_of_a_class_is_a_mistake(learner):
+    model = trained(learner(), [({"a": 1.0}, "x")])
+    assert (model.n_mistakes, model.n_updates, model.predict_one({})) == (1, 0, "x")
+
+
+@every_learner
+@pytest.mark.parametrize(
+    ("x", "y", "error"),
+    [
+        ({"a": math.nan}, "ant", FeatureError),
+        ({"b": 1.0, "a": "red"}, "ant", FeatureError),
+        ({"a": 1e101}, "ant", FeatureError),
+        ({"a": 1.0}, "antelope", LabelError),
+        ({"a": 1.0}, ["ant"], LabelError),
+        ({"a": 1.0}, None, LabelError),
+    ],
+)
+def test_what_is_refused_leaves_no_trace(learner, x, y, error):
+    model = trained(learner(KINDS), [({"a": 1.0, "b": 2.0}, "cow")])
+    before = state(model)
+    with pytest.raises(error):
+        model.learn_one(x, y)
+    assert state(model) == before
+
+
+@every_learner
+@pytest.mark.parametrize("label", [None, math.nan, ["list"], {}])
+def test_without_given_classes_only_what_names_nothing_is_refused(learner, label):
+    model = learner()
+    with pytest.raises(LabelError):
+        model.learn_one({"a": 1.0}, label)
+    assert state(model) == state(learner())
+
+
+@every_learner
+def test_an_example_of_weight_zero_leaves_everything_as_it_was(learner):
+    model = learner(KINDS)
+    model.learn_one({"a": 1.0}, "cow", w=0)
+    assert state(model) == state(learner(KINDS))
+
+
+@every_learner
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
+def test_a_weight_that_is_none_is_refused(learner, weight):
+    with pytest.raises(ValueError, match="weight of an example"):
+        learner(KINDS).learn_one({"a": 1.0}, "cow", w=weight)
+
+
+@every_learner
+@pytest.mark.parametrize("classes", [[], ["one"], ["a", "a"], "abc", ["a", None]])
+def test_classes_must_be_two_or_more_and_different(learner, classes):
+    with pytest.raises(ValueError, match="classes must be"):
+        learner(classes)
+
+
+@pytest.mark.parametrize("parameters", [{"C": 0}, {"C": math.inf}, {"variant": "PA-III"}])
+def test_unsuitable_parameters_of_passive_aggressive_are_refused(parameters):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        MulticlassPassiveAggressive(**parameters)
+
+
+@pytest.mark.parametrize("r", [0, -1, math.nan, math.inf])
+def test_an_unsuitable_r_of_arow_is_refused(r):
+    with pytest.raises(ValueError, match="r must be"):
+        MulticlassAROW(r=r)
+
+
+@every_learner
+def test_labels_of_numpy_are_those_of_python(learner):
+    model = trained(learner(), [({"a": 1.0}, np.int64(1)), ({"a": -1.0}, 2), ({"b": 1.0}, np.str_("c"))])
+    assert [type(label) for label in model.bias] == [int, int, str]
+    assert from_bytes(to_bytes(model)).bias == model.bias
+
+
+@every_learner
+@given(stream=real_streams([*KINDS, True, "ünï", -3]), fit_intercept=st.booleans())
+def test_a_model_comes_back_from_bytes_and_goes_on_the_same(learner, stream, fit_intercept):
+    model = learner(fit_intercept=fit_intercept)
+    for number, (x, y) in enumerate(stream):
+        model.learn_one(x, y)
+        if number == len(stream) // 2:
+            restored = from_bytes(to_bytes(model))
+    if not stream:
+        return
+    trained(restored, stream[len(stream) // 2 + 1 :])
+    assert state(restored) == state(model)
+    assert [*map(type, restored.bias)] == [*map(type, model.bias)]
+
+
+@every_learner
+def test_a_restored_model_keeps_its_parameters_and_shares_nothing(learner):
+    model = trained(learner(KINDS), [({"a": 1.0}, "cow")])
+    restored = from_bytes(to_bytes(model))
+    before = state(model)
+    restored.learn_one({"a": 5.0}, 7)
+    assert repr(restored) == repr(model)
+    assert state(model) == before
+
+
+@every_learner
+@given(stream=real_streams(KINDS), x=reals)
+def test_probabilities_sum_to_one_and_agree_with_the_prediction(learner, stream, x):
+    model = trained(learner(KINDS), stream)
+    probabilities = model.predict_proba_one(x)
+    assert sum(probabilities.values()) == pytest.approx(1.0)
+    assert probabilities[model.predict_one(x)] == max(probabilities.values())
+
+
+@every_learner
+@given(
+    stream=st.lists(st.tuples(st.dictionaries(st.sampled_from("ab"), st.floats()), st.sampled_from(KINDS)))
+)
+def test_no_stream_makes_a_score_that_is_not_finite(learner, stream):
+    model = learner(KINDS)
+    for x, y in stream:
+        try:
+            model.learn_one(x, y)
+        except FeatureError:
+            continue
+        assert all(map(math.isfinite, model.scores_one(x).values()))
+
+
+@every_learner
+def test_a_data_frame_gives_what_its_rows_give(learner):
+    rows = [x for x, _ in datasets.ImageSegments().take(200)]
+    labels = [y for _, y in datasets.ImageSegments().take(200)]
+    one_by_one, at_once = trained(learner(), zip(rows, labels, strict=True)), learner()
+    frame = pd.DataFrame(rows)
+    at_once.learn_many(frame, pd.Series(labels))
+    assert state(at_once) == state(one_by_one)
+    assert at_once.predict_many(frame).tolist() == [one_by_one.predict_one(x) for x in rows]
+
+
+@every_learner
+def test_image_segments_are_learned_better_than_by_one_vs_rest_of_the_perceptron(learner):
+    def accuracy(classifier):
+        pipeline, right = preprocessing.StandardScaler() | classifier, 0
+        for x, y in datasets.ImageSegments():
+            right += pipeline.predict_one(x) == y
+            pipeline.learn_one(x, y)
+        return right / 2310
+
+    assert accuracy(learner()) > accuracy(multiclass.OneVsRestClassifier(Perceptron()))
+
+
+def test_debug_one_explains_the_predicted_class():
+    model = trained(MulticlassPerceptron(), [({"a": 1.0}, "x"), ({"b": 2.0}, "y")])
+    assert model.debug_one({"b": 3.0}).splitlines()[0] == "Class 'y'"
+    assert "6.00000" in model.debug_one({"b": 3.0})
+    assert MulticlassPerceptron().debug_one({}) == "no class is known"

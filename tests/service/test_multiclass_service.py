@@ -1,0 +1,220 @@
+"""Events of more than two classes through the service: models by name, corrections, recovery, replay."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from river import datasets
+
+from perceptron_core import (
+    AveragedMulticlassPerceptron,
+    MulticlassAROW,
+    MulticlassPassiveAggressive,
+    MulticlassPerceptron,
+)
+from perceptron_core.serialisation import pack, unpack
+from service.assembly import make_processor
+from service.cli.app import cli
+from service.errors import ConfigurationError
+from service.models import RiverLearner, make_learner
+from service.multiclass import MulticlassLearner
+from service.recovery import restore
+from service.transport import open_transport
+from tests.service.building import Feed, event, label, settings
+from tests.service.test_recovery import produce, run, without_final_snapshot
+
+ANIMALS = ("ant", "bee", "cow")
+CLASSES = ",".join(ANIMALS)
+MODELS = {
+    "perceptron": MulticlassPerceptron,
+    "multiclass-perceptron": MulticlassPerceptron,
+    "averaged-perceptron": AveragedMulticlassPerceptron,
+    "averaged-multiclass-perceptron": AveragedMulticlassPerceptron,
+    "passive-aggressive": MulticlassPassiveAggressive,
+    "multiclass-passive-aggressive": MulticlassPassiveAggressive,
+    "arow": MulticlassAROW,
+    "multiclass-arow": MulticlassAROW,
+}
+UNDOABLE = ["multiclass-perceptron", "averaged-multiclass-perceptron"]
+
+
+@pytest.mark.parametrize(("name", "model"), MODELS.items())
+def test_with_three_class_names_a_model_name_gives_the_multiclass_learner(name, model):
+    learner = make_learner(name, {}, ANIMALS)
+    assert isinstance(learner, MulticlassLearner)
+    assert (type(learner.model), learner.model.classes) == (model, ANIMALS)
+
+
+def test_with_two_class_names_a_multiclass_learner_learns_false_and_true():
+    feed = Feed(model="multiclass-perceptron", classes="ham,spam")
+    feed(event("1", "win", label="spam"))
+    answer = feed.answer(event("2", "win"))
+    assert (answer["label"], answer["score"]) == ("spam", 4.0)  # 2·(‖x‖² + 1): the difference of two scores
+    assert feed.model.classes == (False, True)
+
+
+def test_a_model_made_for_other_classes_is_refused(tmp_path):
+    (tmp_path / "made.py").write_text(
+        "from perceptron_core import MulticlassPerceptron\n"
+        "def build():\n    return MulticlassPerceptron(['dog', 'cat', 'ox'])\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(ConfigurationError, match="made for"):
+        make_learner(f"{tmp_path}/made.py:build", {}, ANIMALS)
+
+
+def test_a_parameter_of_the_binary_model_only_is_a_clear_error():
+    with pytest.raises(ConfigurationError, match=r"model_params: .*threshold"):
+        make_learner("perceptron", {"threshold": 0.5}, ANIMALS)
+
+
+def test_the_score_is_that_of_the_winning_class():
+    feed = Feed(classes=CLASSES)
+    first = feed.answer(event("1", "buzz", label="bee"))
+    assert (first["label"], first["score"], first["truth"], first["mistake"]) == ("ant", 0.0, "bee", True)
+    second = feed.answer(event("2", "buzz"))
+    assert (second["label"], second["score"], second["updates"]) == ("bee", 2.0, 1)
+
+
+def test_a_label_that_is_no_class_is_a_dead_letter():
+    feed = Feed(classes=CLASSES)
+    (letter,) = feed(event("1", "buzz", label="dog"))
+    assert dict(letter.headers)["error.reason"] == b"unknown_label"
+
+
+def test_a_late_label_is_answered_by_name():
+    feed = Feed(classes=CLASSES)
+    feed(event("1", "moo"), at_seconds=1)
+    outcome = feed.answer(label("1", "cow"), at_seconds=3)
+    assert outcome == {
+        "id": "1",
+        "label": "cow",
+        "predicted": "ant",
+        "mistake": True,
+        "label_delay_seconds": 2.0,
+    }
+
+
+@pytest.mark.parametrize("model", UNDOABLE)
+def test_a_corrected_label_leaves_no_trace_of_the_wrong_one(model):
+    corrected, right = Feed(classes=CLASSES, model=model), Feed(classes=CLASSES, model=model)
+    corrected(event("1", "moo", label="bee"))
+    corrected(label("1", "cow"))
+    right(event("1", "moo", label="cow"))
+    assert corrected.counters.labels["corrected"] == 1
+    if model == "multiclass-perceptron":
+        assert corrected.model.weights == right.model.weights
+        assert corrected.model.bias == right.model.bias
+    assert corrected.model.weights["bee"] == {}
+
+
+@pytest.mark.parametrize("model", UNDOABLE)
+def test_a_step_read_from_a_snapshot_is_undone_as_well(model):
+    straight, restored = Feed(classes=CLASSES, model=model), Feed(classes=CLASSES, model=model)
+    straight(event("1", "moo", label="bee"))
+    straight(event("2", "buzz", label="bee"))
+    restored.processor.restore(_through_bytes(straight.processor.state()))
+    for feed in (straight, restored):
+        feed(label("1", "cow"))
+    assert pack(restored.processor.state()) == pack(straight.processor.state())
+    assert restored.counters.labels["corrected"] == 1
+
+
+def _through_bytes(state):
+    return unpack(pack(state))
+
+
+def test_arow_refuses_a_correction_unless_nothing_was_learned():
+    feed = Feed(classes=CLASSES, model="multiclass-arow")
+    feed(event("1", "moo", label="bee"))
+    feed(label("1", "cow"))
+    assert feed.counters.labels["refused"] == 1
+
+
+def test_a_multiclass_river_pipeline_learns_names():
+    learner = make_learner("river.naive_bayes:MultinomialNB", {}, ANIMALS)
+    assert isinstance(learner, RiverLearner)
+    assert learner.assess({"a": 1.0})[0] == "ant"
+    learner.learn({"a": 1.0}, "cow")
+    assert learner.assess({"a": 1.0}) == ("cow", pytest.approx(1.0))
+
+
+def test_a_binary_river_model_refuses_three_classes():
+    with pytest.raises(ConfigurationError, match="knows two classes"):
+        make_learner("river.linear_model:LogisticRegression", {}, ANIMALS)
+
+
+texts = st.sampled_from(["moo", "buzz", "moo buzz", ""])
+ids = st.sampled_from([f"e{n}" for n in range(6)])
+messages = st.one_of(
+    st.builds(event, ids, texts, st.sampled_from([None, *ANIMALS])),
+    st.builds(label, ids, st.sampled_from([*ANIMALS, "dog"])),
+)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), messages), max_size=30),
+    st.sampled_from(["perceptron", "averaged-multiclass-perceptron", "multiclass-arow"]),
+    st.sampled_from([1, 4, 10**6]),
+)
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_the_restored_state_is_that_of_an_undisturbed_run(log, model, snapshot_interval_records):
+    given_settings = {
+        "classes": CLASSES,
+        "model": model,
+        "label_timeout_seconds": 10,
+        "max_pending": 3,
+        "snapshot_interval_records": snapshot_interval_records,
+    }
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        without_final_snapshot(monkeypatch)
+        stream = open_transport("memory://")
+        produce(stream, log)
+        run(stream, **given_settings)
+        found = restore(stream, settings(**given_settings), 0)
+        undisturbed = make_processor(settings(**given_settings))
+        for record in stream.read("events", 0):
+            undisturbed.process(record)
+        assert pack(found.processor.state()) == pack(undisturbed.state())
+        stream.close()
+
+
+@pytest.fixture(scope="module")
+def segments(tmp_path_factory):
+    """Give a file of River's image segments of three kinds, and what the bare model makes of them."""
+    model, lines, mistakes = MulticlassPerceptron(("brickface", "sky", "window")), [], 0
+    for number, (x, y) in enumerate(datasets.ImageSegments()):
+        if y in model.classes:
+            lines.append(json.dumps({"id": f"s{number}", "features": x, "label": y}))
+            mistakes += model.predict_one(x) != y
+            model.learn_one(x, y)
+    path = tmp_path_factory.mktemp("segments") / "segments.ndjson"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path, len(lines), mistakes, model
+
+
+def test_replay_of_three_classes_makes_the_bare_models_mistakes(segments, tmp_path):
+    path, n_lines, mistakes, model = segments
+    saved = tmp_path / "model.bin"
+    arguments = ["replay", str(path), "--classes", "brickface,sky,window", "--format", "json"]
+    result = CliRunner().invoke(cli, [*arguments, "--save", str(saved)])
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert (summary["events"], summary["labelled"], summary["rejected"]) == (n_lines, n_lines, 0)
+    assert (summary["mistakes"], summary["updates"]) == (mistakes, model.n_updates)
+    assert summary["confusion"].keys() == {"brickface", "sky", "window"}
+    assert sum(sum(row.values()) for row in summary["confusion"].values()) == n_lines
+    assert summary["bias"] == model.bias
+    assert "auc" not in summary
+    shown = CliRunner().invoke(cli, ["inspect", str(saved), "--format", "json"])
+    assert json.loads(shown.stdout)["weights"].keys() == {"brickface", "sky", "window"}
+
+
+def test_replay_in_text_names_class_and_feature(segments):
+    result = CliRunner().invoke(cli, ["replay", str(segments[0]), "--classes", "brickface,sky,window"])
+    assert result.exit_code == 0, result.output
+    assert "positive ones speak for the class named" in result.stdout
+    assert "sky: " in result.stdout
