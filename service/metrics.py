@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from perceptron_core import __version__
+from perceptron_core import OnlineMistakeBound, Perceptron, __version__
 from service.counters import WINDOW, Counters
 from service.models import Learner
 from service.processor import Processor, Step
@@ -39,6 +39,7 @@ class Published:
     updates: int
     pending: int
     learner: Learner
+    bound: OnlineMistakeBound | None = None
 
 
 class Buckets:
@@ -78,6 +79,7 @@ class Metrics:
     published: dict[int, Published] = field(default_factory=dict)
     last_published: dict[int, Published] = field(default_factory=dict)
     """Of every partition that was ever published here, the newest state: for a closing summary."""
+    bounds: dict[int, OnlineMistakeBound] = field(default_factory=dict)
     lag: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -113,6 +115,20 @@ class Metrics:
         if step.label_delay_seconds is not None:
             self.label_delay.observe(step.label_delay_seconds)
 
+    def watch(self, partition: int, learner: Learner) -> Callable[[Step], None]:
+        """Give the observer of one partition: `observe`, and the mistake bound where the model has one."""
+        model = getattr(learner, "model", None)
+        if not isinstance(model, Perceptron):
+            return self.observe
+        bound = self.bounds[partition] = OnlineMistakeBound(fit_intercept=model.fit_intercept)
+
+        def watch(step: Step) -> None:
+            self.observe(step)
+            if step.label_delay_seconds is None:  # the score of an older model says nothing of this one
+                bound.observe(step.x, step.truth, step.score - model.threshold, learner.updates)
+
+        return watch
+
     def snapshot_committed(
         self, partition: int, duration_seconds: float, size_bytes: int, timestamp_seconds: float
     ) -> None:
@@ -124,7 +140,11 @@ class Metrics:
     def publish(self, partition: int, processor: Processor) -> None:
         """Show a partition's state, which has just been committed."""
         state = Published(
-            processor.counters.copy(), processor.learner.updates, processor.join.n_pending, processor.learner
+            processor.counters.copy(),
+            processor.learner.updates,
+            processor.join.n_pending,
+            processor.learner,
+            self.bounds.get(partition),
         )
         self.published[partition] = self.last_published[partition] = state
 
@@ -229,3 +249,20 @@ def _weights(published: Mapping[int, Published]) -> Iterator[Metric]:
             nonzero.add_metric([str(partition)], len(values))
     yield norm
     yield nonzero
+    yield _bounds(published)
+
+
+def _bounds(published: Mapping[int, Published]) -> Metric:
+    family = GaugeMetricFamily(
+        "perceptron_mistake_bound",
+        "(R/margin) squared over the labelled events since the last update, which the model separates; "
+        "absent while they are fewer than 100: there is no bound on data that nothing is known to separate.",
+        labels=["partition"],
+    )
+    for partition, state in published.items():
+        model = getattr(state.learner, "model", None)
+        if state.bound is not None and isinstance(model, Perceptron):
+            bound = state.bound.value(model).updates
+            if math.isfinite(bound):
+                family.add_metric([str(partition)], bound)
+    return family

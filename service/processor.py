@@ -27,13 +27,18 @@ class Step(NamedTuple):
     """One prediction whose truth is known, told to whoever observes."""
 
     event_id: str
-    n_features: int
+    x: X
     score: float
     predicted: Truth
     truth: Truth
     mistake: bool
     label_delay_seconds: float | None
     """Event time from the event to its label; None where they came together."""
+
+    @property
+    def n_features(self) -> int:
+        """How many features the event had."""
+        return len(self.x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +231,7 @@ class Processor:
         self.join.settle(example, truth, self.learner.learn(example.x, truth))
         self.counters.score(mistake=mistake)
         self.observe(
-            Step(event_id, len(example.x), example.score, example.predicted, truth, mistake, delay_seconds)
+            Step(event_id, example.x, example.score, example.predicted, truth, mistake, delay_seconds)
         )
 
     def _reconsider(self, example: Example, truth: Truth) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
@@ -24,7 +25,7 @@ from service.backoff import Backoff
 from service.errors import OwnershipLost, StorageFull, TransactionFailed, TransportError, TransportUnavailable
 from service.health import Health, State
 from service.metrics import Metrics
-from service.processor import Step
+from service.processor import Processor, Step
 from service.recovery import restore
 from service.settings import Settings
 from service.task import Task
@@ -68,7 +69,7 @@ class Runner:
         self._settings = settings
         self._metrics = metrics
         self._health = health
-        self._observers = (metrics.observe,) if observe is None else (metrics.observe, observe)
+        self._observe = observe
         self._topics = input_topics(settings)
         self._tasks: dict[int, Task] = {}
         self._waiting: dict[int, float] = {}
@@ -76,6 +77,8 @@ class Runner:
         self._failed: set[int] = set()
         """Partitions whose last batch could not be committed: open or not, they do not work yet."""
         self._backoff = Backoff()
+        self._backoffs: defaultdict[int, Backoff] = defaultdict(Backoff)
+        """By partition: one that has just failed for the first time need not wait for what others did."""
         self._stop = threading.Event()
         self._consumer: Consumer
 
@@ -149,6 +152,7 @@ class Runner:
             self._report_trouble(error, wait_seconds)
             self._stop.wait(wait_seconds)
             return {}
+        self._backoff.reset()
         with suppress(TransportUnavailable):  # what was polled must not be lost for a number
             self._metrics.lag = self._consumer.lag()
         self._report_health(is_idle=not polled)
@@ -168,7 +172,7 @@ class Runner:
             self._postpone(partition, error)
         else:
             self._failed.discard(partition)
-            self._backoff.reset()
+            self._backoffs.pop(partition, None)
 
     def _open_waiting(self) -> None:
         """Open the tasks whose time has come."""
@@ -193,7 +197,7 @@ class Runner:
                 settings=self._settings,
                 metrics=self._metrics,
             )
-            restored.processor.observe = self._tell
+            restored.processor.observe = self._observer(partition, restored.processor)
             self._consumer.start(partition, task.offsets)
         except BaseException:
             writer.close()
@@ -201,7 +205,7 @@ class Runner:
         return task
 
     def _postpone(self, partition: int, error: TransportError) -> None:
-        wait_seconds = self._backoff.next_seconds()
+        wait_seconds = self._backoffs[partition].next_seconds()
         self._waiting[partition] = monotonic() + wait_seconds
         self._report_trouble(error, wait_seconds)
 
@@ -229,6 +233,7 @@ class Runner:
         for partition in partitions:
             self._waiting.pop(partition, None)
             self._failed.discard(partition)
+            self._backoffs.pop(partition, None)
             if (task := self._tasks.pop(partition, None)) is not None:
                 how(task)
 
@@ -243,6 +248,14 @@ class Runner:
         if self._tasks and not self._waiting and not self._failed:
             self._health.become(State.READY)
 
-    def _tell(self, step: Step) -> None:
-        for observer in self._observers:
-            observer(step)
+    def _observer(self, partition: int, processor: Processor) -> Callable[[Step], None]:
+        watch = self._metrics.watch(partition, processor.learner)
+        also = self._observe
+        if also is None:
+            return watch
+
+        def tell(step: Step) -> None:
+            watch(step)
+            also(step)
+
+        return tell

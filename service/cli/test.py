@@ -53,7 +53,7 @@ def _evaluate(model: Any, examples: list[Example]) -> Evaluation:  # noqa: ANN40
     evaluation = Evaluation()
     for number, (x, truth) in enumerate(examples, start=1):
         score, predicted = _assess(model, x)
-        evaluation.observe(Step(str(number), len(x), score, predicted, truth, predicted != truth, None))
+        evaluation.observe(Step(str(number), x, score, predicted, truth, predicted != truth, None))
     return evaluation
 
 

@@ -10,7 +10,7 @@ from tests.service.building import Feed, event
 
 def step(score, truth, predicted=None):
     predicted = score > 0 if predicted is None else predicted
-    return Step("a", 1, score, predicted, truth, predicted != truth, None)
+    return Step("a", {}, score, predicted, truth, predicted != truth, None)
 
 
 def test_auc_is_that_of_scikit_learn_ties_included():

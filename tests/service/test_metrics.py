@@ -69,6 +69,17 @@ def test_shows_a_withdrawn_partition_no_longer_but_remembers_it(metrics):
     assert metrics.last_published[0].counters.predictions == 3
 
 
+def test_shows_the_mistake_bound_once_a_separator_is_known():
+    metrics, feed = Metrics(CollectorRegistry()), Feed()
+    feed.processor.observe = metrics.watch(0, feed.processor.learner)
+    for number in range(120):
+        feed({"id": str(number), "features": {"x": 1 if number % 2 else -1}, "label": bool(number % 2)})
+        metrics.publish(0, feed.processor)
+        bound = metrics.registry.get_sample_value("perceptron_mistake_bound", {"partition": "0"})
+        assert (bound is None) == (number < 101)
+    assert bound == pytest.approx(2.0)  # (sqrt(2) / 1) squared: the bias counts as a feature
+
+
 def test_tells_the_version(metrics):
     assert b"perceptron_build_info{version=" in generate_latest(metrics.registry)
 

@@ -196,8 +196,8 @@ def test_every_labelled_prediction_is_told_to_the_observer_in_order():
     feed(event("b", "win", label=True), at_seconds=1)
     feed(label("a", False), at_seconds=2)
     assert feed.steps == [
-        Step("b", 1, 0.0, False, True, True, None),
-        Step("a", 1, 0.0, False, False, False, 2.0),
+        Step("b", {"text=win": 1.0}, 0.0, False, True, True, None),
+        Step("a", {"text=win": 1.0}, 0.0, False, False, False, 2.0),
     ]
 
 
