@@ -37,8 +37,9 @@ $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
 
+# setuptools warns of an editable installation of packages at the top level, which is what we want.
 $(VENV)/installed: $(VENV)/bin/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable .
+	PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --editable .
 	@touch $@
 
 # --group reads [dependency-groups] of pyproject.toml: what only developers need.

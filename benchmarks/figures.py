@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from river import linear_model, preprocessing
+from river import base, linear_model, preprocessing
 
 from perceptron_core import AROW, SCW, PassiveAggressive, Perceptron
 
@@ -33,12 +33,13 @@ DATA = Path(__file__).parents[2] / "shared" / "data"
 
 Example = tuple[dict[Any, float], bool]
 Stream = list[Example]
+Maker = Callable[[], Any]
 
 PERMUTATIONS = 20
 SHUFFLES = 5
 
-TEXT: Callable[[], Any] = SCW
-BINARY: Callable[[], Any] = AROW
+TEXT: Maker = SCW
+BINARY: Maker = AROW
 
 
 def dense() -> AROW:
@@ -72,10 +73,10 @@ def words(data: Path) -> Stream:
 
 
 def characters(data: Path) -> Stream:
-    """Make binary bags of the lower-cased texts' 4-grams, scaled to unit length."""
+    """Make binary bags of 4-grams, upper and lower case told apart, scaled to unit length."""
     stream = []
     for text, spam in sms(data):
-        grams = {text.lower()[at : at + 4]: None for at in range(len(text.lower()) - 3)}
+        grams = {text[at : at + 4]: None for at in range(len(text) - 3)}
         stream.append((dict.fromkeys(grams, len(grams) ** -0.5 if grams else 0.0), spam))
     return stream
 
@@ -120,7 +121,7 @@ def standardised(stream: Stream) -> Stream:
     return scaled
 
 
-def mistakes(model: Any, stream: Iterable[Example]) -> int:
+def mistakes(model: base.Classifier, stream: Iterable[Example]) -> int:
     """Predict, then learn, and count what was wrong."""
     wrong = 0
     for x, y in stream:
@@ -164,7 +165,7 @@ def textbook(data: Path) -> None:
 def libol(data: Path) -> None:
     """Show error rates by LIBOL's protocol: no bias, a ≥ 0 → +1, 20 permutations."""
     stream = svmguide3(data)
-    learners: list[tuple[str, Callable[[], Any], float]] = [
+    learners: list[tuple[str, Maker, float]] = [
         (
             "Perceptron(update_on_tie=False)",
             lambda: Perceptron(tie=True, update_on_tie=False, fit_intercept=False),
@@ -190,7 +191,7 @@ def libol(data: Path) -> None:
         )
 
 
-def _permuted_error_rates(make: Callable[[], Any], stream: Stream) -> Iterator[float]:
+def _permuted_error_rates(make: Maker, stream: Stream) -> Iterator[float]:
     for seed in range(PERMUTATIONS):
         model, order, wrong = make(), list(stream), 0
         random.Random(seed).shuffle(order)
@@ -225,7 +226,7 @@ def peers(data: Path, vw: str | None) -> None:
     compare("elec2 standardised", dense, [standardised(elec2(data))], vw)
 
 
-def compare(name: str, ours: Callable[[], Any], streams: list[Stream], vw: str | None) -> None:
+def compare(name: str, ours: Maker, streams: list[Stream], vw: str | None) -> None:
     """Show the mistakes of all on the same streams."""
     rivers = {
         "River Perceptron": linear_model.Perceptron,

@@ -46,7 +46,7 @@ class SCW(ConfidenceWeightedClassifier):
     The weight of an example multiplies its price C. A score counts as at least −1e100, so that no stream can
     make it overflow.
 
-    It beats `AROW` on text, where most features are rare: 90 mistakes to 107 on the words of the SMS Spam
+    It beats `AROW` on text, where most features are rare: 87 mistakes to 107 on the words of the SMS Spam
     Collection (`benchmarks/figures.py`).
 
     References

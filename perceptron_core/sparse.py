@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from perceptron_core.values import MAX_MAGNITUDE, refuse_features
+from perceptron_core.values import MAX_MAGNITUDE, as_double, refuse_features
 
 Vector = dict[Any, float]
 """Non-zero entries by feature."""
 
 
 def dot(weights: Mapping[Any, float], x: Mapping[Any, Any], start: float = 0.0) -> float:
-    """Compute start + w·x, summed from `start` in the order of `x`.
+    """Compute start + w·x in doubles, summed from `start` in the order of `x`.
 
     Raises `FeatureError` for a value of `x` that is not finite or is larger than `MAX_MAGNITUDE`.
     """
@@ -23,14 +23,16 @@ def dot(weights: Mapping[Any, float], x: Mapping[Any, Any], start: float = 0.0) 
     weight_of = weights.get
     try:
         for name, value in x.items():
+            if type(value) is not float:
+                value = as_double(value)  # noqa: PLW2901  the same value
             if not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
                 raise refuse_features(x)
             weight = weight_of(name)
             if weight is not None:
                 total += weight * value
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise refuse_features(x) from None
-    return float(total)
+    return total
 
 
 def squared_norm(x: Mapping[Any, Any]) -> float:
@@ -59,10 +61,11 @@ def checked(x: Mapping[Any, Any]) -> list[tuple[Any, float]]:
     entries = []
     try:
         for name, value in x.items():
-            if not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
+            double = as_double(value)
+            if not -MAX_MAGNITUDE <= double <= MAX_MAGNITUDE:
                 raise refuse_features(x)
-            entries.append((name, float(value)))
-    except (TypeError, ValueError):
+            entries.append((name, double))
+    except (TypeError, ValueError, OverflowError):
         raise refuse_features(x) from None
     return entries
 

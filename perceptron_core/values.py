@@ -50,15 +50,28 @@ def hinge(signed_score: float) -> float:
     return min(max(0.0, 1.0 - signed_score), MAX_LOSS)
 
 
+def as_double(value: Any) -> float:
+    """Turn a number of any kind into a double; NumPy's shorter floats would compute in their own precision.
+
+    Raises TypeError or ValueError for what is no number, text included; OverflowError for an integer
+    beyond every double.
+    """
+    if isinstance(value, (str, bytes)):
+        raise TypeError("text is no number")
+    return float(value)
+
+
 def refuse_features(x: Mapping[Any, Any]) -> FeatureError:
     """Make the error that names the first feature of `x` that cannot be taken."""
     for name, value in x.items():
         try:
-            if -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
-                continue
+            double = as_double(value)
         except (TypeError, ValueError):
             return FeatureError(f"feature {name!r} is {value!r}, not a number")
-        return FeatureError(
-            f"feature {name!r} is {value!r}; values must be finite and at most {MAX_MAGNITUDE:g} in size"
-        )
+        except OverflowError:
+            double = float("inf")
+        if not -MAX_MAGNITUDE <= double <= MAX_MAGNITUDE:
+            return FeatureError(
+                f"feature {name!r} is {value!r}; values must be finite and at most {MAX_MAGNITUDE:g} in size"
+            )
     return FeatureError("the features add up to no finite score")

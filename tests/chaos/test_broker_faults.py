@@ -21,7 +21,7 @@ from tests.support.exactly_once import assert_exactly_once
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
-IMPATIENT = {"kafka__commit_timeout_seconds": 2, **HTTP}
+IMPATIENT = {"kafka__commit_timeout_seconds": 2, "max_batch_records": 60, **HTTP}
 TRIES_AGAIN = "trying again in"
 
 
@@ -64,7 +64,7 @@ def open_chaos(broker):
     with contextlib.ExitStack() as stack:
 
         def make(**given):
-            stream = ChaosStream(f"kafka://{broker.address}", **IMPATIENT, **given)
+            stream = ChaosStream(f"kafka://{broker.address}", **given | IMPATIENT)
             return stack.enter_context(contextlib.closing(stream))
 
         yield make

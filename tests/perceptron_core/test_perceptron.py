@@ -218,6 +218,17 @@ def test_labels_may_be_booleans_bits_or_signs(label, bias):
     assert learn(Perceptron(), [({}, label)]).bias == bias
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.bool_])
+def test_numpys_scalars_count_as_doubles(kind):
+    ours, plain = Perceptron(), Perceptron()
+    stream = [({"a": kind(number % 3), "b": kind(0.1 * number)}, number % 2 == 0) for number in range(50)]
+    for x, y in stream:
+        ours.learn_one(x, y)
+        plain.learn_one({name: float(value) for name, value in x.items()}, y)
+        assert type(ours.score_one(x)) is float
+    assert (ours.weights, ours.bias) == (plain.weights, plain.bias)
+
+
 def test_largest_values_overflow_nothing():
     model = Perceptron()
     x = {i: 1e100 * (-1) ** i for i in range(1000)}

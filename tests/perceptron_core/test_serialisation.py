@@ -3,6 +3,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from river import optim
 
 from perceptron_core import DamagedError, Perceptron, from_bytes, to_bytes
 from perceptron_core.envelope import seal, unseal
@@ -104,3 +105,11 @@ def test_what_was_sealed_is_unsealed(body, version):
 
 def test_packed_sequences_come_back_as_tuples():
     assert unpack(pack({"a": [1, [2.0, None]]})) == {"a": (1, (2.0, None))}
+
+
+def test_a_schedule_is_written_by_name_and_one_we_do_not_know_is_refused():
+    model = Perceptron(learning_rate=optim.schedulers.InverseScaling(2.0, power=0.7))
+    assert repr(from_bytes(to_bytes(model))) == repr(model)
+    unknown = Perceptron(learning_rate=optim.schedulers.Optimal(optim.losses.Hinge()))
+    with pytest.raises(TypeError, match=r"learning_rate is a Optimal; .* Constant, InverseScaling"):
+        to_bytes(unknown)

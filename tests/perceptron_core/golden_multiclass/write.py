@@ -60,7 +60,8 @@ def taught_structured() -> StructuredPerceptron:
 
 
 if __name__ == "__main__":
-    for name, made in {name: taught(name) for name in MULTICLASS} | {STRUCTURED: taught_structured()}.items():
+    models = {**{name: taught(name) for name in MULTICLASS}, STRUCTURED: taught_structured()}
+    for name, made in models.items():
         path = FOLDER / f"{name}.bin"
         if not path.exists():
             path.write_bytes(to_bytes(made))
