@@ -107,7 +107,7 @@ def restore(transport: Transport, settings: Settings, partition: int) -> Restore
     except (LookupError, TypeError, ValueError) as error:
         # Sound, and yet not what we write: a development version changed it without a new number.
         raise CheckpointError(
-            f"{settings.checkpoints_topic}[{partition}]: the state in its snapshot has another form: {error!r}",
+            f"{settings.checkpoints_topic}[{partition}]: its snapshot has another form: {error!r}",
             hint="run the release that wrote it, or start over with another --group and --checkpoints-topic",
         ) from error
     if batches:

@@ -6,12 +6,14 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from service.cli.table import one_line
 from service.model_file import ModelKind, read_model_file
+
+_PARTS: Final = ("support", "survivors")
 
 
 @click.command()
@@ -42,20 +44,27 @@ def command(file: Path, *, top: int, output: str) -> None:
 def _described(model: Any) -> dict[str, Any]:  # noqa: ANN401 - any of perceptron_core's models
     kind = ModelKind.of(model)
     vectors = _vectors(model)
-    return {
+    described = {
         "class": kind.name,
         "parameters": kind.parameters,
-        "bias": _plain(model.bias),
         "n_mistakes": model.n_mistakes,
         "n_updates": model.n_updates,
-        "norm": math.hypot(*(weight for vector in vectors.values() for weight in vector.values())),
-        "weights": _plain(model.weights),
     }
+    if hasattr(model, "bias"):
+        described["bias"] = _plain(model.bias)
+    if hasattr(model, "weights"):
+        described |= {
+            "norm": math.hypot(*(weight for vector in vectors.values() for weight in vector.values())),
+            "weights": _plain(model.weights),
+        }
+    # What decides where there is no one weight vector: examples (kernel) or weight vectors (voted).
+    return described | {name: len(getattr(model, name)) for name in _PARTS if hasattr(model, name)}
 
 
 def _vectors(model: Any) -> Mapping[Any, Mapping[Any, float]]:  # noqa: ANN401 - as above
     """Give the weight vectors by class; a model of two classes has one, which belongs to none."""
-    return model.weights if isinstance(model.bias, Mapping) else {None: model.weights}
+    weights = getattr(model, "weights", {})
+    return weights if isinstance(getattr(model, "bias", None), Mapping) else {None: weights}
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a number, or a table of such
@@ -72,13 +81,14 @@ def _as_text(model: Any, shown: Mapping[str, Any], top: int) -> str:  # noqa: AN
     facts = {
         "class": shown["class"],
         "parameters": ", ".join(f"{name}={value!r}" for name, value in shown["parameters"].items()),
-        "bias": _bias_text(model.bias),
-        "norm": f"{shown['norm']:g}",
-        "weights": f"{len(weights):,}",
+        "bias": _bias_text(model.bias) if "bias" in shown else "",
+        "norm": f"{shown['norm']:g}" if "norm" in shown else "",
+        "weights": f"{len(weights):,}" if "weights" in shown else "",
+        **{name: f"{shown[name]:,}" for name in _PARTS if name in shown},
         "mistakes": f"{shown['n_mistakes']:,}",
         "updates": f"{shown['n_updates']:,}",
     }
-    lines = [f"{name:<12}{value}" for name, value in facts.items()]
+    lines = [f"{name:<12}{value}" for name, value in facts.items() if value]
     ranked = sorted(weights, key=lambda item: (-abs(item[1]), item[0]))[:top]
     if ranked:
         width = max(len(name) for name, _ in ranked)

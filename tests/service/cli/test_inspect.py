@@ -5,6 +5,7 @@ import json
 import pytest
 
 from perceptron_core import MulticlassPerceptron, Perceptron, from_bytes, to_bytes
+from service.models import BUILT_IN
 from tests.support.reference_streams import run_bare, sms_events
 
 
@@ -94,3 +95,16 @@ def test_replay_refuses_to_save_a_pickle_before_it_begins(perceptron, tmp_path):
     assert (result.exit_code, result.stdout) == (2, "")
     assert "pickle" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_of_every_built_in_kind_can_be_looked_at(perceptron, tmp_path):
+    for name, cls in BUILT_IN.items():
+        model = cls()
+        for y in (True, False, True):
+            model.learn_one({"a": 1.0}, y)
+        file = tmp_path / f"{name}.bin"
+        file.write_bytes(to_bytes(model))
+        text, as_json = perceptron("inspect", file), perceptron("inspect", file, "--format", "json")
+        assert (text.exit_code, as_json.exit_code) == (0, 0), name
+        assert json.loads(as_json.stdout)["n_updates"] == model.n_updates
+        assert f"updates     {model.n_updates}" in text.stdout
