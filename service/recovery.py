@@ -17,26 +17,13 @@ from service.assembly import input_topics, make_processor
 from service.checkpoint import CheckpointLog, Progress, read_log
 from service.errors import CheckpointError
 from service.processor import Processor
-from service.settings import Settings
+from service.setting_fields import MODEL_SETTINGS, Settings
 from service.snapshot import Snapshot
 from service.transport.base import Record, Transport
 from service.vocabulary import BINARY
 
 _log = logging.getLogger(__name__)
 
-_MODEL_SETTINGS: Final = (
-    "model",
-    "model_params",
-    "classes",
-    "text",
-    "ngrams",
-    "token_pattern",
-    "lowercase",
-    "text_values",
-    "normalize",
-    "hash_bits",
-)
-"""Settings that a model is made with: a model learned under others is another model."""
 _STREAM_SETTINGS: Final = (
     "events_topic",
     "labels_topic",
@@ -64,7 +51,7 @@ class Restored:
 
 def identity(settings: Settings) -> dict[str, Any]:
     """List the settings that a state depends on."""
-    names = (*_MODEL_SETTINGS, *_STREAM_SETTINGS)
+    names = (*MODEL_SETTINGS, *_STREAM_SETTINGS)
     found: dict[str, Any] = unpack(pack({name: getattr(settings, name) for name in names}))
     return found  # as it will come back from a snapshot
 
@@ -152,7 +139,7 @@ def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
 def _check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
     """Refuse to go on under settings that would make another model."""
     wanted = identity(settings)
-    relevant = (*_MODEL_SETTINGS, *_STREAM_SETTINGS) if n_batches else _MODEL_SETTINGS
+    relevant = (*MODEL_SETTINGS, *_STREAM_SETTINGS) if n_batches else MODEL_SETTINGS
     for name in relevant:
         if name == "classes" and not n_batches and _both_binary(snapshot.identity, wanted):
             continue  # the names of two classes are not part of the model
@@ -161,7 +148,7 @@ def _check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -
                 f"{name}: the checkpoint was made with {snapshot.identity.get(name)!r}, "
                 f"the setting is {wanted[name]!r}",
                 hint="set it back, or start over with another --group and --checkpoints-topic"
-                if name in _MODEL_SETTINGS
+                if name in MODEL_SETTINGS
                 else "set it back, start and stop the service once (which makes a snapshot), then change it",
             )
 

@@ -27,6 +27,19 @@ from service.kafka_settings import KafkaSettings, disagreement
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10
 MAX_PORT = 65_535
+MODEL_SETTINGS = (
+    "model",
+    "model_params",
+    "classes",
+    "text",
+    "ngrams",
+    "token_pattern",
+    "lowercase",
+    "text_values",
+    "normalize",
+    "hash_bits",
+)
+"""Settings that a model is made with: a model learned under others is another model."""
 TOPIC_SETTINGS = (
     "events_topic",
     "labels_topic",

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from service.cli.app import report, report_warning
+from service.setting_fields import MODEL_SETTINGS
 from service.settings import KafkaSettings, Loaded, Settings, load_settings, parse_scalar
 from service.sources import Format, Source, open_source
 
@@ -26,19 +27,7 @@ SourceOptions = Callable[..., Source]
 CONSUMING = ("broker", "group", "events_topic", "labels_topic", "predictions_topic", "dead_letters_topic")
 """Settings of a command that takes part in the stream."""
 
-LEARNING = (
-    "model",
-    "model_params",
-    "classes",
-    "text",
-    "ngrams",
-    "token_pattern",
-    "lowercase",
-    "text_values",
-    "normalize",
-    "hash_bits",
-    "max_message_bytes",
-)
+LEARNING = (*MODEL_SETTINGS, "max_message_bytes")
 """Settings that decide what is learned from a message."""
 
 
