@@ -5,29 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from tests.chaos.presets import LONG, SHORT, Force
 from tests.support.chaos_stream import ChaosStream, Service, services
 
 pytest.register_assert_rewrite("tests.support.exactly_once")
-
-
-class Force(NamedTuple):
-    """How hard to try."""
-
-    kills: int
-    freezes: int
-    events: int
-    batch: int
-    """Records in a batch at most."""
-    pause_seconds: float
-    """How long the broker is frozen."""
-
-
-SHORT = Force(kills=15, freezes=1, events=4000, batch=20, pause_seconds=4)
-LONG = Force(kills=110, freezes=10, events=50_000, batch=250, pause_seconds=60)
 
 
 @pytest.fixture

@@ -3,21 +3,49 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from tests.support.chaos_log import LABEL_TIMEOUT_SECONDS
 
-# Small batches and frequent snapshots, so that a kill may hit any phase.
+
+class Force(NamedTuple):
+    """How hard to try. Batches are small and snapshots frequent, so that a kill may hit any phase."""
+
+    kills: int
+    freezes: int
+    events: int
+    batch: int
+    """Records in a batch at most."""
+    snapshot_interval: int
+    """Records from one snapshot to the next."""
+    pause_seconds: float
+    """How long the broker is frozen."""
+
+
+SHORT = Force(kills=15, freezes=1, events=4000, batch=20, snapshot_interval=60, pause_seconds=4)
+LONG = Force(kills=110, freezes=10, events=50_000, batch=250, snapshot_interval=1500, pause_seconds=60)
+
 BUSY = {
     "session_timeout_seconds": 1,
-    "max_batch_records": 20,
+    "max_batch_records": SHORT.batch,
+    "snapshot_interval_records": SHORT.snapshot_interval,
     "commit_interval_seconds": 0.02,
-    "snapshot_interval_records": 60,
 }
 AMONG_EVENTS = BUSY | {"labels_topic": "", "label_timeout_seconds": LABEL_TIMEOUT_SECONDS}
-# In a topic of their own labels may overtake their events by as much as waits to be read: they need longer.
-# And the order in which the two were taken must be there to the end.
-APART = BUSY | {"label_timeout_seconds": 10 * LABEL_TIMEOUT_SECONDS, "snapshots_kept": 1_000_000}
+# In a topic of their own labels may overtake their events by any time, however much waits to be read: nothing
+# is to expire. And the order in which the two were taken must be there to the end.
+APART = BUSY | {"label_timeout_seconds": 1e8, "snapshots_kept": 1_000_000}
 HTTP = {"http": "127.0.0.1:0"}
+
+
+def sized(labels: Mapping[str, object], force: Force) -> dict[str, object]:
+    """Make batches and distances of snapshots fit the length of the log."""
+    return {
+        **labels,
+        "max_batch_records": force.batch,
+        "snapshot_interval_records": force.snapshot_interval,
+    }
 
 
 def hours_ago_ms(hours: int) -> int:

@@ -7,7 +7,7 @@ import time
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from tests.chaos.presets import AMONG_EVENTS, APART, HTTP, hours_ago_ms
+from tests.chaos.presets import AMONG_EVENTS, APART, HTTP, hours_ago_ms, sized
 from tests.support.chaos_log import chaos_log
 from tests.support.chaos_stream import ChaosStream, Feeder
 from tests.support.cutting_proxy import (
@@ -21,7 +21,7 @@ from tests.support.exactly_once import assert_exactly_once
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
-IMPATIENT = {"kafka__commit_timeout_seconds": 2, "max_batch_records": 60, **HTTP}
+IMPATIENT = {"kafka__commit_timeout_seconds": 2, **HTTP}
 TRIES_AGAIN = "trying again in"
 
 
@@ -107,7 +107,7 @@ def in_trouble(service, said):
 
 
 def test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing(open_chaos, broker, start, force):
-    stream = open_chaos(**APART)
+    stream = open_chaos(**sized(APART, force))
     with Feeder(stream, log_of(force, 21)) as feeder:
         service = start(stream).ready()
         at_work(service, stream, feeder, 0.5)
@@ -121,7 +121,7 @@ def test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing(open_c
 
 
 def test_a_broker_that_is_frozen_and_thawed_loses_and_doubles_nothing(open_chaos, broker, start, force):
-    stream = open_chaos(**APART)
+    stream = open_chaos(**sized(APART, force))
     with Feeder(stream, log_of(force, 22)) as feeder:
         service = start(stream).ready()
         at_work(service, stream, feeder, 0.5)

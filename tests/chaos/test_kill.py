@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.chaos.presets import AMONG_EVENTS, APART, hours_ago_ms
+from tests.chaos.presets import AMONG_EVENTS, APART, hours_ago_ms, sized
 from tests.support.chaos_log import chaos_log
 from tests.support.chaos_stream import Feeder
 from tests.support.exactly_once import assert_exactly_once
@@ -15,9 +15,7 @@ from tests.support.exactly_once import assert_exactly_once
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("labels", [AMONG_EVENTS, APART], ids=["labels-among-events", "labels-apart"])
 def test_killed_at_random_moments_it_does_everything_once(open_chaos, start, force, labels):
-    stream = open_chaos(
-        **labels | {"max_batch_records": force.batch, "snapshot_interval_records": 3 * force.batch}
-    )
+    stream = open_chaos(**sized(labels, force))
     log = list(chaos_log(force.events, seed=11, start_ms=hours_ago_ms(100)))
     moment, phases = random.Random(), Counter()
     began = time.monotonic()
