@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from kafka.coordinator.base import BaseCoordinator
 from kafka.producer.sender import Sender
 from prometheus_client import CollectorRegistry
 
@@ -49,6 +50,24 @@ def test_batches_that_fail_while_a_commit_flushes_them_are_done_again(open_chaos
     monkeypatch.undo()
     assert_exactly_once(stream)
     assert len(failed) >= 3
+
+
+def test_a_membership_that_ends_while_the_group_answers_is_begun_anew(open_chaos, monkeypatch):
+    answers, ended = itertools.count(), []
+    process = BaseCoordinator._process_sync_group_response
+
+    def end_first(coordinator, answer, sent_at):
+        if next(answers) < 5:
+            ended.append(coordinator._generation)
+            coordinator.reset_generation(member_id=coordinator._generation.member_id)
+        return process(coordinator, answer, sent_at)
+
+    stream = open_chaos(**APART)
+    monkeypatch.setattr(BaseCoordinator, "_process_sync_group_response", end_first)
+    run(stream)
+    monkeypatch.undo()
+    assert_exactly_once(stream)
+    assert ended
 
 
 @pytest.mark.parametrize("step", ["_follow_assignment", "_check_alive", "lag"])

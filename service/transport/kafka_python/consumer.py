@@ -103,7 +103,7 @@ class KafkaPythonConsumer:
         """Wait for records; see `Consumer.poll`."""
         deadline = monotonic() + timeout_seconds
         while True:
-            with translated(self._cluster.name):
+            with translated(self._cluster.name), self._membership.joined_anew():
                 self._take(max(0.0, deadline - monotonic()), max_records)
                 self._follow_assignment()
             self._membership.raise_failure()

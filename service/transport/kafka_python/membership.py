@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from kafka import AsyncConsumerRebalanceListener
 from kafka.errors import (
     FencedInstanceIdError,
     IllegalGenerationError,
+    InconsistentGroupProtocolError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
@@ -69,6 +71,19 @@ class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-
         coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
         if isinstance(coordinator._join_task, Future) and not coordinator._join_task.failed():  # noqa: SLF001
             coordinator._join_task = _PendingJoin(coordinator._join_task)  # noqa: SLF001
+
+    @contextmanager
+    def joined_anew(self) -> Iterator[None]:
+        """Go on when the group's answer is about a generation that a heartbeat has ended meanwhile.
+
+        kafka-python compares the answer with a generation that is no more, and complains of another
+        protocol; the next poll joins again.
+        """
+        try:
+            yield
+        except InconsistentGroupProtocolError as error:
+            if "SyncGroupResponse protocol_name" not in str(error):
+                raise
 
     def is_current(self) -> bool:
         """Ask the group's coordinator whether we are a member of its present generation.
