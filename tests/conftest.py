@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
@@ -13,6 +15,23 @@ import pytest
 from tests.support.kafka_broker import KafkaBroker, NoBroker, answers
 
 DOCKER_ANSWERS_WITHIN_SECONDS = 5
+A_CLIENT_ENDS_WITHIN_SECONDS = 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_client_is_left_behind() -> Iterator[None]:
+    """Hold each module to closing its Kafka clients.
+
+    The thread of one that was forgotten goes on trying to reach its broker, and draws random numbers to
+    wait by: Hypothesis, in tests that have nothing to do with it, takes that for tests that are not
+    deterministic.
+    """
+    before = set(threading.enumerate())
+    yield
+    deadline = time.monotonic() + A_CLIENT_ENDS_WITHIN_SECONDS
+    while left := [t.name for t in {*threading.enumerate()} - before if "network-thread" in t.name]:
+        assert time.monotonic() < deadline, f"Kafka clients were not closed: {left}"
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="session")

@@ -56,7 +56,9 @@ class KafkaBroker:
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self._write_properties(settings or {})
-        self._run_tool("kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(self._properties))
+        self._run_tool(
+            "kafka.tools.StorageTool", "format", f"--cluster-id={_cluster_id()}", "-c", str(self._properties)
+        )
 
     @property
     def address(self) -> str:
