@@ -11,12 +11,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import mmh3
 
 X = dict[Any, float]
 """Feature values by name (str) or, hashed, by index (int)."""
+
+_FLOAT: Final = frozenset({float})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,8 @@ class FeatureExtractor:
         return x
 
     def _named(self, features: Mapping[str, bool | int | float | str]) -> X:
-        x: X = {}
-        for name, value in features.items():
-            if isinstance(value, str):
-                x[f"{name}={value}"] = 1.0
-            else:
-                x[name] = float(value)
+        numbers_only = _FLOAT.issuperset(map(type, features.values()))  # as most: no need to look at each
+        x: dict[Any, Any] = dict(features) if numbers_only else _as_numbers(features)
         return self._hashed(x) if self._mask else x
 
     def _hashed(self, named: X) -> X:
@@ -93,6 +91,17 @@ class FeatureExtractor:
         counted = Counter(names) if self._counts else dict.fromkeys(names, 1)
         for name, count in counted.items():
             x[name] = x.get(name, 0.0) + count
+
+
+def _as_numbers(features: Mapping[str, bool | int | float | str]) -> X:
+    """Give a number for each value; a category becomes a name of its own."""
+    x: X = {}
+    for name, value in features.items():
+        if isinstance(value, str):
+            x[f"{name}={value}"] = 1.0
+        else:
+            x[name] = float(value)
+    return x
 
 
 def _word_ngrams(pattern: str, shortest: int, longest: int) -> Callable[[str], Iterable[str]]:

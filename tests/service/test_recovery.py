@@ -56,7 +56,7 @@ def undisturbed(stream, topics=("events",), **given):
     processor = make_processor(settings(**given))
     for topic in topics:
         for record in stream.read(topic, 0):
-            processor.process(record)
+            processor.process_batch([record])
     return processor
 
 
