@@ -37,13 +37,13 @@ perceptron_core
 # The words everything else is said in.
 service service.errors service.vocabulary service.transport.base
 service.kafka_settings service.health service.counters service.rows service.features
-service.backoff service.logs service.visitor
+service.backoff service.logs service.visitor service.version service.merged_metrics
 
 # The way of a message: bytes → message → x → prediction → update.
 service.binary service.multiclass
-service.messages service.labels service.models service.sources
+service.messages service.labels service.models service.sources service.playback
 service.decode
-service.dead_letters
+service.dead_letters service.answers
 service.processor
 service.evaluation service.metrics service.snapshot service.model_file
 service.checkpoint service.poison
@@ -58,6 +58,7 @@ service.transport.sqlite.consumer
 service.transport.sqlite.transport
 service.transport.sqlite
 service.transport.memory
+service.transport.kafka
 service.transport.kafka_python.errors
 service.transport.kafka_python.cluster service.transport.kafka_python.membership
 service.transport.kafka_python.producer
@@ -65,6 +66,13 @@ service.transport.kafka_python.writer
 service.transport.kafka_python.consumer
 service.transport.kafka_python.transport
 service.transport.kafka_python
+service.transport.confluent.errors
+service.transport.confluent.cluster service.transport.confluent.messages
+service.transport.confluent.producer service.transport.confluent.membership
+service.transport.confluent.writer
+service.transport.confluent.consumer
+service.transport.confluent.transport
+service.transport.confluent
 service.transport
 
 # Settings become parts, parts a loop.
@@ -75,11 +83,15 @@ service.examples
 service.recovery service.redelivery
 service.task
 service.runner
+service.worker
+service.worker_process
+service.workers
 
 # What people and other programs see.
 service.web service.web.app service.web.server
 service.cli.app
-service.cli.options service.cli.progress service.cli.summary service.cli.table service.cli.line_filter
+service.cli.options service.cli.progress service.cli.sender service.cli.summary service.cli.table
+service.cli.line_filter
 service.cli.training
 service.cli.train service.cli.test service.cli.plot
 service.cli.completion service.cli.config service.cli.schema service.cli.serve
@@ -93,13 +105,16 @@ service.__main__
 # Who may import these: any module whose name begins so. Of ours and of others.
 FENCES = {
     "kafka": ["service.transport.kafka_python"],
+    "confluent_kafka": ["service.transport.confluent"],
     "sqlite3": ["service.transport.sqlite"],
     "click": ["service.cli"],
     "rich": ["service.cli"],
+    "multiprocessing": ["service.worker", "service.worker_process"],
     "matplotlib": ["service.charts", "service.cli.plot"],
     "fastapi": ["service.web"],
     "uvicorn": ["service.web"],
     "service.transport.kafka_python": ["service.transport"],
+    "service.transport.confluent": ["service.transport"],
     "service.transport.sqlite": ["service.transport"],
     "service.transport.memory": ["service.transport"],
     "service.transport": ["service.transport", "service.assembly"],
@@ -111,7 +126,8 @@ OPEN_TO_ALL = "service.transport.base"
 
 # Whatever reaches the outside world or tells the time: not for the state machine of a partition.
 FILES = {"glob", "io", "os", "pathlib", "shutil", "sqlite3", "tempfile"}
-NETWORK = {"asyncio", "http", "httpx", "kafka", "prometheus_client", "selectors", "socket", "urllib"}
+CLIENTS = {"confluent_kafka", "httpx", "kafka", "prometheus_client"}
+NETWORK = {"asyncio", "http", "selectors", "socket", "urllib"} | CLIENTS
 PROCESS = {"click", "importlib", "logging", "multiprocessing", "signal", "subprocess", "sys", "threading"}
 CLOCKS_AND_CHANCE = {"datetime", "random", "secrets", "time", "uuid"}
 IMPURE = FILES | NETWORK | PROCESS | CLOCKS_AND_CHANCE
