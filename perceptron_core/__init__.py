@@ -24,6 +24,7 @@ from perceptron_core.separability import (
 )
 from perceptron_core.serialisation import from_bytes, to_bytes
 from perceptron_core.structured import StructuredPerceptron
+from perceptron_core.text import TextHasher
 from perceptron_core.theory import (
     MistakeBound,
     OnlineMistakeBound,
@@ -60,6 +61,7 @@ __all__ = [
     "Perceptron",
     "Separability",
     "StructuredPerceptron",
+    "TextHasher",
     "Training",
     "VotedPerceptron",
     "__version__",

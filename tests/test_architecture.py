@@ -15,6 +15,8 @@ MAP = """
 # What a learner is: numbers in, numbers out.
 perceptron_core.errors perceptron_core.version
 perceptron_core.values perceptron_core.envelope
+perceptron_core.tokens
+perceptron_core.text
 perceptron_core.sparse perceptron_core.frames perceptron_core.explanation perceptron_core.schedules
 perceptron_core.confidence perceptron_core.kernels
 perceptron_core.binary
