@@ -5,6 +5,7 @@ from perceptron_core.assessment import Assessment, hold_out, perceptron_test
 from perceptron_core.averaged_multiclass_perceptron import AveragedMulticlassPerceptron
 from perceptron_core.averaged_perceptron import AveragedPerceptron
 from perceptron_core.batch_perceptron import BatchPerceptron
+from perceptron_core.entries import COMPILED
 from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.geometry import Hyperplane, margin, radius, signed_distances
 from perceptron_core.kernel_perceptron import KernelPerceptron
@@ -38,6 +39,7 @@ from perceptron_core.voted_perceptron import VotedPerceptron
 
 __all__ = [
     "AROW",
+    "COMPILED",
     "SCW",
     "Assessment",
     "AveragedMulticlassPerceptron",

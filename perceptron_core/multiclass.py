@@ -13,11 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from river import base
 
-from perceptron_core.binary import Features, check_example_weight
+from perceptron_core.binary import Features
 from perceptron_core.errors import LabelError
 from perceptron_core.explanation import contribution_table
 from perceptron_core.frames import FrameClassifier
 from perceptron_core.sparse import Vector
+from perceptron_core.values import example_weight
 
 Label = Hashable
 Scores = dict[Label, float]
@@ -142,7 +143,7 @@ class MulticlassClassifier(FrameClassifier):
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> Step | None:
         """Learn from one example as `learn_one` does; give the step made, None if nothing was written."""
         label = self._check_label(y)
-        check_example_weight(w)
+        w = example_weight(w)
         scores = self.scores_one(x)
         if w == 0:
             return None
