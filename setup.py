@@ -39,15 +39,20 @@ class BuildAllOrNone(build_ext):
     def build_extensions(self) -> None:
         """Compile, or say why not."""
         self.parallel = self.parallel or os.cpu_count()
+        if os.environ.get("PERCEPTRON_UNCOMPILED") == "1":
+            self.leave_uncompiled("PERCEPTRON_UNCOMPILED=1")
+            return
         try:
-            if os.environ.get("PERCEPTRON_UNCOMPILED") == "1":
-                raise CCompilerError("PERCEPTRON_UNCOMPILED=1")
             super().build_extensions()
         except (BaseError, CCompilerError) as error:
-            self.warn(f"perceptron_core stays uncompiled, and slower: {error}")
-            for extension in self.extensions:
-                Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
-            self.extensions = []
+            self.leave_uncompiled(error)
+
+    def leave_uncompiled(self, reason: object) -> None:
+        """Give up, and take away what was compiled."""
+        self.warn(f"perceptron_core stays uncompiled, and slower: {reason}")
+        for extension in self.extensions:
+            Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+        self.extensions = []
 
 
 def extensions() -> list[Extension]:
