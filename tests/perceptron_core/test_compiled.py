@@ -116,7 +116,7 @@ def test_a_name_whose_comparison_changes_the_model_does_no_harm():
 
     model.learn_one({Meddler(1): 1.0}, True)
     model.learn_one({Meddler(2): 2.0}, not model.predict_one({}))
-    assert model.n_updates > 9
+    assert model.n_updates >= 9
     assert len(model.weights) > 40
     assert math.isfinite(model.score_one({Meddler(1): 1.0, Meddler(2): 1.0}))
 
