@@ -63,7 +63,7 @@ def test_predicting_a_frame_is_predicting_its_rows_bit_for_bit(model, backend):
         max_size=12,
     )
 )
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_columns_of_integers_floats_and_booleans_and_weights_by_row_are_the_same_either_way(examples):
     rows = [{"i": i, "f": f, "b": b} for i, f, b, _, _ in examples]
     labels, weights = [e[3] for e in examples], [e[4] for e in examples]
