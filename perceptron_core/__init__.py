@@ -8,6 +8,7 @@ from perceptron_core.batch_perceptron import BatchPerceptron
 from perceptron_core.entries import COMPILED
 from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.geometry import Hyperplane, margin, radius, signed_distances
+from perceptron_core.hashed_classifier import HashedClassifier
 from perceptron_core.kernel_perceptron import KernelPerceptron
 from perceptron_core.learning_curve import Epoch, Training
 from perceptron_core.margin_perceptron import MarginPerceptron
@@ -48,6 +49,7 @@ __all__ = [
     "DamagedError",
     "Epoch",
     "FeatureError",
+    "HashedClassifier",
     "Hyperplane",
     "KernelPerceptron",
     "LabelError",
