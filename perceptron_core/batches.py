@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from perceptron_core.entries import Entries
 from perceptron_core.errors import LabelError
-from perceptron_core.hashed_slots import HashedEntries, HashedSlots
+from perceptron_core.hashed_slots import HashedEntries, HashedSlots, in_place
 from perceptron_core.rules import BinaryRule
 from perceptron_core.slots import Slots
 from perceptron_core.values import MAX_MAGNITUDE, example_weight, sign_of
@@ -39,12 +39,14 @@ class Batch:
 
     def score(self, rule: BinaryRule, scores: Doubles) -> None:
         """Write down the score of each example."""
+        scores = in_place(scores)
         for row in range(len(scores)):
             self.show(row)
             scores[row] = rule.score(self.x)
 
     def learn(self, rule: BinaryRule, signs: Signs, weights: Doubles) -> None:
         """Learn each example; one of weight 0 leaves everything as it was."""
+        signs, weights = in_place(signs), in_place(weights)
         for row in range(len(signs)):
             if weights[row] > 0:
                 self.show(row)
@@ -52,6 +54,7 @@ class Batch:
 
     def run(self, rule: BinaryRule, signs: Signs, weights: Doubles, scores: Doubles) -> None:
         """Write down the score of each example, then learn it, before the next."""
+        signs, weights, scores = in_place(signs), in_place(weights), in_place(scores)
         for row in range(len(signs)):
             self.show(row)
             scores[row] = rule.score(self.x)
@@ -64,11 +67,11 @@ class SparseBatch(Batch):
 
     def __init__(self, slots: HashedSlots, indptr: Positions, indices: Integers, values: Doubles) -> None:
         self.slots = slots
-        self.indptr = memoryview(indptr)
+        self.indptr = in_place(indptr)
         self.n_entries = len(indices)
         self.x = HashedEntries(0)
-        self.x.slots = memoryview(indices)  # type: ignore[assignment]
-        self.x.values = memoryview(values)  # type: ignore[assignment]
+        self.x.slots = in_place(indices)  # type: ignore[assignment]
+        self.x.values = in_place(values)  # type: ignore[assignment]
 
     def show(self, row: int) -> None:
         """Make `x` an example."""
@@ -84,7 +87,7 @@ class DenseBatch(Batch):
     def __init__(self, slots: Slots, names: Sequence[Any], matrix: Doubles) -> None:
         self.slots = slots
         self.x = slots.columns(names)
-        self.x.values = memoryview(matrix.reshape(-1))  # type: ignore[assignment]
+        self.x.values = in_place(matrix.reshape(-1))  # type: ignore[assignment]
 
     def show(self, row: int) -> None:
         """Make `x` an example."""
@@ -94,6 +97,7 @@ class DenseBatch(Batch):
 
 def decide(rule: BinaryRule, scores: Doubles, classes: NDArray[np.uint8]) -> None:
     """Write down the class at each score."""
+    scores, classes = in_place(scores), in_place(classes)
     for row in range(len(scores)):
         classes[row] = rule.fires(scores[row])
 
@@ -131,6 +135,7 @@ def first_refused(indptr: Positions, indices: Integers, values: Doubles, n_slots
     the others a hash table (linear probing) holds where an index is; entries of earlier rows are told by
     lying before the row, so that the table is never cleared.
     """
+    indptr, indices, values = in_place(indptr), in_place(indices), in_place(values)
     n_rows = len(indptr) - 1
     mask = 63
     for row in range(n_rows):

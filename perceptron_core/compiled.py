@@ -55,13 +55,13 @@ class CompiledClassifier(BinaryRule, BinaryClassifier):
         sizes = weights_of(weights[: len(signs)])
         if len(sizes):
             batch = DenseBatch(self.slots, frame.columns, matrix)
-            batch.learn(self, memoryview(signs[: len(sizes)]), memoryview(sizes))
+            batch.learn(self, signs[: len(sizes)], sizes)
         return len(sizes)
 
     def _predict_leading(self, frame: Any) -> list[bool]:
         scores = self._score_leading(frame)
         classes = np.empty(len(scores), bool)
-        decide(self, memoryview(scores), memoryview(classes.view(np.uint8)))
+        decide(self, scores, classes.view(np.uint8))
         return classes.tolist()
 
     def _predict_proba_leading(self, frame: Any) -> list[dict[base.typing.ClfTarget, float]]:
@@ -71,7 +71,7 @@ class CompiledClassifier(BinaryRule, BinaryClassifier):
         matrix = sound_rows(frame)
         scores = np.empty(len(matrix))
         if len(matrix):
-            DenseBatch(self.slots, frame.columns, matrix).score(self, memoryview(scores))
+            DenseBatch(self.slots, frame.columns, matrix).score(self, scores)
         return scores
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from perceptron_core.batches import Doubles, Integers, SparseBatch, first_refused, signs_of, weights_of
+from perceptron_core.batches import Doubles, Integers, Signs, SparseBatch, first_refused, signs_of, weights_of
 from perceptron_core.errors import FeatureError, LabelError
 from perceptron_core.hashed_slots import HashedSlots
 from perceptron_core.values import MAX_MAGNITUDE, example_weight, refuse_features, sign_of
@@ -47,14 +47,14 @@ def batch_of(rows: CSR, slots: HashedSlots) -> tuple[SparseBatch, int]:
         raise ValueError("indptr, indices and values must have one dimension, and indptr an entry")
     if indptr[0] != 0 or (np.diff(indptr) < 0).any() or not indptr[-1] == len(indices) == len(values):
         raise ValueError("indptr must rise from 0 to the number of indices, which is that of values")
-    row = first_refused(memoryview(indptr), memoryview(indices), memoryview(values), n_slots)
+    row = first_refused(indptr, indices, values, n_slots)
     if row < len(indptr) - 1:
         entries = slice(indptr[row], indptr[row + 1])
         raise _refusal(row, given[entries].tolist(), values[entries].tolist(), n_slots)
     return SparseBatch(slots, indptr, indices, values), len(indptr) - 1
 
 
-def signs_and_weights(y: Any, w: Any, n_rows: int) -> tuple[memoryview, memoryview]:
+def signs_and_weights(y: Any, w: Any, n_rows: int) -> tuple[Signs, Doubles]:
     """Give y ∈ {−1, +1} and the weight of each row.
 
     Raises
@@ -78,7 +78,7 @@ def signs_and_weights(y: Any, w: Any, n_rows: int) -> tuple[memoryview, memoryvi
     taken = weights if np.isscalar(w) else weights_of(weights.tolist())
     if len(taken) < n_rows:
         example_weight(weights[len(taken)])
-    return memoryview(signs), memoryview(taken)
+    return signs, taken
 
 
 def _slots(indices: NDArray[Any], n_slots: int) -> Integers:
@@ -97,7 +97,7 @@ def _doubles(values: ArrayLike) -> Doubles:
     return np.require(given, np.float64, ["C", "W"])
 
 
-def _signs(labels: Any) -> NDArray[np.int8]:
+def _signs(labels: Any) -> Signs:
     """Give y ∈ {−1, +1} of each label, up to the first that denotes no class."""
     if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "biuf":
         return signs_of(labels)

@@ -5,24 +5,27 @@ Everything a learner of ours decides, it decides here to the last bit: only wher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from river import base
 
-from perceptron_core.batches import Doubles, decide
+from perceptron_core.averaged_perceptron import AveragedPerceptron
+from perceptron_core.batches import Doubles, SparseBatch, decide
 from perceptron_core.binary import BinaryClassifier, Features
-from perceptron_core.compiled import CompiledClassifier
 from perceptron_core.csr import CSR, batch_of, signs_and_weights
 from perceptron_core.explanation import Term
+from perceptron_core.hashed_slots import HashedSlots
+from perceptron_core.linear import LinearClassifier
 from perceptron_core.perceptron import Perceptron
 from perceptron_core.sparse import Vector
 
 _MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""
 
+Linear = LinearClassifier | AveragedPerceptron
 Classes = NDArray[np.bool_]
 
 
@@ -55,8 +58,8 @@ class HashedClassifier(BinaryClassifier):
     Notes
     -----
     A model fed dictionaries {index: value} and one fed rows give the same answers, bit for bit, and so does
-    the learner itself on the same dictionaries. Columns of zeros take memory as they are written to; variances
-    start at 1 and take all of theirs at once.
+    the learner itself on the same dictionaries. Columns of zeros take memory as they are written to;
+    variances start at 1 and take all of theirs at once.
 
     Rows are anything with `indptr`, `indices` and `values` or `data`: what `TextHasher.transform_many` gives,
     or SciPy's `csr_array`. Row r has the entries `indptr[r]` up to `indptr[r + 1]`, in the order in which its
@@ -88,9 +91,9 @@ class HashedClassifier(BinaryClassifier):
 
     """
 
-    def __init__(self, classifier: CompiledClassifier | None = None, bits: int = 22) -> None:
+    def __init__(self, classifier: Linear | None = None, bits: int = 22) -> None:
         self.classifier = Perceptron() if classifier is None else classifier
-        if not isinstance(self.classifier, CompiledClassifier):
+        if not isinstance(self.classifier, Linear):
             raise TypeError(
                 f"{type(classifier).__name__} keeps no weight for each feature, so none is hashed"
             )
@@ -100,12 +103,12 @@ class HashedClassifier(BinaryClassifier):
         self.learner = self.classifier.hashed(bits)
 
     @property
-    def n_mistakes(self) -> int:
+    def n_mistakes(self) -> int:  # type: ignore[override]
         """Examples found misclassified before the update."""
         return self.learner.n_mistakes
 
     @property
-    def n_updates(self) -> int:
+    def n_updates(self) -> int:  # type: ignore[override]
         """Updates made."""
         return self.learner.n_updates
 
@@ -122,7 +125,7 @@ class HashedClassifier(BinaryClassifier):
     @property
     def undo_one(self) -> Callable[[Features, float], None]:
         """The learner's own `undo_one`. Raises `AttributeError` if it has none."""
-        return self.learner.undo_one
+        return self.learner.undo_one  # type: ignore[union-attr,no-any-return]
 
     def score_one(self, x: Features) -> float:
         """Compute the signed score of `x`.
@@ -151,9 +154,9 @@ class HashedClassifier(BinaryClassifier):
             If the arrays do not fit each other.
 
         """
-        batch, n_rows = batch_of(rows, self.learner.slots)
+        batch, n_rows = self._batch(rows)
         scores = np.empty(n_rows)
-        batch.score(self.learner, memoryview(scores))
+        batch.score(self.learner, scores)
         return scores
 
     def predict_rows(self, rows: CSR) -> Classes:
@@ -180,7 +183,7 @@ class HashedClassifier(BinaryClassifier):
             If the lengths differ, or a weight is refused. Nothing has been learned.
 
         """
-        batch, n_rows = batch_of(rows, self.learner.slots)
+        batch, n_rows = self._batch(rows)
         batch.learn(self.learner, *signs_and_weights(y, w, n_rows))
 
     def predict_learn_rows(self, rows: CSR, y: Any, w: Any = 1.0) -> Predictions:
@@ -188,17 +191,22 @@ class HashedClassifier(BinaryClassifier):
 
         Parameters and errors are those of `learn_rows`.
         """
-        batch, n_rows = batch_of(rows, self.learner.slots)
+        batch, n_rows = self._batch(rows)
         scores = np.empty(n_rows)
-        batch.run(self.learner, *signs_and_weights(y, w, n_rows), memoryview(scores))
+        batch.run(self.learner, *signs_and_weights(y, w, n_rows), scores)
         return Predictions(self._decided(scores), scores)
+
+    def _batch(self, rows: CSR) -> tuple[SparseBatch, int]:
+        slots = self.learner.slots
+        assert isinstance(slots, HashedSlots)
+        return batch_of(rows, slots)
 
     def _decided(self, scores: Doubles) -> Classes:
         classes = np.empty(len(scores), bool)
-        decide(self.learner, memoryview(scores), memoryview(classes.view(np.uint8)))
+        decide(self.learner, scores, classes.view(np.uint8))
         return classes
 
-    def _terms(self, x: Features) -> Iterator[Term]:
+    def _terms(self, x: Features) -> Iterable[Term]:
         return self.learner._terms(x)  # noqa: SLF001  a learner of ours
 
     def _log_odds(self, score: float) -> float:

@@ -6,7 +6,7 @@ The columns have a cell for every index from the start. `hashed_slots.pxd` gives
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from perceptron_core.errors import FeatureError
 from perceptron_core.prefetch import prefetch
 from perceptron_core.slots import Slots
 from perceptron_core.values import MAX_MAGNITUDE, as_double, refuse_features
+
+Array = TypeVar("Array", bound=NDArray[Any])
 
 
 class HashedEntries(Entries):
@@ -42,7 +44,7 @@ class HashedSlots(Slots):
     def _lay_out(self) -> None:
         for column in self._columns:
             n, value = self.n_slots, column.default
-            column.cells = memoryview(np.full(n, value) if value else np.zeros(n))  # type: ignore[assignment]
+            column.cells = in_place(np.full(n, value) if value else np.zeros(n))  # type: ignore[assignment]
 
     def resolve(self, x: Mapping[Any, Any]) -> Entries:
         """Take the features of `x`; `put_back` takes what this gives, when it is done with.
@@ -76,7 +78,7 @@ class HashedSlots(Slots):
         slot = -1
         try:
             if type(name) is int or isinstance(name, np.integer):
-                slot = name
+                slot = int(name)
         except OverflowError:  # wider than a C integer
             slot = -1
         if not 0 <= slot < self.n_slots:
@@ -84,7 +86,7 @@ class HashedSlots(Slots):
         return slot
 
     def prefetch(self, x: Entries, start: int, end: int) -> None:
-        """Ask the memory for the cells of `x.slots[start:end]`: in large columns, waiting for it costs most."""
+        """Ask the memory for the cells of `x.slots[start:end]`: waiting for it is what costs most."""
         for column in self._columns:
             prefetch(column.cells, x.slots, start, end)
 
@@ -124,6 +126,11 @@ class HashedSlots(Slots):
         """Take the names of entries as the slots they are."""
         for k in range(x.n):
             x.slots[x.first_slot + k] = self.slot_of(x.names[k])
+
+
+def in_place(array: Array) -> Array:
+    """Give an array such that, interpreted too, its items are numbers of Python and not of NumPy."""
+    return memoryview(array)  # type: ignore[return-value,arg-type]
 
 
 def _chosen(column: Column, slots: NDArray[np.intp]) -> dict[Any, float]:

@@ -112,13 +112,14 @@ def _written(what: str, value: Any) -> Any:
     if callable(value):
         raise TypeError(f"{what} is a function, which cannot be written down; a built-in name can")
     if isinstance(value, tuple) and value and isinstance(value[0], type):
-        if _CLASSES.get(value[0].__name__) is value[0]:
-            return {"model": value[0].__name__, "parameters": _parameters(*value)}
-        if value[0] not in _SCHEDULERS.values():
+        cls, params = value
+        if cls in _CLASSES.values():
+            return {"model": cls.__name__, "parameters": _parameters(cls, params)}
+        if cls not in _SCHEDULERS.values():
             raise TypeError(
-                f"{what} is a {value[0].__name__}; of those only {', '.join(_SCHEDULERS)} can be written"
+                f"{what} is a {cls.__name__}; of those only {', '.join(_SCHEDULERS)} can be written"
             )
-        return {"scheduler": value[0].__name__, "parameters": value[1]}
+        return {"scheduler": cls.__name__, "parameters": params}
     return value
 
 
