@@ -115,23 +115,31 @@ class FrameClassifier(base.MiniBatchClassifier):
 def sound_rows(frame: Any) -> NDArray[np.float64]:
     """Give the rows before the first with a value that is refused, as a matrix.
 
-    None of them, if a column holds anything but numbers and booleans that become doubles as they would one
-    by one.
+    None of them, if a column holds anything but numbers and booleans.
     """
-    columns = [column.to_numpy() for column in frame.iter_columns() if column.dtype in _NUMBERS]
-    if len(columns) < len(frame.columns) or any(column.dtype.kind not in "biuf" for column in columns):
-        return np.empty((0, 0))
-    matrix = np.empty((len(frame), len(columns)))
-    for k, column in enumerate(columns):
-        matrix[:, k] = column
+    matrix = np.require(_numbers(frame), requirements=["C", "W"])  # as compiled code wants them
+    if not matrix.size or (matrix.min() >= -MAX_MAGNITUDE and matrix.max() <= MAX_MAGNITUDE):
+        return matrix
     refused = ~(np.abs(matrix) <= MAX_MAGNITUDE).all(axis=1)
-    return matrix[: refused.argmax()] if refused.any() else matrix
+    return matrix[: refused.argmax()]
+
+
+def _numbers(frame: Any) -> NDArray[np.float64]:
+    """Give a frame as doubles, each value the one that it becomes by itself; what is missing as NaN."""
+    if frame.implementation.is_pandas_like():
+        matrix: NDArray[np.float64] = frame.to_numpy()
+        if matrix.dtype == np.float64:  # known without a look at the types of the columns, which takes longer
+            return matrix
+    if _NUMBERS.issuperset(frame.schema.values()):
+        return dataframe.to_numpy(frame)
+    return np.empty((0, len(frame.columns)))
 
 
 def _rows(frame: Any, first: int) -> Iterator[dict[Hashable, Any]]:
-    columns: Sequence[Hashable] = frame.columns
-    for row in frame[first:].iter_rows():
-        yield dict(zip(columns, row, strict=True))
+    if first < len(frame):
+        columns: Sequence[Hashable] = frame.columns
+        for row in frame[first:].iter_rows():
+            yield dict(zip(columns, row, strict=True))
 
 
 def _each(
