@@ -137,7 +137,7 @@ def first_refused(indptr: Positions, indices: Integers, values: Doubles, n_slots
     """
     indptr, indices, values = in_place(indptr), in_place(indices), in_place(values)
     n_rows = len(indptr) - 1
-    mask = 63
+    mask = 1023
     for row in range(n_rows):
         while mask < 2 * (indptr[row + 1] - indptr[row]):
             mask = 2 * mask + 1

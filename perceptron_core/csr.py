@@ -101,6 +101,8 @@ def _signs(labels: Any) -> Signs:
     """Give y ∈ {−1, +1} of each label, up to the first that denotes no class."""
     if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "biuf":
         return signs_of(labels)
+    if labels.dtype == bool:
+        return np.where(labels, np.int8(1), np.int8(-1))
     refused = ~((labels == 1) | (labels == 0) | (labels == -1))
     n = refused.argmax() if refused.any() else len(labels)
     return np.where(labels[:n] == 1, 1, -1).astype(np.int8)

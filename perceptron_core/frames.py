@@ -9,7 +9,6 @@ import abc
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from river import base
@@ -19,20 +18,10 @@ from perceptron_core.errors import LearnerError
 from perceptron_core.values import MAX_MAGNITUDE
 
 _NUMBERS: Final = frozenset(
-    {
-        nw.Boolean,
-        nw.Float32,
-        nw.Float64,
-        nw.Int8,
-        nw.Int16,
-        nw.Int32,
-        nw.Int64,
-        nw.UInt8,
-        nw.UInt16,
-        nw.UInt32,
-        nw.UInt64,
-    }
+    ("Boolean", "Float32", "Float64")
+    + ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 )
+"""Types of columns, as narwhals names them, that NumPy turns into doubles."""
 
 
 class FrameClassifier(base.MiniBatchClassifier):
@@ -130,7 +119,7 @@ def _numbers(frame: Any) -> NDArray[np.float64]:
         matrix: NDArray[np.float64] = frame.to_numpy()
         if matrix.dtype == np.float64:  # known without a look at the types of the columns, which takes longer
             return matrix
-    if _NUMBERS.issuperset(frame.schema.values()):
+    if _NUMBERS.issuperset(map(str, frame.schema.values())):
         return dataframe.to_numpy(frame)
     return np.empty((0, len(frame.columns)))
 
