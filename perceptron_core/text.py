@@ -113,8 +113,12 @@ class TextHasher:
         self.append(text)
         return {self.indices[at]: self.values[at] for at in range(self.filled)}
 
-    def transform_many(self, texts: Iterable[str | bytes]) -> Rows:
-        """Give the features of each text as a row. Raises as `transform_one` does."""
+    def transform_many(self, texts: Iterable[str | bytes], copy: bool = True) -> Rows:
+        """Give the features of each text as a row.
+
+        Without `copy`, indices and values are the hasher's own memory, good until it is used again: for a
+        learner that reads them at once. Raises as `transform_one` does.
+        """
         if isinstance(texts, (str, bytes)):
             raise TypeError("texts must be several texts, not one")
         indptr = array("q", [0])
@@ -122,6 +126,8 @@ class TextHasher:
         for text in texts:
             self.append(text)
             indptr.append(self.filled)
+        if not copy:
+            return Rows(indptr, memoryview(self.indices)[: self.filled], memoryview(self.values)[: self.filled])
         return Rows(
             indptr,
             _resized("i", self.indices, self.filled, self.filled),
