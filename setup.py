@@ -16,9 +16,11 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
 CORE = Path("perceptron_core")
+SHARED = "perceptron_core._cython"
+"""What Cython would otherwise repeat in every module."""
 
 # No fused multiply-add: it rounds once where the interpreter rounds twice.
-FLAGS = [] if sys.platform == "win32" else ["-O2", "-ffp-contract=off"]
+FLAGS = [] if sys.platform == "win32" else ["-O2", "-g0", "-ffp-contract=off"]
 
 DIRECTIVES = {
     "language_level": 3,
@@ -36,24 +38,36 @@ class BuildAllOrNone(build_ext):
 
     def build_extensions(self) -> None:
         """Compile, or say why not."""
+        self.parallel = self.parallel or os.cpu_count()
+        if os.environ.get("PERCEPTRON_UNCOMPILED") == "1":
+            self.leave_uncompiled("PERCEPTRON_UNCOMPILED=1")
+            return
         try:
             super().build_extensions()
         except (BaseError, CCompilerError) as error:
-            self.warn(f"perceptron_core stays uncompiled, and slower: {error}")
-            for extension in self.extensions:
-                Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
-            self.extensions = []
+            self.leave_uncompiled(error)
+
+    def leave_uncompiled(self, reason: object) -> None:
+        """Give up, and take away what was compiled."""
+        self.warn(f"perceptron_core stays uncompiled, and slower: {reason}")
+        for extension in self.extensions:
+            Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+        self.extensions = []
 
 
 def extensions() -> list[Extension]:
     """List what is to be compiled."""
-    if os.environ.get("PERCEPTRON_UNCOMPILED") == "1":
-        return []
-    found = [
+    modules = [
         Extension(f"{CORE}.{path.stem}", [str(source(path))], extra_compile_args=FLAGS)
         for path in sorted(CORE.glob("*.pxd"))
     ]
-    return cythonize(found, build_dir="build/c", compiler_directives=DIRECTIVES)
+    return cythonize(
+        [Extension(SHARED, [], extra_compile_args=FLAGS), *modules],
+        build_dir="build/c",
+        compiler_directives=DIRECTIVES,
+        shared_utility_qualified_name=SHARED,
+        quiet=True,
+    )
 
 
 def source(declarations: Path) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from perceptron_core import confidence
+from perceptron_core import confidence, sparse
 from perceptron_core.entries import Column, Entries
 from perceptron_core.linear import LinearClassifier
 from perceptron_core.rules import LinearRule
@@ -54,7 +54,7 @@ class ConfidenceWeightedRule(LinearRule):
         if self.full:
             entries = self.with_constant(x)
             gain = confidence.direction(self.covariance, entries)
-            return max(sum(value * gain[name] for name, value in entries.items()), 0.0)
+            return max(sparse.dot(gain, entries), 0.0)
         return self.variance_column.of_score(x, self.bias_variance if self.fit_intercept else 0.0)
 
     def learn_diagonal(self, x: Entries, a: float, sign: int, w: float) -> float:

@@ -142,7 +142,10 @@ class KernelPerceptron(BinaryClassifier):
 
     def _score(self, x: sparse.Vector) -> float:
         kernel = self._kernel()
-        return sum((alpha * kernel(kept, x) for kept, alpha in self.support), start=self.bias)
+        score = self.bias
+        for kept, alpha in self.support:  # `sum` of floats differs between Python 3.11 and 3.12
+            score += alpha * kernel(kept, x)
+        return score
 
     def _kernel(self) -> Kernel:
         return make_kernel(self.kernel, self.gamma, self.degree, self.coef0)

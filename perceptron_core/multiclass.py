@@ -198,7 +198,9 @@ def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:
     """Compute exp(sᵢ) / Σ exp(sⱼ) without overflow."""
     highest = max(scores.values(), default=0.0)
     powers = {label: math.exp(score - highest) for label, score in scores.items()}
-    total = sum(powers.values())
+    total = 0.0
+    for power in powers.values():  # `sum` of floats differs between Python 3.11 and 3.12
+        total += power
     return {label: power / total for label, power in powers.items()}
 
 

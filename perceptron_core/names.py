@@ -47,6 +47,7 @@ class Names:
 
         Raises `FeatureError` for a value that is not finite or is larger than `MAX_MAGNITUDE`.
         """
+        version = self.version
         n = n_missing = 0
         try:
             for name, value in x.items():
@@ -61,4 +62,4 @@ class Names:
                 n += 1
         except (TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
-        entries.n, entries.n_missing, entries.version = n, n_missing, self.version
+        entries.n, entries.n_missing, entries.version = n, n_missing, version

@@ -56,11 +56,15 @@ cdef int NO_SLOT = _NO_SLOT
 cdef double MAX_MAGNITUDE = _MAX_MAGNITUDE
 cdef int FIRST_BITS = 5
 
+# Stands where no name is: any other object, None too, may be a name.
+cdef object NOBODY = object()
+
 # 2⁶⁴ divided by the golden ratio: multiplied by it, hashes that lie in a row spread out (Knuth, 6.4).
 cdef unsigned long long SPREAD = 0x9E3779B97F4A7C15ULL
 
 
 @cython.final
+@cython.no_gc_clear  # the cells point to what the list of names keeps alive
 cdef class Names:
     """Slots by name, in the order in which the names came."""
 
@@ -94,7 +98,7 @@ cdef class Names:
         cdef Cell* cell = self._cell_of(<PyObject*>name, mark)
         cell.name, cell.fingerprint, cell.slot = <PyObject*>name, mark, slot
         if slot >= len(self._names):
-            self._names += [None] * max(slot, 1 << FIRST_BITS)
+            self._names += [NOBODY] * max(slot, 1 << FIRST_BITS)
             self._ordinals = array.array("q", bytes(self._ordinals) + bytes(8 * (len(self._names) - len(self._ordinals))))
         self._names[slot] = name
         self._ordinals[slot] = self._n_ever
@@ -120,12 +124,12 @@ cdef class Names:
         self._cells[gap].name = NULL
         self._n -= 1
         self.version += 1
-        self._names[slot] = None  # may run the last words of a name: so it comes last
+        self._names[slot] = NOBODY  # may run the last words of a name: so it comes last
 
     cpdef list items(self):
         """List (name, slot) in the order in which the names came."""
         names = self._names.copy()  # NumPy lets other threads run while it sorts
-        slots = [slot for slot in np.argsort(np.array(self._ordinals)).tolist() if names[slot] is not None]
+        slots = [slot for slot in np.argsort(np.array(self._ordinals)).tolist() if names[slot] is not NOBODY]
         return [(names[slot], slot) for slot in slots]
 
     cdef int resolve(self, x, Entries entries) except -1:
@@ -134,7 +138,8 @@ cdef class Names:
         Most often a name stands where it stood in the last example: `learn_one` comes after `predict_one`, and the
         columns of a table come in one order. Such a name is not looked up again.
         """
-        cdef Py_ssize_t n_known = entries.n if entries.version == self.version else 0
+        cdef Py_ssize_t version = self.version
+        cdef Py_ssize_t n_known = entries.n if entries.version == version else 0
         cdef Py_ssize_t n = 0, n_missing = 0, position = 0
         cdef PyObject* name
         cdef PyObject* value
@@ -149,7 +154,8 @@ cdef class Names:
                     n += 1
         except (TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
-        entries.n, entries.n_missing, entries.version = n, n_missing, self.version
+        # Not the version of now: a name's own __eq__ may have changed the model meanwhile.
+        entries.n, entries.n_missing, entries.version = n, n_missing, version
         return 0
 
     cdef int _take(

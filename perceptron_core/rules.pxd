@@ -10,6 +10,7 @@ cdef class BinaryRule:
     cdef public long long n_mistakes
     cdef public long long n_updates
 
+    cdef Entries resolve(self, x)
     cdef double score(self, Entries x) except? -1
     cdef bint fires(self, double score) noexcept
     cdef double learn(self, Entries x, int sign, double w) except? -1

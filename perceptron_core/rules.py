@@ -43,6 +43,12 @@ class BinaryRule:
         """Learn an example of class y = `sign` and weight w > 0; give the step made, 0 if none was."""
         raise NotImplementedError
 
+    def resolve(self, x: Any) -> Entries:
+        """Look the features of `x` up, as `Slots.resolve` does."""
+        if self.slots is None:  # what was never set, when compiled
+            raise AttributeError(f"{type(self).__name__}.__init__ has not called that of its base class")
+        return self.slots.resolve(x)
+
     def decide(self, score: float) -> bool:
         """Give the class at a score."""
         return self.fires(score)
@@ -52,14 +58,14 @@ class BinaryRule:
 
         Raises `FeatureError` for a value that is not finite or is larger than 1e100.
         """
-        entries = self.slots.resolve(x)
+        entries = self.resolve(x)
         score = self.score(entries)
         self.slots.put_back(entries)
         return score
 
     def predict_one(self, x: Any, **_: Any) -> bool:
         """Predict the class of `x`. Raises `FeatureError` as `score_one` does."""
-        entries = self.slots.resolve(x)
+        entries = self.resolve(x)
         fires = self.fires(self.score(entries))
         self.slots.put_back(entries)
         return fires
@@ -70,7 +76,7 @@ class BinaryRule:
         Returns the step s made, in units of `x`; 0 if nothing was written.
         """
         sign, weight = sign_of(y), example_weight(w)
-        entries = self.slots.resolve(x)
+        entries = self.resolve(x)
         step = self.learn(entries, sign, weight) if weight > 0 else 0.0
         self.slots.put_back(entries)
         return step
@@ -78,7 +84,7 @@ class BinaryRule:
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
         """Learn from one example; see `BinaryClassifier.learn_one`."""
         sign, weight = sign_of(y), example_weight(w)
-        entries = self.slots.resolve(x)
+        entries = self.resolve(x)
         if weight > 0:
             self.learn(entries, sign, weight)
         self.slots.put_back(entries)
@@ -113,7 +119,7 @@ class AdditiveRule(LinearRule):
         The weights are a sum of steps times examples, so an update leaves by subtraction: exact
         wherever the sums are (counts, binary features), else to rounding. Counts stay.
         """
-        entries = self.slots.resolve(x)
+        entries = self.resolve(x)
         if step != 0:
             self.add(entries, -step)
         self.slots.put_back(entries)
