@@ -26,7 +26,7 @@ from perceptron_core.separability import (
 )
 from perceptron_core.serialisation import from_bytes, to_bytes
 from perceptron_core.structured import StructuredPerceptron
-from perceptron_core.text import TextHasher
+from perceptron_core.text import Rows, TextHasher
 from perceptron_core.theory import (
     MistakeBound,
     OnlineMistakeBound,
@@ -63,6 +63,7 @@ __all__ = [
     "OnlineMistakeBound",
     "PassiveAggressive",
     "Perceptron",
+    "Rows",
     "Separability",
     "StructuredPerceptron",
     "TextHasher",

@@ -24,9 +24,9 @@ class Rows(NamedTuple):
 
     indptr: array[int]
     """64-bit integers, one more than there are rows."""
-    indices: array[int]
+    indices: array[int] | memoryview
     """32-bit integers, in each row distinct and in the order of first occurrence."""
-    values: array[float]
+    values: array[float] | memoryview
     """Doubles, one beside each index."""
 
 
@@ -127,7 +127,9 @@ class TextHasher:
             self.append(text)
             indptr.append(self.filled)
         if not copy:
-            return Rows(indptr, memoryview(self.indices)[: self.filled], memoryview(self.values)[: self.filled])
+            return Rows(
+                indptr, memoryview(self.indices)[: self.filled], memoryview(self.values)[: self.filled]
+            )
         return Rows(
             indptr,
             _resized("i", self.indices, self.filled, self.filled),

@@ -22,12 +22,12 @@ from perceptron_core import (
     KernelPerceptron,
     LabelError,
     Perceptron,
+    Rows,
     TextHasher,
     from_bytes,
     to_bytes,
 )
 from perceptron_core.compiled import CompiledClassifier
-from perceptron_core.text import Rows
 from tests.support.binary_learners import LEARNERS
 from tests.support.interpreted import interpreted_core
 
@@ -363,8 +363,7 @@ def test_bytes_with_an_index_out_of_range_are_refused():
 def test_a_model_of_four_million_weights_in_use_costs_little_more_than_its_columns(learner, columns):
     program = (
         "import numpy as np\n"
-        f"from perceptron_core import HashedClassifier, {learner.__name__}\n"
-        "from perceptron_core.text import Rows\n"
+        f"from perceptron_core import HashedClassifier, Rows, {learner.__name__}\n"
         "def megabytes():\n"
         "    lines = open('/proc/self/status').read().splitlines()\n"
         "    return next(int(line.split()[1]) for line in lines if 'VmRSS' in line) / 1000\n"
