@@ -64,7 +64,8 @@ class HashedClassifier(BinaryClassifier):
     Rows are anything with `indptr`, `indices` and `values` or `data`: what `TextHasher.transform_many` gives,
     or SciPy's `csr_array`. Row r has the entries `indptr[r]` up to `indptr[r + 1]`, in the order in which its
     score is summed. No index may occur twice in a row: a dictionary could not hold it. Arrays of 64-bit
-    positions, 32-bit indices and doubles are read in place; others are converted.
+    positions, 32-bit indices and doubles are read in place, and must not be changed meanwhile; others are
+    converted.
 
     References
     ----------
@@ -133,6 +134,14 @@ class HashedClassifier(BinaryClassifier):
         Raises `FeatureError` for a name that is no index, and for a value that is no sane number.
         """
         return self.learner.score_one(x)
+
+    def predict_one(self, x: Features, **_: Any) -> bool:
+        """Predict the class of `x`. Raises `FeatureError` as `score_one` does."""
+        return self.learner.predict_one(x)
+
+    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
+        """Learn from one example; see `BinaryClassifier.learn_one`."""
+        self.learner.learn_one(x, y, w)
 
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
         """Learn from one example as `learn_one` does; give the step made in units of `x`, 0 if none."""
