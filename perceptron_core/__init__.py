@@ -1,5 +1,9 @@
 """Learning only: deterministic functions of their inputs. No I/O, no clock, no Kafka, no Pydantic."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from perceptron_core.arow import AROW
 from perceptron_core.assessment import Assessment, hold_out, perceptron_test
 from perceptron_core.averaged_multiclass_perceptron import AveragedMulticlassPerceptron
@@ -23,7 +27,6 @@ from perceptron_core.separability import (
     minimum_length_solution,
 )
 from perceptron_core.serialisation import from_bytes, to_bytes
-from perceptron_core.structured import StructuredPerceptron
 from perceptron_core.theory import (
     MistakeBound,
     OnlineMistakeBound,
@@ -34,6 +37,9 @@ from perceptron_core.theory import (
 from perceptron_core.training import perceptron_train
 from perceptron_core.version import __version__
 from perceptron_core.voted_perceptron import VotedPerceptron
+
+if TYPE_CHECKING:
+    from perceptron_core.structured import StructuredPerceptron
 
 __all__ = [
     "AROW",
@@ -77,3 +83,12 @@ __all__ = [
     "signed_distances",
     "to_bytes",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what brings NumPy along only when it is asked for."""
+    if name != "StructuredPerceptron":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from perceptron_core.structured import StructuredPerceptron  # noqa: PLC0415  as above
+
+    return StructuredPerceptron

@@ -11,7 +11,6 @@ from itertools import repeat
 from typing import Any
 
 from river import base
-from river.utils import dataframe
 
 from perceptron_core.errors import LearnerError
 
@@ -48,6 +47,8 @@ class FrameClassifier(base.MiniBatchClassifier):
             If the lengths differ, or a weight is refused.
 
         """
+        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
         labels = dataframe.into_series(y).to_list()
         weights = repeat(w, len(labels)) if isinstance(w, int | float) else dataframe.into_series(w).to_list()
         learned = 0
@@ -60,10 +61,14 @@ class FrameClassifier(base.MiniBatchClassifier):
 
     def predict_many(self, X: Any) -> Any:
         """Predict the class of each row: a series."""
+        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
         return dataframe.to_native_series(_each(self.predict_one, X), name=None, like=dataframe.into_frame(X))
 
     def predict_proba_many(self, X: Any) -> Any:
         """Give the probabilities of each row: a data frame with a column for each class."""
+        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
         rows = _each(self.predict_proba_one, X)
         classes = dict.fromkeys((*self._known_classes(), *(label for row in rows for label in row)))
         columns = {label: [row.get(label, 0.0) for row in rows] for label in classes}
@@ -75,6 +80,8 @@ class FrameClassifier(base.MiniBatchClassifier):
 
 
 def _rows(X: Any) -> Iterator[dict[Hashable, Any]]:
+    from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
     frame = dataframe.into_frame(X)
     columns: Sequence[Hashable] = frame.columns
     for row in frame.iter_rows():

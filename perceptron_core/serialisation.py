@@ -6,10 +6,10 @@ The body is MessagePack: class name, parameters, state. Numbers keep every bit.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, Protocol
 
 import msgpack
-from river.optim.schedulers import Constant, InverseScaling
 
 from perceptron_core.arow import AROW
 from perceptron_core.averaged_multiclass_perceptron import AveragedMulticlassPerceptron
@@ -25,7 +25,6 @@ from perceptron_core.multiclass_perceptron import MulticlassPerceptron
 from perceptron_core.passive_aggressive import PassiveAggressive
 from perceptron_core.perceptron import Perceptron
 from perceptron_core.scw import SCW
-from perceptron_core.structured import StructuredPerceptron
 from perceptron_core.voted_perceptron import VotedPerceptron
 
 _KIND: Final = b"perceptron-model"
@@ -40,9 +39,11 @@ class Model(Protocol):
     def _set_state(self, state: Mapping[str, Any]) -> None: ...
 
 
-_CLASSES: Final[Mapping[str, type[Any]]] = {
-    cls.__name__: cls
-    for cls in (
+@cache
+def _classes() -> Mapping[str, type[Any]]:
+    from perceptron_core.structured import StructuredPerceptron  # noqa: PLC0415  takes long to import
+
+    classes = (
         AROW,
         SCW,
         AveragedMulticlassPerceptron,
@@ -58,8 +59,14 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
         StructuredPerceptron,
         VotedPerceptron,
     )
-}
-_SCHEDULERS: Final[Mapping[str, type[Any]]] = {cls.__name__: cls for cls in (Constant, InverseScaling)}
+    return {cls.__name__: cls for cls in classes}
+
+
+@cache
+def _schedulers() -> Mapping[str, type[Any]]:
+    from river.optim.schedulers import Constant, InverseScaling  # noqa: PLC0415  takes long to import
+
+    return {cls.__name__: cls for cls in (Constant, InverseScaling)}
 
 
 def to_bytes(model: Model) -> bytes:
@@ -73,7 +80,7 @@ def to_bytes(model: Model) -> bytes:
 
     """
     name = type(model).__name__
-    if _CLASSES.get(name) is not type(model):
+    if _classes().get(name) is not type(model):
         raise TypeError(f"{name} is no model of perceptron_core")
     params = {
         parameter: _written(f"{name}: {parameter}", value)
@@ -93,9 +100,9 @@ def from_bytes(data: bytes) -> Any:
     """
     _, body = unseal(_KIND, range(1, _VERSION + 1), data)
     name, params, state = unpack(body)
-    if name not in _CLASSES:
+    if name not in _classes():
         raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
-    model = _CLASSES[name](**{parameter: _read(value) for parameter, value in params.items()})
+    model = _classes()[name](**{parameter: _read(value) for parameter, value in params.items()})
     model._set_state(state)  # noqa: SLF001
     return model
 
@@ -105,9 +112,9 @@ def _written(what: str, value: Any) -> Any:
     if callable(value):
         raise TypeError(f"{what} is a function, which cannot be written down; a built-in name can")
     if isinstance(value, tuple) and value and isinstance(value[0], type):
-        if value[0] not in _SCHEDULERS.values():
+        if value[0] not in _schedulers().values():
             raise TypeError(
-                f"{what} is a {value[0].__name__}; of those only {', '.join(_SCHEDULERS)} can be written"
+                f"{what} is a {value[0].__name__}; of those only {', '.join(_schedulers())} can be written"
             )
         return {"scheduler": value[0].__name__, "parameters": value[1]}
     return value
@@ -115,7 +122,7 @@ def _written(what: str, value: Any) -> Any:
 
 def _read(value: Any) -> Any:
     """Read what `_written` wrote."""
-    return _SCHEDULERS[value["scheduler"]](**value["parameters"]) if isinstance(value, dict) else value
+    return _schedulers()[value["scheduler"]](**value["parameters"]) if isinstance(value, dict) else value
 
 
 def pack(value: Any) -> bytes:
