@@ -8,6 +8,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST_ARGS ?=
+# A file of tests stays together: its broker and its clock are its own. PYTEST_ARGS="-n 0" for one process, as for --pdb.
+PARALLEL ?= -n 3 --dist loadfile --no-loadscope-reorder
 BENCH  ?= .venv-bench
 BENCH_ARGS ?=
 
@@ -17,7 +19,7 @@ demo: $(VENV)/installed
 	$(BIN)/perceptron demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest $(PARALLEL) $(PYTEST_ARGS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
