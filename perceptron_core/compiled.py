@@ -8,18 +8,20 @@ from __future__ import annotations
 import abc
 import copy
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from river import base
 
-from perceptron_core.batches import DenseBatch, Doubles, decide, signs_of, weights_of
+from perceptron_core.batches import DenseBatch, decide, signs_of, weights_of
 from perceptron_core.binary import BinaryClassifier
 from perceptron_core.entries import Column
 from perceptron_core.frames import sound_rows
 from perceptron_core.hashed_slots import HashedSlots
 from perceptron_core.rules import BinaryRule
 from perceptron_core.slots import Slots
+
+if TYPE_CHECKING:
+    from perceptron_core.batches import Doubles
 
 
 class CompiledClassifier(BinaryRule, BinaryClassifier):
@@ -59,6 +61,8 @@ class CompiledClassifier(BinaryRule, BinaryClassifier):
         return len(sizes)
 
     def _predict_leading(self, frame: Any) -> list[bool]:
+        import numpy as np  # noqa: PLC0415  takes long to import
+
         scores = self._score_leading(frame)
         classes = np.empty(len(scores), bool)
         decide(self, scores, classes.view(np.uint8))
@@ -68,6 +72,8 @@ class CompiledClassifier(BinaryRule, BinaryClassifier):
         return [self._probabilities(score) for score in self._score_leading(frame).tolist()]
 
     def _score_leading(self, frame: Any) -> Doubles:
+        import numpy as np  # noqa: PLC0415  takes long to import
+
         matrix = sound_rows(frame)
         scores = np.empty(len(matrix))
         if len(matrix):

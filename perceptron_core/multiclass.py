@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import abc
 import math
+import sys
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 from river import base
 
 from perceptron_core.binary import Features
@@ -167,7 +167,8 @@ class MulticlassClassifier(FrameClassifier):
 
     def _check_label(self, label: Any) -> Label:
         """Give a label as it is kept. Raises `LabelError` for one that cannot be, or is none of `classes`."""
-        plain: Label = label.item() if isinstance(label, np.generic) else label
+        numpy = sys.modules.get("numpy")  # where it is not imported, nobody has a scalar of it
+        plain: Label = label.item() if numpy and isinstance(label, numpy.generic) else label
         try:
             is_known = plain in self._known_classes()
         except TypeError:

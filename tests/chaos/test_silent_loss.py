@@ -70,6 +70,25 @@ def test_a_membership_that_ends_while_the_group_answers_is_begun_anew(open_chaos
     assert ended
 
 
+def test_a_membership_that_ends_between_the_groups_answer_and_its_use_is_begun_anew(open_chaos, monkeypatch):
+    answers, ended = itertools.count(), []
+    process = BaseCoordinator._process_sync_group_response
+
+    def end_after(coordinator, answer, sent_at):
+        processed = process(coordinator, answer, sent_at)
+        if next(answers) < 5:
+            ended.append(coordinator._generation)
+            coordinator.reset_generation(member_id=coordinator._generation.member_id)
+        return processed
+
+    stream = open_chaos(**APART)
+    monkeypatch.setattr(BaseCoordinator, "_process_sync_group_response", end_after)
+    run(stream)
+    monkeypatch.undo()
+    assert_exactly_once(stream)
+    assert ended
+
+
 @pytest.mark.parametrize("step", ["_follow_assignment", "_check_alive", "lag"])
 def test_records_that_were_taken_when_a_poll_failed_are_not_lost(open_chaos, monkeypatch, step):
     calls, failed = itertools.count(), []
