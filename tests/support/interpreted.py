@@ -19,7 +19,7 @@ def interpreted_core(folder: Path) -> ModuleType:
     sys.path.insert(0, str(folder))
     try:
         core = importlib.import_module("perceptron_core")
-        for name in core.__all__:  # some modules are imported when they are asked for, from what is then there
+        for name in core.__all__:  # some are imported when asked for, from what is then there
             getattr(core, name)
         core.to_bytes(core.Perceptron())
         return core
