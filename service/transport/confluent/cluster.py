@@ -64,15 +64,19 @@ class Cluster:
         servers = ",".join(bootstrap_servers)
         self._options = {**_OPTIONS, "bootstrap.servers": servers, **client_options}
         self._trouble: list[KafkaError] = []
-        self._admin: AdminClient | None = self._open(AdminClient, {"error_cb": self._trouble.append})
-        self._greet()
+        """What the client for questions has met."""
+        self._admin: AdminClient | None = self._open_admin()
+        self._greet(self._admin)
 
-    def _greet(self) -> None:
+    def _open_admin(self) -> AdminClient:
+        return self._open(AdminClient, {"error_cb": self._trouble.append})
+
+    def _greet(self, admin: AdminClient) -> None:
         """Wait for any answer: clients of librdkafka are made without asking whether anybody is there."""
-        hello = self.admin.describe_cluster(request_timeout=CONNECT_TIMEOUT_SECONDS)
+        hello = admin.describe_cluster(request_timeout=CONNECT_TIMEOUT_SECONDS)
         deadline = monotonic() + CONNECT_TIMEOUT_SECONDS
         while not hello.done() and monotonic() < deadline:
-            self.admin.poll(_LOOK_SECONDS)
+            admin.poll(_LOOK_SECONDS)
             refusal = next((each for each in self._trouble if meaning_of(each) is AccessRefused), None)
             if refusal is not None:
                 raise translate(refusal, self.name)
@@ -85,22 +89,27 @@ class Cluster:
 
     @property
     def admin(self) -> AdminClient:
-        """The client for questions; its answers are futures, to be given to `answer`."""
+        """The client for questions; its answers are futures, to be given to `answer`.
+
+        After any trouble it is a new one: librdkafka (2.16) forgets its brokers when all of them are away,
+        and asks about a group the coordinator it knew before, for ever.
+        """
         if self._admin is None:
             raise RuntimeError("the transport is closed")
+        self.serve()
+        if self._trouble:
+            self._admin = self._open_admin()
+            self._trouble.clear()
         return self._admin
 
     def answer(self, future: Future[Answer], where: str) -> Answer:
         """Wait for an answer; librdkafka gives up by itself when it takes too long."""
         with translated(where):
-            answer = future.result(2 * REQUEST_TIMEOUT_SECONDS)
-        self.serve()
-        return answer
+            return future.result(2 * REQUEST_TIMEOUT_SECONDS)
 
     def serve(self) -> None:
         """Take what the client for questions has to tell: its log lines would pile up."""
         if self._admin is not None:
-            self._trouble.clear()
             self._admin.poll(0)
 
     def offsets(
