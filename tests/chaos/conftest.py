@@ -1,15 +1,16 @@
-"""Streams to be attacked, on SQLite and on a real broker; and how hard."""
+"""Streams to be attacked, on SQLite and on a real broker with each client; and how hard."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.presets import LONG, SHORT, Force
 from tests.support.chaos_stream import ChaosStream, Service, services
+from tests.support.kafka_place import KAFKA_CLIENTS
 
 pytest.register_assert_rewrite("tests.support.exactly_once")
 
@@ -20,20 +21,24 @@ def force() -> Force:
     return LONG if os.environ.get("PERCEPTRON_CHAOS") == "long" else SHORT
 
 
-@pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.kafka)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+@pytest.fixture(
+    params=["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
+)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, object]:
+    """Give the settings that say where the stream is; a test file may have others."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/stream.db"
-    return f"kafka://{request.getfixturevalue('kafka_bootstrap')}"
+        return {"broker": f"sqlite:///{tmp_path}/stream.db"}
+    bootstrap = request.getfixturevalue("kafka_bootstrap")
+    return {"broker": f"kafka://{bootstrap}", "kafka_client": request.param}
 
 
 @pytest.fixture
-def open_chaos(url: str) -> Iterator[Callable[..., ChaosStream]]:
-    """Open a stream at the `url`, with settings."""
+def open_chaos(place: Mapping[str, object]) -> Iterator[Callable[..., ChaosStream]]:
+    """Open a stream at the `place`, with settings."""
     opened: list[ChaosStream] = []
 
     def make(**given: object) -> ChaosStream:
-        opened.append(ChaosStream(url, **given))
+        opened.append(ChaosStream(**place, **given))
         return opened[-1]
 
     yield make

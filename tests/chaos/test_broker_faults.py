@@ -1,6 +1,5 @@
 """The broker dies, freezes, is cut off, lacks a topic: a word about it, and nothing lost or doubled."""
 
-import contextlib
 import socket
 import time
 
@@ -9,7 +8,7 @@ from kafka.admin import KafkaAdminClient
 
 from tests.chaos.presets import AMONG_EVENTS, APART, HTTP, hours_ago_ms, sized
 from tests.support.chaos_log import chaos_log
-from tests.support.chaos_stream import ChaosStream, Feeder
+from tests.support.chaos_stream import Feeder
 from tests.support.cutting_proxy import (
     ADD_PARTITIONS_TO_TXN,
     END_TXN,
@@ -18,6 +17,7 @@ from tests.support.cutting_proxy import (
     CuttingProxy,
 )
 from tests.support.exactly_once import assert_exactly_once
+from tests.support.kafka_place import KAFKA_CLIENTS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -59,15 +59,9 @@ def proxy(proxy_and_broker):
     return proxy_and_broker[0]
 
 
-@pytest.fixture
-def open_chaos(broker):
-    with contextlib.ExitStack() as stack:
-
-        def make(**given):
-            stream = ChaosStream(f"kafka://{broker.address}", **given | IMPATIENT)
-            return stack.enter_context(contextlib.closing(stream))
-
-        yield make
+@pytest.fixture(params=KAFKA_CLIENTS)
+def place(request, broker):
+    return {"broker": f"kafka://{broker.address}", "kafka_client": request.param, **IMPATIENT}
 
 
 def free_port():

@@ -310,7 +310,8 @@ def test_a_commit_against_a_frozen_broker_ends_with_its_deadline(
     own_kafka_broker.resume()
     writer = again(lambda: member.consumer.writer(0))
     done = member.consumer.committed(0)[own_place.events]
-    assert values(transport, own_place.predictions) == [b"%d" % n for n in range(1, done + 1)]
+    written = again(lambda: values(transport, own_place.predictions))
+    assert written == [b"%d" % n for n in range(1, done + 1)]
     writer.commit(numbered(own_place.predictions, [done + 1]), {own_place.events: done + 1})
     assert member.consumer.committed(0) == {own_place.events: done + 1}
     member.consumer.close()

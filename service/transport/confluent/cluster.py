@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -37,6 +37,7 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
 }
 # How long one look for an answer takes; refusals are noticed in between.
 _LOOK_SECONDS: Final = 0.02
+_ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
 Answer = TypeVar("Answer")
 
 
@@ -75,13 +76,11 @@ class Cluster:
         """Wait for any answer: clients of librdkafka are made without asking whether anybody is there."""
         hello = admin.describe_cluster(request_timeout=CONNECT_TIMEOUT_SECONDS)
         deadline = monotonic() + CONNECT_TIMEOUT_SECONDS
-        while not hello.done() and monotonic() < deadline:
-            admin.poll(_LOOK_SECONDS)
-            refusal = next((each for each in self._trouble if meaning_of(each) is AccessRefused), None)
-            if refusal is not None:
-                raise translate(refusal, self.name)
+        while not _is_done(hello) and monotonic() < deadline:
+            self._heed(patient=True)
         try:
-            self.answer(hello, self.name)
+            with translated(self.name):
+                hello.result(CONNECT_TIMEOUT_SECONDS)
         except ServiceError as error:
             if self._trouble:
                 raise away(f"{self.name} ({self._trouble[-1].str()})") from error
@@ -103,9 +102,20 @@ class Cluster:
         return self._admin
 
     def answer(self, future: Future[Answer], where: str) -> Answer:
-        """Wait for an answer; librdkafka gives up by itself when it takes too long."""
+        """Wait for an answer, no longer than the request may take, or until nobody is there to give it."""
+        while not _is_done(future):
+            self._heed(patient=False)
         with translated(where):
-            return future.result(2 * REQUEST_TIMEOUT_SECONDS)
+            return future.result()
+
+    def _heed(self, *, patient: bool) -> None:
+        """Raise what the client for questions has met, if no answer will come after it."""
+        self.serve()
+        for error in self._trouble:
+            if meaning_of(error) is AccessRefused:
+                raise translate(error, self.name)
+            if error.code() == _ALL_DOWN and not patient:
+                raise away(self.name)
 
     def serve(self) -> None:
         """Take what the client for questions has to tell: its log lines would pile up."""
@@ -144,3 +154,8 @@ class Cluster:
     def close(self) -> None:
         """Let the client for questions go. Idempotent."""
         self._admin = None
+
+
+def _is_done(future: Future[Any]) -> bool:
+    """Wait a moment; tell whether there is an answer."""
+    return bool(wait([future], _LOOK_SECONDS).done)
