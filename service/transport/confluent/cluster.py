@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from service.errors import AccessRefused, ServiceError
+from service.errors import AccessRefused, ServiceError, TransportUnavailable
 from service.transport.confluent.errors import meaning_of, translate, translated
 from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS, away
 
@@ -25,6 +25,10 @@ _OPTIONS: Final[dict[str, object]] = {
     # A service behind one partition after the other is idle for hours; that is no error.
     "log.connection.close": False,
 }
+# When no broker is left, librdkafka (2.16) begins again from the first addresses, but goes on asking the
+# coordinators it knew before: a transaction's step then waits for ever, whatever its time limit. Only a
+# consumer knows its coordinator otherwise; of the others we make new ones after any trouble.
+_NEVER_BEGINS_AGAIN: Final[dict[str, object]] = {"metadata.recovery.strategy": "none"}
 _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     "auto.offset.reset": "earliest",
     "enable.auto.commit": False,
@@ -66,11 +70,13 @@ class Cluster:
         self._options = {**_OPTIONS, "bootstrap.servers": servers, **client_options}
         self._trouble: list[KafkaError] = []
         """What the client for questions has met."""
+        self._is_stale = False
+        """Whether it could not answer a question."""
         self._admin: AdminClient | None = self._open_admin()
         self._greet(self._admin)
 
     def _open_admin(self) -> AdminClient:
-        return self._open(AdminClient, {"error_cb": self._trouble.append})
+        return self._open(AdminClient, {**_NEVER_BEGINS_AGAIN, "error_cb": self._trouble.append})
 
     def _greet(self, admin: AdminClient) -> None:
         """Wait for any answer: clients of librdkafka are made without asking whether anybody is there."""
@@ -90,14 +96,14 @@ class Cluster:
     def admin(self) -> AdminClient:
         """The client for questions; its answers are futures, to be given to `answer`.
 
-        After any trouble it is a new one: librdkafka (2.16) forgets its brokers when all of them are away,
-        and asks about a group the coordinator it knew before, for ever.
+        After any trouble it is a new one: the addresses may be others now, and of a broker that was frozen
+        librdkafka (2.16) goes on asking with a leader's epoch that is over.
         """
         if self._admin is None:
             raise RuntimeError("the transport is closed")
         self.serve()
-        if self._trouble:
-            self._admin = self._open_admin()
+        if self._trouble or self._is_stale:
+            self._admin, self._is_stale = self._open_admin(), False
             self._trouble.clear()
         return self._admin
 
@@ -105,8 +111,12 @@ class Cluster:
         """Wait for an answer, no longer than the request may take, or until nobody is there to give it."""
         while not _is_done(future):
             self._heed(patient=False)
-        with translated(where):
-            return future.result()
+        try:
+            with translated(where):
+                return future.result()
+        except TransportUnavailable:
+            self._is_stale = True
+            raise
 
     def _heed(self, *, patient: bool) -> None:
         """Raise what the client for questions has met, if no answer will come after it."""
@@ -145,7 +155,7 @@ class Cluster:
 
     def open_producer(self, options: Mapping[str, object]) -> Producer:
         """Make a producer."""
-        return self._open(Producer, options)
+        return self._open(Producer, {**_NEVER_BEGINS_AGAIN, **options})
 
     def _open(self, make: type[Answer], options: Mapping[str, object]) -> Answer:
         with translated(self.name):

@@ -33,7 +33,11 @@ from service.transport.kafka import HINTS
 from service.transport.kafka_python.errors import meaning_of as meaning_for_kafka_python
 
 CODES = {name: code for name, code in vars(KafkaError).items() if isinstance(code, int)}
-PROTOCOL_CODES = {name: code for name, code in CODES.items() if code > 0 and for_code(code) is not UnknownError}
+PROTOCOL_CODES = {
+    name: code for name, code in CODES.items() if code > 0 and for_code(code) is not UnknownError
+}
+    name: code for name, code in CODES.items() if code > 0 and for_code(code) is not UnknownError
+}
 
 
 @pytest.mark.parametrize("name", CODES)
