@@ -36,8 +36,6 @@ CODES = {name: code for name, code in vars(KafkaError).items() if isinstance(cod
 PROTOCOL_CODES = {
     name: code for name, code in CODES.items() if code > 0 and for_code(code) is not UnknownError
 }
-    name: code for name, code in CODES.items() if code > 0 and for_code(code) is not UnknownError
-}
 
 
 @pytest.mark.parametrize("name", CODES)
