@@ -10,9 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
+import hypothesis
 import pytest
 
 from tests.support.kafka_broker import KafkaBroker, NoBroker, answers
+
+# Hypothesis would hold each example to 200 ms: a claim about this machine and what else it does.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 DOCKER_ANSWERS_WITHIN_SECONDS = 5
 A_CLIENT_ENDS_WITHIN_SECONDS = 20
