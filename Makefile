@@ -9,6 +9,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST_ARGS ?=
+BENCH  ?= .venv-bench
+BENCH_ARGS ?=
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
 
@@ -34,11 +36,12 @@ lint: $(VENV)/installed-dev
 chaos: $(VENV)/installed-dev
 	PERCEPTRON_CHAOS=long $(BIN)/pytest tests/chaos --timeout 3600 $(PYTEST_ARGS)
 
-bench: $(VENV)/installed-dev
-	$(BIN)/python benchmarks/run.py
+# BENCH_ARGS: --quick, --only NAME, --runs N, --list (see benchmarks/run.py).
+bench: $(BENCH)/project/installed $(BENCH)/quix/installed
+	$(BENCH)/project/bin/python benchmarks/run.py $(BENCH_ARGS)
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -54,4 +57,22 @@ $(VENV)/installed: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
 # --group reads [dependency-groups] of pyproject.toml: what only developers need.
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/pip install --quiet --group dev
+	@touch $@
+
+# What is measured is what users install: the built package, not the sources; rebuilt when they change.
+$(BENCH)/project/installed: pyproject.toml setup.py $(SOURCES)
+	$(PYTHON) -m venv $(BENCH)/project
+	$(BENCH)/project/bin/pip install --quiet --upgrade 'pip>=25.1'
+	rm -rf build
+	$(BENCH)/project/bin/pip install --quiet --group bench '.[confluent]'
+	$(BENCH)/project/bin/pip install --quiet vowpalwabbit \
+	  || echo 'warning: no Vowpal Wabbit for this Python; its row will be skipped'
+	@touch $@
+
+# Quix Streams pins other releases of clients that the project uses, so it lives apart.
+$(BENCH)/quix/installed:
+	$(PYTHON) -m venv $(BENCH)/quix
+	$(BENCH)/quix/bin/pip install --quiet --upgrade 'pip>=25.1'
+	$(BENCH)/quix/bin/pip install --quiet quixstreams 'river>=0.26' \
+	  || { echo 'warning: no Quix Streams for this Python; its row will be skipped'; rm -rf $(BENCH)/quix/bin; }
 	@touch $@

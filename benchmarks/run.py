@@ -1,78 +1,113 @@
-"""Speed, as ratios against a peer in the same run: `make bench`.
+"""Speed, as ratios against peers in the same run: `make bench`.
 
-Each figure is the median over rounds; in a round ours and the peer run one after the other, so that
-a machine that speeds up or slows down does so for both.
+Prints the table line by line, and writes docs/benchmarks.md when everything was measured in full.
+Data to stdout, progress to stderr; exits with 1 if a measure failed (not if a goal was missed).
 """
 
 from __future__ import annotations
 
-import random
-import statistics
-from collections.abc import Callable, Sequence
-from time import perf_counter
+import argparse
+import sys
+import time
+import tomllib
+import traceback
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 
-from river import linear_model
+ROOT = Path(__file__).parents[1]
+# At the end: what is measured is the installed project, compiled, and not the sources beside this script.
+sys.path.append(str(ROOT))
 
-from perceptron_core import Perceptron
+from measures import report  # noqa: E402
+from measures.base import Contest, Measure, Result, Unavailable  # noqa: E402
+from measures.machine import machine, versions  # noqa: E402
+from measures.registry import MEASURES  # noqa: E402
 
-ROUNDS = 7
-Example = tuple[dict[str, float], bool]
-
-
-def dense(features: int, events: int = 4000) -> Sequence[Example]:
-    """Make Gaussian examples with a linear truth and some noise."""
-    rng = random.Random(features)
-    truth = [rng.gauss(0, 1) for _ in range(features)]
-    made = []
-    for _ in range(events):
-        values = [rng.gauss(0, 1) for _ in range(features)]
-        score = sum(t * v for t, v in zip(truth, values, strict=True)) + rng.gauss(0, 1)
-        made.append(({f"f{i}": value for i, value in enumerate(values)}, score > 0))
-    return made
+RUNS, QUICK_RUNS = 5, 3
+PAGE = ROOT / "docs" / "benchmarks.md"
+NOTES = Path(__file__).with_name("notes.toml")
 
 
-def words(events: int = 4000) -> Sequence[Example]:
-    """Make short texts as binary bags of words, with the word frequencies of Zipf's law."""
-    rng = random.Random(1)
-    vocabulary = [f"w{i}" for i in range(8000)]
-    weights = [1 / (rank + 1) for rank in range(len(vocabulary))]
-    made = []
-    for _ in range(events):
-        label = rng.random() < 0.13
-        bag = rng.choices(vocabulary, weights, k=14) + (["prize"] if label and rng.random() < 0.8 else [])
-        made.append((dict.fromkeys(bag, 1.0), label))
-    return made
+def main() -> int:
+    """Measure what is asked for; give the exit code."""
+    asked = _arguments()
+    if asked.list:
+        print(
+            "\n".join(f"{m.name:24}{row.name:24}{row.title}: {row.goal}" for m in MEASURES for row in m.rows)
+        )
+        return 0
+    print(report.heading(), flush=True)
+    results = []
+    for measure in MEASURES:
+        if not asked.only or measure.name in asked.only:
+            results += measured(
+                measure, asked.runs or (QUICK_RUNS if asked.quick else RUNS), quick=asked.quick
+            )
+    write_page(results, asked.output or (None if asked.only or asked.quick else PAGE))
+    return int(any(result.failed for result in results))
 
 
-def rate(make: Callable[[], object], stream: Sequence[Example]) -> float:
-    """Measure events per second of predict_one + learn_one over a stream, from a fresh model."""
-    model = make()
-    predict, learn = model.predict_one, model.learn_one
-    began = perf_counter()
-    for x, y in stream:
-        predict(x)
-        learn(x, y)
-    return len(stream) / (perf_counter() - began)
+def measured(measure: Measure, runs: int, *, quick: bool) -> Sequence[Result]:
+    """Run a measure so many times; print its lines."""
+    results = [Result(row) for row in measure.rows]
+    began = time.monotonic()
+    try:
+        with measure.prepare(quick) as contest:
+            for turn in range(runs):
+                _tell(f"{measure.name}: run {turn + 1} of {runs}")
+                _add_run(results, contest, turn)
+    except Unavailable as reason:
+        _leave_out(results, f"skipped: {reason}", failed=False)
+    except Exception as error:  # noqa: BLE001 - one broken measure must not cost the others
+        _tell(traceback.format_exc())
+        _leave_out(results, f"failed: {str(error).partition(chr(10))[0]}", failed=True)
+    _tell(f"{measure.name}: {time.monotonic() - began:.0f} s")
+    print("\n".join(map(report.line, results)), flush=True)
+    return results
 
 
-def compare(name: str, stream: Sequence[Example]) -> None:
-    """Print one row: ours, River's, and the ratio with its spread."""
-    pairs = [(rate(Perceptron, stream), rate(linear_model.Perceptron, stream)) for _ in range(ROUNDS)]
-    ours, peer = (statistics.median(column) for column in zip(*pairs, strict=True))
-    ratios = sorted(a / b for a, b in pairs)
-    print(
-        f"{name:<28}{ours:>12,.0f}{peer:>12,.0f}{statistics.median(ratios):>8.2f}"
-        f"   {ratios[0]:.2f}-{ratios[-1]:.2f}"
+def write_page(results: Sequence[Result], path: Path | None) -> None:
+    """Write the documentation, if there is a place for it."""
+    notes = tomllib.loads(NOTES.read_text(encoding="utf-8"))
+    for name in report.without_note(results, notes):
+        _tell(f"{name} misses its goal and has no note in {NOTES.name}")
+    if path is None:
+        _tell("not everything was measured in full: no page written")
+        return
+    day = datetime.now(UTC).date()
+    path.write_text(
+        report.page(results, notes, machine=machine(), versions=versions(), day=day), encoding="utf-8"
     )
+    _tell(f"wrote {path}")
 
 
-def main() -> None:
-    """Print the table."""
-    print(f"{'predict_one + learn_one':<28}{'ours/s':>12}{'River/s':>12}{'ratio':>8}   spread")
-    compare("20 dense features", dense(20))
-    compare("100 dense features", dense(100))
-    compare("words, about 14 a text", words())
+def _add_run(results: Sequence[Result], contest: Contest, turn: int) -> None:
+    ours, peer = contest.run(turn)
+    for result, value, other in zip(results, ours, peer or [None] * len(ours), strict=True):
+        result.add(value, other)
+
+
+def _leave_out(results: Sequence[Result], why: str, *, failed: bool) -> None:
+    for result in results:
+        result.ours, result.peer, result.missing, result.failed = [], [], why, failed
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure speed against peers, in the same run.")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=[m.name for m in MEASURES])
+    parser.add_argument("--runs", type=int, metavar="N", help=f"runs of each measure (default {RUNS})")
+    parser.add_argument("--quick", action="store_true", help=f"smaller work, {QUICK_RUNS} runs, no page")
+    parser.add_argument("--list", action="store_true", help="name the measures, their rows and their goals")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the page there, whatever was measured"
+    )
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

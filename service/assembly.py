@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from service.decode import Decoder
 from service.features import FeatureExtractor, FeatureOptions
 from service.labels import LabelJoin
 from service.models import make_learner
-from service.processor import OutputTopics, Processor, Step
+from service.processor import Observer, OutputTopics, Processor
 from service.settings import Settings
 from service.transport import open_transport
 from service.transport.base import Transport
@@ -28,9 +26,10 @@ def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transpo
     return open_transport(
         url,
         create=create,
+        kafka_client=settings.kafka_client,
         embedded={"session_timeout_seconds": settings.session_timeout_seconds},
         kafka={
-            "client_options": kafka.client_options(),
+            "client_options": kafka.client_options(settings.kafka_client),
             "session_timeout_seconds": settings.session_timeout_seconds,
             "transaction_timeout_seconds": kafka.transaction_timeout_seconds,
             "commit_timeout_seconds": kafka.commit_timeout_seconds,
@@ -64,7 +63,7 @@ def make_extractor(settings: Settings) -> FeatureExtractor:
     )
 
 
-def make_processor(settings: Settings, observe: Callable[[Step], None] = lambda _: None) -> Processor:
+def make_processor(settings: Settings, observe: Observer = lambda _: None) -> Processor:
     """Make a processor with an untrained model.
 
     Raises

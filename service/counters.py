@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter, deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 WINDOW: Final = 1000
 """Labelled predictions in the rolling error."""
@@ -14,6 +13,15 @@ WINDOW: Final = 1000
 
 def _window() -> deque[bool]:
     return deque(maxlen=WINDOW)
+
+
+class Totals(NamedTuple):
+    """What a closing line tells."""
+
+    events: int
+    labelled: int
+    mistakes: int
+    rejected: int
 
 
 @dataclass(slots=True)
@@ -36,7 +44,13 @@ class Counters:
 
     def copy(self) -> Counters:
         """Give a copy that later counting leaves alone."""
-        return copy.deepcopy(self)
+        return replace(
+            self,
+            consumed=self.consumed.copy(),
+            rejected=self.rejected.copy(),
+            labels=self.labels.copy(),
+            recent=self.recent.copy(),
+        )
 
     def state(self) -> dict[str, Any]:
         """Give all counts as plain values."""
@@ -59,11 +73,15 @@ class Counters:
         counters.recent = deque(state["recent"], maxlen=WINDOW)
         return counters
 
-    def score(self, *, mistake: bool) -> None:
-        """Count a prediction whose truth is now known."""
-        self.labelled += 1
-        self.mistakes += mistake
-        self.recent.append(mistake)
+    def totals(self) -> Totals:
+        """Give the counts of a closing line."""
+        return Totals(self.predictions, self.labelled, self.mistakes, self.rejected.total())
+
+    def score(self, mistakes: Sequence[bool]) -> None:
+        """Count predictions whose truth is now known: of each, whether it was a mistake."""
+        self.labelled += len(mistakes)
+        self.mistakes += sum(mistakes)
+        self.recent.extend(mistakes)
 
     def error_ratio(self) -> float:
         """Prequential error since the beginning, 0-1; 0 before the first label."""

@@ -6,12 +6,13 @@ Nothing poisonous passes: what is not finite, too large, unknown or malformed st
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import ValidationError
 
-from service.messages import Features, input_adapter
+from service.messages import Features, read_input
 from service.vocabulary import LabelValue, Truth, UnknownLabelError, Vocabulary
 
 
@@ -55,7 +56,8 @@ class Rejection(Exception):
         super().__init__(f"{reason}: {self.message}")
 
 
-class Incoming(NamedTuple):
+@dataclass(slots=True)
+class Incoming:
     """An event, or a label (`is_label`), that may reach the model."""
 
     id: str
@@ -65,11 +67,8 @@ class Incoming(NamedTuple):
     """As it was spelled."""
     truth: Truth | None
     """The class the label denotes."""
-
-    @property
-    def is_label(self) -> bool:
-        """Whether this is a bare label: no features, no text."""
-        return self.features is None and self.text is None
+    is_label: bool
+    """Whether this is a bare label: no features, no text."""
 
 
 class Decoder:
@@ -103,18 +102,21 @@ class Decoder:
             limit = self._max_message_bytes
             raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
         try:
-            fields = input_adapter.validate_json(value)
+            fields = read_input(value)
         except ValidationError as error:
             raise _rejection(value, error) from None
-        features, text, label = fields.get("features"), fields.get("text"), fields.get("label")
-        if label is None:
-            if features is None and text is None:
-                raise Rejection(Reason.MISSING_FIELD, "an event needs features or text, a label needs label")
-            return Incoming(fields["id"], features, text, None, None)
-        try:
-            return Incoming(fields["id"], features, text, label, self._vocabulary.truth(label))
-        except UnknownLabelError as error:
-            raise Rejection(Reason.UNKNOWN_LABEL, str(error)) from None
+        get = fields.get
+        features, text, label = get("features"), get("text"), get("label")
+        is_label = features is None and text is None
+        truth = None
+        if label is not None:
+            try:
+                truth = self._vocabulary.truth(label)
+            except UnknownLabelError as error:
+                raise Rejection(Reason.UNKNOWN_LABEL, str(error)) from None
+        elif is_label:
+            raise Rejection(Reason.MISSING_FIELD, "an event needs features or text, a label needs label")
+        return Incoming(fields["id"], features, text, label, truth, is_label)
 
 
 _BY_TYPE: Final[Mapping[str, Reason]] = {
@@ -170,6 +172,6 @@ def _place(location: Iterable[int | str]) -> str:
 
 
 def _wording(telling: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> str:
-    if telling["type"] == "bool_type" and len(found) > 1:
+    if telling["type"] == "float_type" and len(found) > 1:
         return "must be a number, a boolean or a string"
     return str(telling["msg"])

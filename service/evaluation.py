@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from service.counters import Counters
@@ -25,11 +26,11 @@ class Evaluation:
         """Labelled predictions so far."""
         return len(self._truths)
 
-    def observe(self, step: Step) -> None:
-        """Take note of a labelled prediction."""
-        self._confusion[step.truth, step.predicted] += 1
-        self._scores.append(step.score)
-        self._truths.append(step.truth is True)
+    def observe(self, steps: Sequence[Step]) -> None:
+        """Take note of labelled predictions."""
+        self._confusion.update([(step.truth, step.predicted) for step in steps])
+        self._scores.extend([step.score for step in steps])
+        self._truths.extend([step.truth is True for step in steps])
 
     def confusion(self) -> dict[str, dict[str, int]]:
         """Count predictions as {truth: {predicted: count}}."""

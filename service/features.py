@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import mmh3
 
@@ -21,6 +21,8 @@ _TEXT_PREFIX = "text="
 
 X = dict[Any, float]
 """Feature values by name (str) or, hashed, by index (int)."""
+
+_FLOAT: Final = frozenset({float})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +70,8 @@ class FeatureExtractor:
         return x
 
     def _named(self, features: Mapping[str, bool | int | float | str]) -> X:
-        x: X = {}
-        for name, value in features.items():
-            if isinstance(value, str):
-                x[f"{name}={value}"] = 1.0
-            else:
-                x[name] = float(value)
+        numbers_only = _FLOAT.issuperset(map(type, features.values()))  # as most: no need to look at each
+        x: dict[Any, Any] = dict(features) if numbers_only else _as_numbers(features)
         return self._hashed(x) if self._mask else x
 
     def _hashed(self, named: X) -> X:
@@ -113,6 +111,17 @@ def _named_text(options: FeatureOptions) -> Callable[[str], X]:
         return dict.fromkeys(names, 1.0)
 
     return features
+
+
+def _as_numbers(features: Mapping[str, bool | int | float | str]) -> X:
+    """Give a number for each value; a category becomes a name of its own."""
+    x: X = {}
+    for name, value in features.items():
+        if isinstance(value, str):
+            x[f"{name}={value}"] = 1.0
+        else:
+            x[name] = float(value)
+    return x
 
 
 def _word_ngrams(pattern: str, shortest: int, longest: int) -> Callable[[str], Iterable[str]]:

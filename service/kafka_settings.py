@@ -1,11 +1,14 @@
-"""Settings of `kafka://` streams, and what they mean to kafka-python."""
+"""Settings of `kafka://` streams, and what each client calls them."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
+
+KafkaClient = Literal["kafka-python", "confluent"]
+"""The packages that an Apache Kafka cluster can be reached with."""
 
 
 def disagreement(settings: tuple[str, ...], reason: str) -> PydanticCustomError:
@@ -26,6 +29,12 @@ class KafkaSettings(BaseModel):
     )
     commit_timeout_seconds: float = Field(
         30, ge=1, le=900, description="Seconds a commit may take before it counts as failed."
+    )
+    client_id: str = Field(
+        "online-perceptron",
+        min_length=1,
+        max_length=249,
+        description="Name of this process in the brokers' logs, metrics and quotas.",
     )
     instance_id: str = Field(
         "",
@@ -64,16 +73,38 @@ class KafkaSettings(BaseModel):
             raise disagreement(settings, f"{settings[0]} must not exceed {settings[1]}")
         return self
 
-    def client_options(self) -> dict[str, Any]:
-        """Give the security options that every kafka-python client takes, secrets in the clear."""
-        options: dict[str, Any] = {
-            "security_protocol": self.security_protocol,
-            "sasl_mechanism": self.sasl_mechanism,
-            "sasl_plain_username": self.sasl_username,
-            "sasl_plain_password": self.sasl_password.get_secret_value(),
-            "ssl_cafile": self.ssl_cafile,
-            "ssl_certfile": self.ssl_certfile,
-            "ssl_keyfile": self.ssl_keyfile,
-            "ssl_password": self.ssl_password.get_secret_value(),
-        }
-        return {name: value for name, value in options.items() if value}
+    def client_options(self, client: KafkaClient) -> dict[str, Any]:
+        """Give the options that every client of this kind takes, secrets in the clear."""
+        given = ((name, getattr(self, name)) for name in _OPTION_NAMES[client])
+        plain = (
+            (name, value.get_secret_value() if isinstance(value, SecretStr) else value)
+            for name, value in given
+        )
+        return {_OPTION_NAMES[client][name]: value for name, value in plain if value}
+
+
+_OPTION_NAMES: Final[dict[KafkaClient, dict[str, str]]] = {
+    "kafka-python": {
+        "client_id": "client_id",
+        "security_protocol": "security_protocol",
+        "sasl_mechanism": "sasl_mechanism",
+        "sasl_username": "sasl_plain_username",
+        "sasl_password": "sasl_plain_password",
+        "ssl_cafile": "ssl_cafile",
+        "ssl_certfile": "ssl_certfile",
+        "ssl_keyfile": "ssl_keyfile",
+        "ssl_password": "ssl_password",
+    },
+    "confluent": {
+        "client_id": "client.id",
+        "security_protocol": "security.protocol",
+        "sasl_mechanism": "sasl.mechanism",
+        "sasl_username": "sasl.username",
+        "sasl_password": "sasl.password",
+        "ssl_cafile": "ssl.ca.location",
+        "ssl_certfile": "ssl.certificate.location",
+        "ssl_keyfile": "ssl.key.location",
+        "ssl_password": "ssl.key.password",
+    },
+}
+"""What the settings are called by each client."""

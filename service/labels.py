@@ -6,10 +6,11 @@ leaves first. The clock is the largest event time seen, so the same records alwa
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 from service.features import X
 from service.vocabulary import Truth
@@ -26,6 +27,10 @@ class Example:
     truth: Truth | None = None
     step: object = 0.0
     """What learning it did to the weights: plain values, which only the learner understands."""
+
+
+_fields: Final = attrgetter(*Example.__slots__)
+"""Lists the fields in order, without the deep copy that `dataclasses.astuple` makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,9 @@ class LabelJoin:
         self._timeout_ms = int(timeout_seconds * 1000)
         self._capacity = capacity
         self._now_ms = 0
-        self._examples: OrderedDict[str, Example] = OrderedDict()
+        self._examples: dict[str, Example] = {}
+        self._order: deque[str] = deque()
+        """The ids of the examples, oldest first: examples leave in the order they came in."""
         self._early: OrderedDict[str, EarlyLabel] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
         self.n_pending = 0
@@ -68,7 +75,7 @@ class LabelJoin:
             return 0
         self._now_ms = timestamp_ms
         horizon = timestamp_ms - self._timeout_ms
-        while self._examples and next(iter(self._examples.values())).timestamp_ms < horizon:
+        while self._order and self._examples[self._order[0]].timestamp_ms < horizon:
             self._drop_oldest_example()
         orphans = 0
         while self._early and next(iter(self._early.values())).timestamp_ms < horizon:
@@ -81,17 +88,16 @@ class LabelJoin:
         return self._examples.get(event_id)
 
     def keep(self, event_id: str, example: Example) -> None:
-        """Keep an example; the oldest gives way when there is no room."""
-        if len(self._examples) >= self._capacity:
+        """Keep an example of an event that has none; the oldest gives way when there is no room."""
+        if len(self._order) >= self._capacity:
             self._drop_oldest_example()
         self._examples[event_id] = example
+        self._order.append(event_id)
         self.n_pending += example.truth is None
 
-    def settle(self, example: Example, truth: Truth, step: object) -> None:
-        """Note the truth about a kept example and what learning it did."""
+    def stop_waiting(self, example: Example) -> None:
+        """Note that the label of a kept example has come: to be told before the example learns its truth."""
         self.n_pending -= example.truth is None
-        example.truth = truth
-        example.step = step
 
     def forget_steps(self) -> None:
         """Take it that no kept example has moved the model."""
@@ -104,17 +110,18 @@ class LabelJoin:
 
     def take_early_label(self, event_id: str) -> Truth | None:
         """Take out the label that waited for this event, if there is one."""
+        if not self._early:
+            return None
         early = self._early.pop(event_id, None)
         return None if early is None else early.truth
 
-    def hold(self, event_id: str, label: EarlyLabel) -> int:
-        """Hold a label until its event comes; give the number of labels that gave way to it."""
-        gave_way = 0
-        if event_id not in self._early and len(self._early) >= self._capacity:
+    def hold(self, event_id: str, label: EarlyLabel) -> bool:
+        """Hold a label until its event comes; tell whether the oldest one had to give way to it."""
+        gives_way = event_id not in self._early and len(self._early) >= self._capacity
+        if gives_way:
             self._early.popitem(last=False)
-            gave_way = 1
         self._early[event_id] = label
-        return gave_way
+        return gives_way
 
     def expired(self, event_id: str) -> bool:
         """Tell whether this event was let go without a label, as far as ids are remembered."""
@@ -132,20 +139,17 @@ class LabelJoin:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Become what `state` told."""
         self._now_ms = state["now_ms"]
-        self._examples = OrderedDict((event_id, Example(*fields)) for event_id, *fields in state["examples"])
+        self._examples = {event_id: Example(*fields) for event_id, *fields in state["examples"]}
+        self._order = deque(self._examples)
         self._early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
         self._expired = OrderedDict.fromkeys(state["expired"])
         self.n_pending = sum(example.truth is None for example in self._examples.values())
 
     def _drop_oldest_example(self) -> None:
-        event_id, example = self._examples.popitem(last=False)
+        event_id = self._order.popleft()
+        example = self._examples.pop(event_id)
         if example.truth is None:
             self.n_pending -= 1
             if len(self._expired) >= self._capacity:
                 self._expired.popitem(last=False)
             self._expired[event_id] = None
-
-
-def _fields(example: Example) -> tuple[Any, ...]:
-    """List the fields in order, without the deep copy that `dataclasses.astuple` makes."""
-    return tuple(getattr(example, name) for name in Example.__slots__)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+# librdkafka calls it critical when a newer owner takes a partition over.
+_NEVER: Final = logging.CRITICAL + 1
+_FORMAT: Final = "%(asctime)s %(levelname)s {}%(name)s: %(message)s"
 
 
-def log_to_stderr(level: str) -> None:
-    """Log to stderr from `level` (debug, info, warning, error) on.
+def log_to_stderr(level: str, process: str = "") -> None:
+    """Log to stderr from `level` (debug, info, warning, error) on, each line naming the `process`.
 
     Client libraries report every lost connection and every retry; the service says itself what comes of
-    it, so they are heard from `error` on, unless everything is wanted.
+    it, so they are heard only where everything is wanted.
     """
-    logging.basicConfig(format=_FORMAT, level=level.upper(), force=True)
-    logging.getLogger("kafka").setLevel(logging.DEBUG if level == "debug" else logging.CRITICAL)
+    form = _FORMAT.format(f"{process}: " if process else "")
+    logging.basicConfig(format=form, level=level.upper(), force=True)
+    for client in ("kafka", "confluent_kafka"):
+        logging.getLogger(client).setLevel(logging.DEBUG if level == "debug" else _NEVER)

@@ -22,7 +22,8 @@ EventId = Annotated[
     Field(min_length=1, max_length=MAX_ID_LENGTH, description="Names the event; its label refers to it."),
 ]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
-Scalar = Annotated[bool | Number | str, Field(union_mode="left_to_right")]
+Scalar = Annotated[Number | bool | str, Field(union_mode="left_to_right")]
+"""Numbers first, as most values are; being strict, a number takes no boolean and no text for itself."""
 Features = dict[str, Scalar]
 
 _STRICT: Final = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -87,7 +88,7 @@ class Outcome(Message):
 
 
 class Input(TypedDict, total=False):
-    """An event or a label as it came: what `input_adapter` gives. A label has no features and no text."""
+    """An event or a label as it came: what `read_input` gives. A label has no features and no text."""
 
     __pydantic_config__ = _STRICT  # type: ignore[misc]  # the way Pydantic configures a typed dictionary
 
@@ -97,8 +98,8 @@ class Input(TypedDict, total=False):
     label: Scalar | None
 
 
-input_adapter: Final = TypeAdapter(Input)
-"""Reads events and labels from bytes: the models above with nothing built around the values."""
+read_input: Final = TypeAdapter(Input).validator.validate_json
+"""Reads an event or a label from bytes: what the models above take, with nothing built around the values."""
 
 KINDS: Final[dict[str, type[Message]]] = {
     "event": Event,

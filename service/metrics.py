@@ -9,19 +9,20 @@ from __future__ import annotations
 import contextlib
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, takewhile
+from time import monotonic
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from perceptron_core import OnlineMistakeBound, Perceptron, __version__
 from service.counters import WINDOW, Counters
 from service.models import Learner
-from service.processor import Processor, Step
+from service.processor import Observer, Processor, Step
 
 _MICROSECOND: Final = 1e-6
 _DURATION_BUCKETS: Final = tuple(
@@ -50,10 +51,17 @@ class Buckets:
         self._counts = [0] * (len(bounds) + 1)
         self._sum = 0.0
 
-    def observe(self, value: float) -> None:
-        """Count a value into its bucket."""
-        self._counts[bisect_left(self._bounds, value)] += 1
-        self._sum += value
+    def observe(self, value: float, times: int = 1) -> None:
+        """Count a value into its bucket, as often as it occurred."""
+        self._counts[bisect_left(self._bounds, value)] += times
+        self._sum += value * times
+
+    def observe_all(self, values: Sequence[float]) -> None:
+        """Count each of many values into its bucket."""
+        counts, bounds = self._counts, self._bounds
+        for value in values:
+            counts[bisect_left(bounds, value)] += 1
+        self._sum += sum(values)
 
     def family(self, name: str, documentation: str, unit: str = "") -> HistogramMetricFamily:
         """Give the metric family."""
@@ -79,6 +87,8 @@ class Metrics:
     published: dict[int, Published] = field(default_factory=dict)
     last_published: dict[int, Published] = field(default_factory=dict)
     """Of every partition that was ever published here, the newest state: for a closing summary."""
+    at_work_since: dict[int, float] = field(default_factory=dict)
+    """When (monotonic seconds, the same for all processes of a machine) each published partition came."""
     bounds: dict[int, OnlineMistakeBound] = field(default_factory=dict)
     lag: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
@@ -106,26 +116,29 @@ class Metrics:
         Info("perceptron_build", "Version of the service.", registry=self.registry).info(
             {"version": __version__}
         )
+        ProcessCollector(registry=self.registry)  # memory, processor time, open files; on Linux
         self.registry.register(_CommittedState(self))
 
-    def observe(self, step: Step) -> None:
-        """Take note of a labelled prediction."""
-        if isinstance(step.truth, bool):
-            self.margin.observe(step.score if step.truth else -step.score)
-        if step.label_delay_seconds is not None:
-            self.label_delay.observe(step.label_delay_seconds)
+    def observe(self, steps: Sequence[Step]) -> None:
+        """Take note of labelled predictions."""
+        self.margin.observe_all(
+            [step.score if step.truth else -step.score for step in steps if isinstance(step.truth, bool)]
+        )
+        self.label_delay.observe_all(
+            [step.label_delay_seconds for step in steps if step.label_delay_seconds is not None]
+        )
 
-    def watch(self, partition: int, learner: Learner) -> Callable[[Step], None]:
+    def watch(self, partition: int, learner: Learner) -> Observer:
         """Give the observer of one partition: `observe`, and the mistake bound where the model has one."""
         model = getattr(learner, "model", None)
         if not isinstance(model, Perceptron):
             return self.observe
         bound = self.bounds[partition] = OnlineMistakeBound(fit_intercept=model.fit_intercept)
 
-        def watch(step: Step) -> None:
-            self.observe(step)
-            if step.label_delay_seconds is None:  # the score of an older model says nothing of this one
-                bound.observe(step.x, step.truth, step.score - model.threshold, learner.updates)
+        def watch(steps: Sequence[Step]) -> None:
+            self.observe(steps)
+            for step in _since_last_update(steps):
+                bound.observe(step.x, step.truth, step.score - model.threshold, step.updates)
 
         return watch
 
@@ -147,13 +160,25 @@ class Metrics:
             self.bounds.get(partition),
         )
         self.published[partition] = self.last_published[partition] = state
+        self.at_work_since.setdefault(partition, monotonic())
 
     def withdraw(self, partition: int) -> None:
         """Show a partition no longer: another process does."""
+        self.at_work_since.pop(partition, None)
         if self.published.pop(partition, None) is not None:
             for gauge in (self.snapshot_size, self.snapshot_time):
                 with contextlib.suppress(KeyError):
                     gauge.remove(partition)
+
+
+def _since_last_update(steps: Iterable[Step]) -> Sequence[Step]:
+    """Give the steps from the last update of the model on: with that, its bound begins anew.
+
+    Of a label that came later, the score is an older model's and says nothing of this one.
+    """
+    latest = [step for step in steps if step.label_delay_seconds is None]
+    unchanged = takewhile(lambda step: step.updates == latest[-1].updates, reversed(latest))
+    return [*unchanged][::-1]
 
 
 class _CommittedState(Collector):
@@ -173,7 +198,9 @@ class _CommittedState(Collector):
         yield from _state(published)
         yield from _weights(published)
         yield self._metrics.process_duration.family(
-            "perceptron_process_duration", "Time to process one message.", "seconds"
+            "perceptron_process_duration",
+            "Time to process one message: its share of the time its batch took, commit not included.",
+            "seconds",
         )
         yield self._metrics.margin.family(
             "perceptron_margin", "y·a of labelled predictions: negative where the prediction was wrong."

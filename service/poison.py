@@ -6,6 +6,7 @@ A bad deploy upstream must not drain a whole topic into the dead letters.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from service.errors import TooManyRejected
@@ -29,36 +30,40 @@ class PoisonLimit:
 
     def __init__(self, ratio: float, window: int) -> None:
         self._ratio = ratio
+        self._window = window
         self._allowed = ratio * window
-        self._latest: deque[bool] = deque(maxlen=window)
-        self._rejected = 0
+        self._seen = 0
+        self._refused: deque[int] = deque()
+        """Numbers of the refused messages among the latest, in the order of all that were seen."""
         self._offenders: deque[str] = deque(maxlen=_OFFENDERS_SHOWN)
 
-    def observe(self, record: Record, dead_letter: Output | None) -> None:
-        """Take note of a message and, if it was refused, of its dead letter.
+    def observe(self, records: Sequence[Record], dead_letters: Iterable[tuple[int, Output]]) -> None:
+        """Take note of a batch and of its dead letters, each with the position of its record.
 
         Raises
         ------
         TooManyRejected
-            The limit is passed; names the origins of three of the offenders.
+            The limit was passed; names the origins of three of the offenders.
 
         """
-        if len(self._latest) == self._latest.maxlen:
-            self._rejected -= self._latest[0]
-        self._latest.append(dead_letter is not None)
-        if dead_letter is None:
-            return
-        self._rejected += 1
+        for position, letter in dead_letters:
+            self._refuse(self._seen + position, records[position], letter)
+        self._seen += len(records)
+
+    def _refuse(self, number: int, record: Record, dead_letter: Output) -> None:
+        self._refused.append(number)
+        while self._refused[0] <= number - self._window:
+            self._refused.popleft()
         headers = dict(dead_letter.headers)
         reason, why = (headers[f"error.{part}"].decode() for part in ("reason", "message"))
         self._offenders.append(f"{record.topic}[{record.partition}]@{record.offset}: {reason}: {why}")
-        if self._rejected > self._allowed:
-            raise self._alarm()
+        if len(self._refused) > self._allowed:
+            raise self._alarm(min(number + 1, self._window))
 
-    def _alarm(self) -> TooManyRejected:
+    def _alarm(self, n_latest: int) -> TooManyRejected:
         shown = "\n  ".join(self._offenders)
         return TooManyRejected(
-            f"{self._rejected} of the last {len(self._latest)} messages are bad, more than "
+            f"{len(self._refused)} of the last {n_latest} messages are bad, more than "
             f"max_rejected_ratio {self._ratio:g} allows; nothing of this batch was committed. "
             f"The last ones:\n  {shown}",
             hint="mend the producer, or raise --max-rejected-ratio to let them become dead letters",

@@ -1,18 +1,18 @@
 """One partition's state machine. In: records, in order. Out: predictions, outcomes, dead letters.
 
 Receive x, predict, receive y, update on a mistake. No I/O and no clock: the state is a function of the
-records processed and of nothing else.
+records processed and of nothing else: not even of where one batch ended and the next began.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from pydantic_core import to_json
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from perceptron_core import LearnerError
+from service.answers import Answers
 from service.counters import Counters
 from service.dead_letters import dead_letter
 from service.decode import Decoder, Incoming, Reason, Rejection
@@ -20,10 +20,13 @@ from service.features import FeatureExtractor, X
 from service.labels import EarlyLabel, Example, LabelJoin
 from service.models import Learner
 from service.transport.base import Output, Record
-from service.vocabulary import LabelValue, Truth, Vocabulary
+from service.vocabulary import Truth, Vocabulary
+
+_topic: Final = attrgetter("topic")
 
 
-class Step(NamedTuple):
+@dataclass(slots=True)
+class Step:
     """One prediction whose truth is known, told to whoever observes."""
 
     event_id: str
@@ -32,13 +35,28 @@ class Step(NamedTuple):
     predicted: Truth
     truth: Truth
     mistake: bool
-    label_delay_seconds: float | None
+    updates: int
+    """Updates the model had made once it had learned the truth."""
+    label_delay_seconds: float | None = None
     """Event time from the event to its label; None where they came together."""
 
     @property
     def n_features(self) -> int:
         """How many features the event had."""
         return len(self.x)
+
+
+Observer = Callable[[Sequence[Step]], None]
+"""Told the labelled predictions of each batch, in order."""
+
+
+class Processed(NamedTuple):
+    """What is to be written for a batch."""
+
+    outputs: list[Output]
+    """All of it, in the order of the records."""
+    dead_letters: list[tuple[int, Output]]
+    """The dead letters among it, each with the position of its record in the batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +81,7 @@ class Processor:
     topics
         Where outputs go.
     observe
-        Told each labelled prediction, in order.
+        Told the labelled predictions of each batch, in order, once it is processed.
 
     """
 
@@ -76,7 +94,7 @@ class Processor:
         extractor: FeatureExtractor,
         join: LabelJoin,
         topics: OutputTopics,
-        observe: Callable[[Step], None] = lambda _: None,
+        observe: Observer = lambda _: None,
     ) -> None:
         self.learner = learner
         self.join = join
@@ -84,22 +102,34 @@ class Processor:
         self._vocabulary = vocabulary
         self._decoder = decoder
         self._extractor = extractor
-        self._topics = topics
+        self._answers = Answers(vocabulary, topics.predictions)
+        self._dead_letters_topic = topics.dead_letters
         self.observe = observe
-        self._spelling = vocabulary.first_spelling()
+        self._steps: list[Step] = []
+        """Labelled predictions of the batch at hand."""
 
-    def process(self, record: Record) -> Sequence[Output]:
-        """Process the next record of the partition; give what is to be written for it."""
-        self.counters.consumed[record.topic] += 1
-        self.counters.labels["orphan"] += self.join.advance(record.timestamp_ms)
-        try:
-            incoming = self._decoder.decode(record.value)
-            if incoming.is_label:
-                return self._receive_label(incoming, record.timestamp_ms)
-            return self._receive_event(incoming, record.timestamp_ms)
-        except Rejection as rejection:
-            self.counters.rejected[rejection.reason] += 1
-            return (dead_letter(record, rejection, self._topics.dead_letters),)
+    def process_batch(self, records: Sequence[Record]) -> Processed:
+        """Process the next records of the partition, strictly one after the other; give what to write.
+
+        Where one batch ends and the next begins changes no output and no state.
+        """
+        outputs: list[Output] = []
+        dead_letters: list[tuple[int, Output]] = []
+        self._steps = []
+        take = self._take
+        for position, record in enumerate(records):
+            try:
+                output = take(record)
+            except Rejection as rejection:
+                self.counters.rejected[rejection.reason] += 1
+                output = dead_letter(record, rejection, self._dead_letters_topic)
+                dead_letters.append((position, output))
+            if output is not None:
+                outputs.append(output)
+        self.counters.consumed.update(map(_topic, records))
+        self.counters.score([step.mistake for step in self._steps])
+        self.observe(self._steps)
+        return Processed(outputs, dead_letters)
 
     def state(self) -> dict[str, Any]:
         """Give the whole state as plain values: the model, what waits for labels, the counts."""
@@ -107,7 +137,7 @@ class Processor:
             "model": self.learner.dump(),
             "join": self.join.state(),
             "counters": self.counters.state(),
-            "spelling": self._spelling,
+            "spelling": self._answers.spelling,
             "classes": self._vocabulary.classes,
         }
 
@@ -124,7 +154,7 @@ class Processor:
         self.join.restore(state["join"])
         self.counters = Counters.from_state(state["counters"])
         if state["classes"] == self._vocabulary.classes:  # else the names are new ones: answer in them
-            self._spelling = state["spelling"]
+            self._answers.spell_as(state["spelling"])
 
     def replace_model(self, dumped: bytes) -> None:
         """Put another model in the place of this one; what waits for labels and the counts stay.
@@ -135,81 +165,75 @@ class Processor:
         self.learner.load(dumped)
         self.join.forget_steps()
 
-    def _receive_event(self, event: Incoming, timestamp_ms: int) -> Sequence[Output]:
+    def _take(self, record: Record) -> Output | None:
+        """Let time pass, read the message and do what it asks for. Raises `Rejection`."""
+        timestamp_ms = record.timestamp_ms
+        if orphans := self.join.advance(timestamp_ms):
+            self.counters.labels["orphan"] += orphans
+        message = self._decoder.decode(record.value)
+        if message.is_label:
+            return self._receive_label(message, timestamp_ms)
+        return self._receive_event(message, timestamp_ms)
+
+    def _receive_event(self, event: Incoming, timestamp_ms: int) -> Output:
         """Predict; then learn, if the truth is known and was not learned before."""
+        event_id = event.id
         x = self._extractor.extract(event.features, event.text)
-        predicted, score = self._assess(x)
+        try:
+            predicted, score = self.learner.assess(x)
+        except LearnerError as error:
+            raise Rejection(Reason.OUT_OF_RANGE, str(error)) from None
         updates = self.learner.updates
-        known = self.join.example(event.id)
+        known = self.join.example(event_id)
         if known is None:
-            example = Example(x, predicted, score, timestamp_ms)
-            self.join.keep(event.id, example)
             truth = self._first_truth(event)
+            example = Example(x, predicted, score, timestamp_ms)
             if truth is not None:
-                self._settle(event.id, example, truth, None)
+                self._learn(event_id, example, truth, None)
+            self.join.keep(event_id, example)
         else:
             truth = self._truth_of_repeated(event, known)
         self.counters.predictions += 1
-        fields: dict[str, Any] = {
-            "id": event.id,
-            "label": self._spell(predicted),
-            "score": score,
-            "updates": updates,
-        }
-        if truth is not None:
-            fields |= {"truth": self._spell(truth), "mistake": predicted != truth}
-        return (self._answer(event.id, fields, timestamp_ms),)
-
-    def _assess(self, x: X) -> tuple[Truth, float]:
-        try:
-            return self.learner.assess(x)
-        except LearnerError as error:
-            raise Rejection(Reason.OUT_OF_RANGE, str(error)) from None
+        return self._answers.prediction(event_id, predicted, score, updates, truth, timestamp_ms)
 
     def _first_truth(self, event: Incoming) -> Truth | None:
         """Find the label of a new event: its own, or one that came before it."""
         early = self.join.take_early_label(event.id)
-        if event.truth is not None:
-            self._learn_spelling(event)
+        truth = event.truth
+        if truth is None:
             if early is not None:
-                self.counters.labels["duplicate" if early == event.truth else "corrected"] += 1
-            return event.truth
+                self.counters.labels["matched"] += 1
+            return early
+        self._answers.follow(event.label)
         if early is not None:
-            self.counters.labels["matched"] += 1
-        return early
+            self.counters.labels["duplicate" if early == truth else "corrected"] += 1
+        return truth
 
     def _truth_of_repeated(self, event: Incoming, known: Example) -> Truth | None:
         """Find the label of an event that came before; what it says now may be news about that one."""
         if event.truth is not None:
-            self._learn_spelling(event)
+            self._answers.follow(event.label)
             if known.truth is None:
                 self._settle(event.id, known, event.truth, None)
             else:
                 self._reconsider(known, event.truth)
         return known.truth
 
-    def _receive_label(self, label: Incoming, timestamp_ms: int) -> Sequence[Output]:
+    def _receive_label(self, label: Incoming, timestamp_ms: int) -> Output | None:
         """Bring a label to its event: kept, still to come, let go, or labelled before."""
         assert label.truth is not None
-        self._learn_spelling(label)
+        self._answers.follow(label.label)
         example = self.join.example(label.id)
         if example is None:
             self._receive_label_alone(label.id, EarlyLabel(label.truth, timestamp_ms))
-            return ()
+            return None
         if example.truth is not None:
             self._reconsider(example, label.truth)
-            return ()
+            return None
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000
         self._settle(label.id, example, label.truth, delay_seconds)
         self.counters.labels["matched"] += 1
-        fields = {
-            "id": label.id,
-            "label": self._spell(label.truth),
-            "predicted": self._spell(example.predicted),
-            "mistake": example.predicted != label.truth,
-            "label_delay_seconds": delay_seconds,
-        }
-        return (self._answer(label.id, fields, timestamp_ms),)
+        return self._answers.outcome(label.id, label.truth, example.predicted, delay_seconds, timestamp_ms)
 
     def _receive_label_alone(self, event_id: str, label: EarlyLabel) -> None:
         """Hold a label without an example for an event to come, unless that event was let go."""
@@ -218,7 +242,8 @@ class Processor:
             return
         earlier = self.join.early_label(event_id)
         if earlier is None:
-            self.counters.labels["orphan"] += self.join.hold(event_id, label)
+            if self.join.hold(event_id, label):
+                self.counters.labels["orphan"] += 1
         elif earlier.truth == label.truth:
             self.counters.labels["duplicate"] += 1
         else:
@@ -226,12 +251,18 @@ class Processor:
             self.join.hold(event_id, label)
 
     def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
-        """Learn an example's truth and count how its prediction turned out."""
-        mistake = example.predicted != truth
-        self.join.settle(example, truth, self.learner.learn(example.x, truth))
-        self.counters.score(mistake=mistake)
-        self.observe(
-            Step(event_id, example.x, example.score, example.predicted, truth, mistake, delay_seconds)
+        """Learn the truth about an example that waited for it."""
+        self.join.stop_waiting(example)
+        self._learn(event_id, example, truth, delay_seconds)
+
+    def _learn(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
+        """Learn an example's truth and note how its prediction turned out."""
+        x, predicted, learner = example.x, example.predicted, self.learner
+        example.truth = truth
+        example.step = learner.learn(x, truth)
+        mistake = predicted != truth
+        self._steps.append(
+            Step(event_id, x, example.score, predicted, truth, mistake, learner.updates, delay_seconds)
         )
 
     def _reconsider(self, example: Example, truth: Truth) -> None:
@@ -239,17 +270,7 @@ class Processor:
         if truth == example.truth:
             self.counters.labels["duplicate"] += 1
         elif self.learner.undo(example.x, example.step):
-            self.join.settle(example, truth, self.learner.learn(example.x, truth))
+            example.truth, example.step = truth, self.learner.learn(example.x, truth)
             self.counters.labels["corrected"] += 1
         else:
             self.counters.labels["refused"] += 1
-
-    def _learn_spelling(self, message: Incoming) -> None:
-        if message.label is not None:
-            self._spelling = self._vocabulary.spelling(message.label, self._spelling)
-
-    def _spell(self, truth: Truth) -> LabelValue:
-        return self._vocabulary.spell(truth, self._spelling)
-
-    def _answer(self, event_id: str, fields: dict[str, Any], timestamp_ms: int) -> Output:
-        return Output(self._topics.predictions, event_id.encode(), to_json(fields), (), None, timestamp_ms)

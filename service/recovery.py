@@ -171,9 +171,9 @@ def _learn_again(
         for topic in topics
     }
     for batch in batches:
-        for topic in topics:
-            for record in readers[topic].until(batch.offsets[topic]):
-                processor.process(record)
+        processor.process_batch(
+            [record for topic in topics for record in readers[topic].until(batch.offsets[topic])]
+        )
 
 
 class _Reader:

@@ -17,6 +17,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from time import monotonic
 from typing import Final
 
@@ -25,7 +26,7 @@ from service.backoff import Backoff
 from service.errors import OwnershipLost, StorageFull, TransactionFailed, TransportError, TransportUnavailable
 from service.health import Health, State
 from service.metrics import Metrics
-from service.processor import Processor, Step
+from service.processor import Observer, Processor, Step
 from service.recovery import restore
 from service.settings import Settings
 from service.task import Task
@@ -35,6 +36,11 @@ _log = logging.getLogger(__name__)
 
 _IDLE_POLL_SECONDS: Final = 0.2
 """How long one poll waits when nothing comes: the delay with which a stop is noticed."""
+
+_LOOK_SECONDS: Final = 1.0
+"""How often to look what the others have committed: on Kafka that takes a client of its own."""
+
+_offset: Final = attrgetter("offset")
 
 _PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
 """Errors after which the same partition can be tried again; every other one ends the loop."""
@@ -52,7 +58,7 @@ class Runner:
     metrics, health
         Where the loop tells how it does.
     observe
-        Told each labelled prediction, in order, before its batch is committed.
+        Told the labelled predictions of each batch, in order, before it is committed.
 
     """
 
@@ -63,7 +69,7 @@ class Runner:
         *,
         metrics: Metrics,
         health: Health,
-        observe: Callable[[Step], None] | None = None,
+        observe: Observer | None = None,
     ) -> None:
         self._transport = transport
         self._settings = settings
@@ -71,11 +77,13 @@ class Runner:
         self._health = health
         self._observe = observe
         self._topics = input_topics(settings)
+        self._partitions: frozenset[int] = frozenset()
         self._tasks: dict[int, Task] = {}
         self._waiting: dict[int, float] = {}
         """Partitions without a task, and when (monotonic seconds) to try."""
         self._failed: set[int] = set()
         """Partitions whose last batch could not be committed: open or not, they do not work yet."""
+        self._look_at_others = 0.0
         self._backoff = Backoff()
         self._backoffs: defaultdict[int, Backoff] = defaultdict(Backoff)
         """By partition: one that has just failed for the first time need not wait for what others did."""
@@ -86,8 +94,13 @@ class Runner:
         """Ask the loop to finish its batch, commit and leave; safe from any thread or signal handler."""
         self._stop.set()
 
-    def run(self, *, exit_at_end: bool = False) -> None:
-        """Process until `stop`, or until everything that is there has been processed.
+    def run(self, *, exit_at_end: bool = False) -> bool:
+        """Process until `stop`, or until the group has processed everything that is there.
+
+        Returns
+        -------
+        bool
+            True at that end, False after `stop`.
 
         Raises
         ------
@@ -104,7 +117,8 @@ class Runner:
                     self._advance(partition, records)
                 self._open_waiting()
                 if exit_at_end and not batch and self._is_at_end():
-                    return
+                    return True
+            return False
         finally:
             self._health.become(State.STOPPED, "the loop has ended")
             self._consumer.close()
@@ -115,6 +129,7 @@ class Runner:
         leading, *others = self._topics
         self._transport.ensure_topics({leading: settings.partitions}, create=settings.create_topics)
         partitions = self._transport.partition_count(leading)
+        self._partitions = frozenset(range(partitions))
         outputs = (settings.predictions_topic, settings.dead_letters_topic)
         self._transport.ensure_topics(
             dict.fromkeys((*others, *outputs), partitions), create=settings.create_topics
@@ -160,7 +175,10 @@ class Runner:
 
     def _in_order(self, records: list[Record]) -> Sequence[Record]:
         """Put a batch in the fixed order: topic by topic, each by offset."""
-        return sorted(records, key=lambda record: (self._topics.index(record.topic), record.offset))
+        by_offset = sorted(records, key=_offset)
+        if len(self._topics) == 1:
+            return by_offset
+        return [record for topic in self._topics for record in by_offset if record.topic == topic]
 
     def _advance(self, partition: int, records: Sequence[Record]) -> None:
         """Let a task do a batch; if that fails in passing, close it, to be opened again."""
@@ -211,9 +229,28 @@ class Runner:
 
     def _is_at_end(self) -> bool:
         try:
-            return not self._waiting and self._consumer.at_end()
+            return not self._waiting and self._consumer.at_end() and self._others_are_at_end()
         except TransportUnavailable:
             return False
+
+    def _others_are_at_end(self) -> bool:
+        """Tell whether the group has done what is there of the partitions that are not ours.
+
+        Who left earlier would make the others take over its partitions in the middle of their work; and
+        those of a member that was killed may be nobody's yet.
+        """
+        others = self._partitions - self._tasks.keys()
+        if others and monotonic() < self._look_at_others:
+            return False
+        self._look_at_others = monotonic() + _LOOK_SECONDS
+        return all(map(self._is_done, others))
+
+    def _is_done(self, partition: int) -> bool:
+        committed = self._consumer.committed(partition)
+        return all(
+            next(self._transport.read(topic, partition, committed.get(topic, 0)), None) is None
+            for topic in self._topics
+        )
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
         """Note partitions to be opened after this poll."""
@@ -245,17 +282,21 @@ class Runner:
         """Ready once every partition that is ours is at work, and has done what it failed to do before."""
         if is_idle and not self._waiting:
             self._failed.clear()  # its commit had reached the stream after all: there is nothing to do again
-        if self._tasks and not self._waiting and not self._failed:
+        if self._waiting or self._failed:
+            return
+        if self._tasks:
             self._health.become(State.READY)
+        elif self._consumer.has_joined():
+            self._health.become(State.READY, "standing by: other members have all the partitions")
 
-    def _observer(self, partition: int, processor: Processor) -> Callable[[Step], None]:
+    def _observer(self, partition: int, processor: Processor) -> Observer:
         watch = self._metrics.watch(partition, processor.learner)
         also = self._observe
         if also is None:
             return watch
 
-        def tell(step: Step) -> None:
-            watch(step)
-            also(step)
+        def tell(steps: Sequence[Step]) -> None:
+            watch(steps)
+            also(steps)
 
         return tell

@@ -6,7 +6,9 @@ In: raw values, already merged. Out: one frozen `Settings`, or Pydantic's list o
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,7 +24,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from service.kafka_settings import KafkaSettings, disagreement
+from service.kafka_settings import KafkaClient, KafkaSettings, disagreement
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10
@@ -78,6 +80,13 @@ def _parse_object(value: object) -> object:
         raise ValueError(f"not a JSON object: {error}") from None
 
 
+def _parse_workers(value: object) -> object:
+    """Turn ``"auto"`` into the number of cores that this process may use."""
+    if value != "auto":
+        return value
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
@@ -96,6 +105,10 @@ class Settings(BaseSettings):
         "",
         description="URL of the stream: kafka://host:9092, sqlite:///path/stream.db or memory:// "
         "(empty: a SQLite file in the user's data directory).",
+    )
+    kafka_client: KafkaClient = Field(
+        "kafka-python",
+        description="Client for kafka:// streams; confluent is faster, and an extra to be installed.",
     )
     group: str = Field(
         "online-perceptron", min_length=1, max_length=249, description="Name of the consumer group."
@@ -157,6 +170,12 @@ class Settings(BaseSettings):
     )
     commit_interval_seconds: float = Field(
         0.1, gt=0, le=3600, description="Seconds between two commits while records arrive."
+    )
+    workers: Annotated[int, BeforeValidator(_parse_workers)] = Field(
+        1,
+        ge=1,
+        le=1024,
+        description="Number of processes that share the partitions on this machine (auto: one a core).",
     )
     session_timeout_seconds: float = Field(
         10.0, ge=1, le=1800, description="Seconds without a sign of life after which others take over."

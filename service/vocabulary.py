@@ -65,15 +65,15 @@ class Vocabulary:
     def spelling(self, label: LabelValue, current: Spelling) -> Spelling:
         """Give the spelling to answer in after `label` was seen: the stream's own.
 
-        A lone 1 leaves open whether the other class is −1 or 0: the current choice stays if it has
-        a 1, else −1.
+        A lone 1 leaves open whether the other class is −1 or 0: booleans give way to −1, any other
+        choice stays.
         """
         if isinstance(label, str):
             return current
         if isinstance(label, bool):
             return BOOLEANS
         if label == 1:
-            return _SIGNS if current is BOOLEANS else current
+            return _SIGNS if isinstance(current[1], bool) else current  # (False, True) == (0, 1)
         return _SIGNS if label == -1 else _BITS
 
     def first_spelling(self) -> Spelling:

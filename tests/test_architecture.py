@@ -18,10 +18,12 @@ perceptron_core.values perceptron_core.envelope
 perceptron_core.tokens
 perceptron_core.text
 perceptron_core.sparse perceptron_core.frames perceptron_core.explanation perceptron_core.schedules
-perceptron_core.entries
+perceptron_core.entries perceptron_core.prefetch
 perceptron_core.names perceptron_core.variances
 perceptron_core.slots
-perceptron_core.rules perceptron_core.multiclass_rules perceptron_core.copies
+perceptron_core.hashed_slots perceptron_core.rules perceptron_core.multiclass_rules perceptron_core.copies
+perceptron_core.batches
+perceptron_core.csr
 perceptron_core.confidence perceptron_core.kernels
 perceptron_core.binary
 perceptron_core.compiled perceptron_core.voted_perceptron perceptron_core.kernel_perceptron
@@ -36,20 +38,20 @@ perceptron_core.averaged_multiclass_perceptron
 perceptron_core.geometry perceptron_core.chance perceptron_core.learning_curve
 perceptron_core.batch_perceptron perceptron_core.separability perceptron_core.assessment
 perceptron_core.training
-perceptron_core.theory perceptron_core.sklearn_estimator
+perceptron_core.theory perceptron_core.sklearn_estimator perceptron_core.hashed_classifier
 perceptron_core.serialisation
 perceptron_core
 
 # The words everything else is said in.
 service service.errors service.vocabulary service.transport.base
 service.kafka_settings service.health service.counters service.rows service.features
-service.backoff service.logs service.visitor
+service.backoff service.logs service.visitor service.version service.merged_metrics
 
 # The way of a message: bytes → message → x → prediction → update.
 service.binary service.multiclass
-service.messages service.labels service.models service.sources
+service.messages service.labels service.models service.sources service.playback
 service.decode
-service.dead_letters
+service.dead_letters service.answers
 service.processor
 service.evaluation service.metrics service.snapshot service.model_file
 service.checkpoint service.poison
@@ -64,6 +66,7 @@ service.transport.sqlite.consumer
 service.transport.sqlite.transport
 service.transport.sqlite
 service.transport.memory
+service.transport.kafka
 service.transport.kafka_python.errors
 service.transport.kafka_python.cluster service.transport.kafka_python.membership
 service.transport.kafka_python.producer
@@ -71,6 +74,13 @@ service.transport.kafka_python.writer
 service.transport.kafka_python.consumer
 service.transport.kafka_python.transport
 service.transport.kafka_python
+service.transport.confluent.errors
+service.transport.confluent.cluster service.transport.confluent.messages
+service.transport.confluent.producer service.transport.confluent.membership
+service.transport.confluent.writer
+service.transport.confluent.consumer
+service.transport.confluent.transport
+service.transport.confluent
 service.transport
 
 # Settings become parts, parts a loop.
@@ -81,11 +91,15 @@ service.examples
 service.recovery service.redelivery
 service.task
 service.runner
+service.worker
+service.worker_process
+service.workers
 
 # What people and other programs see.
 service.web service.web.app service.web.server
 service.cli.app
-service.cli.options service.cli.progress service.cli.summary service.cli.table service.cli.line_filter
+service.cli.options service.cli.progress service.cli.sender service.cli.summary service.cli.table
+service.cli.line_filter
 service.cli.training
 service.cli.train service.cli.test service.cli.plot
 service.cli.completion service.cli.config service.cli.schema service.cli.serve
@@ -99,13 +113,16 @@ service.__main__
 # Who may import these: any module whose name begins so. Of ours and of others.
 FENCES = {
     "kafka": ["service.transport.kafka_python"],
+    "confluent_kafka": ["service.transport.confluent"],
     "sqlite3": ["service.transport.sqlite"],
     "click": ["service.cli"],
     "rich": ["service.cli"],
+    "multiprocessing": ["service.worker", "service.worker_process"],
     "matplotlib": ["service.charts", "service.cli.plot"],
     "fastapi": ["service.web"],
     "uvicorn": ["service.web"],
     "service.transport.kafka_python": ["service.transport"],
+    "service.transport.confluent": ["service.transport"],
     "service.transport.sqlite": ["service.transport"],
     "service.transport.memory": ["service.transport"],
     "service.transport": ["service.transport", "service.assembly"],
@@ -117,7 +134,8 @@ OPEN_TO_ALL = "service.transport.base"
 
 # Whatever reaches the outside world or tells the time: not for the state machine of a partition.
 FILES = {"glob", "io", "os", "pathlib", "shutil", "sqlite3", "tempfile"}
-NETWORK = {"asyncio", "http", "httpx", "kafka", "prometheus_client", "selectors", "socket", "urllib"}
+CLIENTS = {"confluent_kafka", "httpx", "kafka", "prometheus_client"}
+NETWORK = {"asyncio", "http", "selectors", "socket", "urllib"} | CLIENTS
 PROCESS = {"click", "importlib", "logging", "multiprocessing", "signal", "subprocess", "sys", "threading"}
 CLOCKS_AND_CHANCE = {"datetime", "random", "secrets", "time", "uuid"}
 IMPURE = FILES | NETWORK | PROCESS | CLOCKS_AND_CHANCE

@@ -131,9 +131,9 @@ def _report_click_error(error: click.ClickException) -> None:
 
 def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click calls it so
     if value and not ctx.resilient_parsing:
-        from perceptron_core.version import __version__  # noqa: PLC0415 - importing the core takes a second
+        from service.version import version  # noqa: PLC0415 - one in a thousand calls asks for it
 
-        click.echo(f"perceptron {__version__}")
+        click.echo(f"perceptron {version()}")
         ctx.exit()
 
 

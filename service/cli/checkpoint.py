@@ -18,7 +18,7 @@ from perceptron_core import DamagedError, from_bytes, to_bytes
 from service.assembly import input_topics, make_processor, open_stream
 from service.checkpoint import CheckpointLog, StoredSnapshot, read_log
 from service.cli.app import report
-from service.cli.options import LEARNING, broker_url, setting_options
+from service.cli.options import LEARNING, STREAM, broker_url, setting_options
 from service.cli.table import size_text, time_text
 from service.errors import CheckpointError, ConfigurationError
 from service.metrics import Metrics
@@ -31,7 +31,7 @@ from service.transport.base import Consumer, Transport
 from service.visitor import Visitor
 
 _RESTORING = (
-    "broker",
+    *STREAM,
     "group",
     "events_topic",
     "labels_topic",
@@ -59,7 +59,7 @@ def command() -> None:
 
 
 @command.command()
-@setting_options("broker", "group", "checkpoints_topic")
+@setting_options(*STREAM, "group", "checkpoints_topic")
 @click.option(
     "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
 )

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import click
 
 from service.assembly import open_stream
-from service.cli.options import broker_url, setting_options
+from service.cli.options import STREAM, broker_url, setting_options
 from service.errors import ConfigurationError
 from service.settings import Loaded
 from service.transport.base import Record, Transport
@@ -32,7 +32,7 @@ _PAUSE_SECONDS = 0.1  # between two looks at a topic that had nothing new
 @click.option(
     "--partition", type=click.IntRange(0), metavar="INTEGER", help="Only this partition.  [default: all]"
 )
-@setting_options("broker")
+@setting_options(*STREAM)
 def command(
     *, topic: str, exit_at_end: bool, from_offset: int, partition: int | None, loaded: Loaded
 ) -> None:

@@ -17,7 +17,7 @@ import click
 from service.assembly import open_stream
 from service.cli.app import report
 from service.cli.line_filter import LineFilter
-from service.cli.options import broker_url, setting_options
+from service.cli.options import STREAM, broker_url, setting_options
 from service.cli.table import one_line, time_text
 from service.decode import Reason
 from service.errors import TopicMissing
@@ -52,7 +52,7 @@ def command() -> None:
 @_reason_option
 @click.option("--show-values", is_flag=True, help="Show the messages themselves; json always does.")
 @_format_option
-@setting_options("broker", "group", "dead_letters_topic")
+@setting_options(*STREAM, "group", "dead_letters_topic")
 def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool) -> None:
     """List the outstanding dead letters, the newest last, and count them by reason.
 
@@ -82,7 +82,7 @@ def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool)
 )
 @_format_option
 @setting_options(
-    "broker",
+    *STREAM,
     "group",
     "events_topic",
     "labels_topic",

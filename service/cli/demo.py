@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Final
 
 import click
 from prometheus_client import CollectorRegistry
-from river import datasets
 
 from service.assembly import open_stream
 from service.cli.app import INTERRUPTED
@@ -82,16 +81,12 @@ def _run(url: str, rate: float) -> None:
         stack.callback(transport.close)
         move_bar, write_line = stack.enter_context(counted_bar(len(events), "demo"))
         table = ProgressTable(write_line)
-        mistakes = 0
 
-        def observe(step: Step) -> None:
-            nonlocal mistakes
-            mistakes += step.mistake
-            evaluation.observe(step)
-            done = evaluation.labelled
-            table.example(done, mistakes, step.score, step.truth, step.predicted, step.n_features)
-            move_bar(done)
-            if done == len(events):
+        def observe(steps: Sequence[Step]) -> None:
+            table.observe(steps)
+            evaluation.observe(steps)
+            move_bar(evaluation.labelled)
+            if evaluation.labelled == len(events):
                 runner.stop()
 
         runner = Runner(transport, settings, metrics=metrics, health=health, observe=observe)
@@ -99,7 +94,7 @@ def _run(url: str, rate: float) -> None:
             began = perf_counter()
             runner.run()
             seconds = perf_counter() - began
-        table.finish(evaluation.labelled, mistakes)
+        table.finish()
     if stopped_by[-1:] == [signal.SIGINT]:
         sys.exit(INTERRUPTED)
     if 0 not in metrics.last_published:  # ended before it began
@@ -111,6 +106,8 @@ def _run(url: str, rate: float) -> None:
 
 def _events() -> list[bytes]:
     """Write River's data set as the messages a producer of ours would send."""
+    from river import datasets  # noqa: PLC0415  brings pandas and scikit-learn along
+
     return [
         json.dumps({"id": f"page-{number}", "features": x, "label": y}).encode()
         for number, (x, y) in enumerate(datasets.Phishing(), start=1)
@@ -122,9 +119,9 @@ def _metrics_server(metrics: Metrics, health: Health) -> Iterator[str]:
     """Serve metrics where `serve` does, or on any port if that one is taken."""
     with ExitStack() as stack:
         try:
-            address = stack.enter_context(http_server(_HTTP, metrics, health))
+            address = stack.enter_context(http_server(_HTTP, metrics.registry, health))
         except ServerError:
-            address = stack.enter_context(http_server(_ANY_PORT, metrics, health))
+            address = stack.enter_context(http_server(_ANY_PORT, metrics.registry, health))
         yield address
 
 

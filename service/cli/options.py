@@ -24,7 +24,10 @@ Decorator = Callable[[Command], Command]
 SourceOptions = Callable[..., Source]
 """What a command with `source_options` gets: give it ``classes=``, and it opens the file."""
 
-CONSUMING = ("broker", "group", "events_topic", "labels_topic", "predictions_topic", "dead_letters_topic")
+STREAM = ("broker", "kafka_client")
+"""Settings of a command that opens the stream."""
+
+CONSUMING = (*STREAM, "group", "events_topic", "labels_topic", "predictions_topic", "dead_letters_topic")
 """Settings of a command that takes part in the stream."""
 
 LEARNING = (*MODEL_SETTINGS, "max_message_bytes")
@@ -148,7 +151,13 @@ def _choices(annotation: object) -> list[str]:
     return [choice for choice in get_args(annotation) if choice] if get_origin(annotation) is Literal else []
 
 
-_METAVARS = {"broker": "URL", "classes": "NAME,NAME[,…]", "ngrams": "N|MIN-MAX", "http": "HOST:PORT"}
+_METAVARS = {
+    "broker": "URL",
+    "classes": "NAME,NAME[,…]",
+    "ngrams": "N|MIN-MAX",
+    "http": "HOST:PORT",
+    "workers": "N|auto",
+}
 _TYPE_METAVARS: dict[Any, str] = {int: "INTEGER", float: "NUMBER"}
 
 

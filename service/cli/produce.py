@@ -5,27 +5,31 @@ In: rows of a file or stdin. Out: records on the events topic, checked first, ke
 
 from __future__ import annotations
 
+import itertools
 import json
+import signal
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import click
 
 from service.assembly import make_decoder, open_stream
 from service.cli.app import report
-from service.cli.options import SourceOptions, broker_url, setting_options, source_options
+from service.cli.options import STREAM, SourceOptions, broker_url, setting_options, source_options
 from service.cli.progress import progress_bar
+from service.cli.sender import LateLabels, Sender
 from service.decode import Decoder, Rejection
 from service.errors import InputFileError
+from service.playback import Playback
 from service.settings import Loaded
 from service.sources import Source
-from service.transport.base import Output, Transport
+from service.vocabulary import Vocabulary
 
 KeyOf = Callable[[bytes], bytes | None]
 """Checks a message and gives the key to send it with."""
-
-_BATCHES_PER_SECOND = 10  # with --rate, so that the flow is even
 
 
 @click.command()
@@ -36,9 +40,25 @@ _BATCHES_PER_SECOND = 10  # with --rate, so that the flow is even
 @click.option(
     "--rate", type=click.FloatRange(0, min_open=True), metavar="NUMBER", help="Events per second at most."
 )
+@click.option(
+    "--loop", is_flag=True, help="Begin again at the end of FILE, for ever; ids tell the rounds apart."
+)
+@click.option(
+    "--label-delay",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="Send the labels to the labels topic, each so long after its event.  [default: in the events]",
+)
+@click.option(
+    "--drift-every",
+    type=click.IntRange(1),
+    metavar="EVENTS",
+    help="Let the classes swap their labels each time so many events were sent.  [default: never]",
+)
 @setting_options(
-    "broker",
+    *STREAM,
     "events_topic",
+    "labels_topic",
     "partitions",
     "create_topics",
     "classes",
@@ -52,6 +72,9 @@ def command(
     key_field: str | None,
     validate: bool,
     rate: float | None,
+    loop: bool,
+    label_delay: float | None,
+    drift_every: int | None,
     loaded: Loaded,
 ) -> None:
     """Send each event of FILE (- for stdin) to a topic as one record.
@@ -61,76 +84,87 @@ def command(
 
     Events and their labels must have the same key, or they may land in different partitions:
     mind that when you use --key-field.
-    """
+
+    \b
+    A file can be played as a live stream, to try a service on:
+      perceptron produce spam.tsv --classes ham,spam --loop --rate 50 --label-delay 5 --drift-every 20000
+    Then ids get the round behind them (row-7@1763700000-2). SIGTERM ends it with exit code 0; labels
+    that still wait are not sent.
+    """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
+    late_topic = _late_topic(settings.labels_topic) if label_delay is not None else None
     topic = topic or settings.events_topic
     key_of = _key_reader(make_decoder(settings) if validate else None, key_field)
-    with source_of(classes=settings.classes) as source:
-        transport = open_stream(settings, broker_url(loaded))
-        try:
-            transport.ensure_topics({topic: settings.partitions}, create=settings.create_topics)
-            sender = Sender(transport, topic, settings.max_batch_records, rate)
-            source.before_wait(sender.flush)
-            with progress_bar(source, f"produce to {topic}") as (messages, _):
-                _send(sender, source, messages, key_of)
-        finally:
-            transport.close()
+    playback = Playback(Vocabulary(settings.classes), drift_every or 0)
+    with source_of(classes=settings.classes) as first:  # a missing file is to make no topic
+        again = (source_of(classes=settings.classes) for _ in itertools.count())
+        sources = itertools.chain([first], again) if loop else iter([first])
+        _check_repeatable(first, loop=loop)
+        with closing(open_stream(settings, broker_url(loaded))) as transport, _ending_on_sigterm():
+            topics = dict.fromkeys((topic, late_topic or topic), settings.partitions)
+            transport.ensure_topics(topics, create=settings.create_topics)
+            late = LateLabels(late_topic, label_delay or 0.0) if late_topic else None
+            sender = Sender(transport, topic, settings.max_batch_records, rate, late)
+            _send_all(sender, _rounds(sources, playback, loop=loop), playback, key_of)
 
 
-def _send(sender: Sender, source: Source, messages: Iterable[bytes], key_of: KeyOf) -> None:
-    """Send all messages, or those before the first bad one."""
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """End in order and with exit code 0 when told to: a command without an end has no other."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        for message in messages:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _late_topic(labels_topic: str) -> str:
+    if not labels_topic:
+        raise click.UsageError("--label-delay needs a labels topic: name one with --labels-topic")
+    return labels_topic
+
+
+def _check_repeatable(source: Source, *, loop: bool) -> None:
+    if loop and source.size_bytes is None:
+        raise click.UsageError(f"--loop needs a file that can be read again, which {source.name} cannot")
+
+
+def _rounds(sources: Iterator[Source], playback: Playback, *, loop: bool) -> Iterator[Source]:
+    """Open each round's source, and give its events ids that no earlier round, or run, has given."""
+    began = int(time.time())
+    for number, source in enumerate(sources, start=1):
+        playback.id_suffix = f"@{began}-{number}" if loop else ""
+        with source:
+            yield source
+        if loop and not source.line:
+            raise InputFileError(f"{source.name}: empty", hint="--loop would wait for ever.")
+
+
+def _send_all(sender: Sender, sources: Iterator[Source], playback: Playback, key_of: KeyOf) -> None:
+    """Send all messages, or those before the first bad one; say how many in any case."""
+    try:
+        for source in sources:
+            _send(sender, source, playback, key_of)
+        sender.finish()
+    except InputFileError:
+        sender.finish()
+        raise
+    finally:
+        report("produced", "green", sender.summary())
+
+
+def _send(sender: Sender, source: Source, playback: Playback, key_of: KeyOf) -> None:
+    """Send the messages of one round."""
+    source.before_wait(sender.flush)
+    with progress_bar(source, f"produce to {sender.topic}") as (messages, _):
+        for message in map(playback.play, messages):
             try:
                 key = key_of(message)
             except Rejection as rejection:
                 hint = "Nothing from there on was sent; --no-validate sends bad messages too."
                 raise InputFileError(f"{source.place}: {rejection}", hint=hint) from None
             sender.add(key, message)
-        sender.flush()
-    except InputFileError:
-        sender.flush()
-        raise
-    finally:
-        report("produced", "green", f"{sender.sent} records to {sender.topic} in {sender.seconds:.2f} s")
-
-
-class Sender:
-    """Collects records and writes them in batches, no faster than `rate` records a second."""
-
-    def __init__(
-        self, transport: Transport, topic: str, batch_records: int, rate: float | None = None
-    ) -> None:
-        self._transport = transport
-        self._rate = rate
-        self._batch_records = (
-            min(batch_records, max(1, int(rate / _BATCHES_PER_SECOND))) if rate else batch_records
-        )
-        self._batch: list[Output] = []
-        self._began = time.monotonic()
-        self.topic = topic
-        self.sent = 0
-        """Records written so far."""
-
-    @property
-    def seconds(self) -> float:
-        """Time since the start."""
-        return time.monotonic() - self._began
-
-    def add(self, key: bytes | None, message: bytes) -> None:
-        """Take a record; it is written when the batch is full."""
-        self._batch.append(Output(self.topic, key, message))
-        if len(self._batch) >= self._batch_records:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what has been collected, as soon as the rate allows it."""
-        if self._rate:
-            time.sleep(max(0.0, self.sent / self._rate - self.seconds))
-        if self._batch:
-            self._transport.produce(self._batch)
-            self.sent += len(self._batch)
-            self._batch = []
+    sender.flush()
 
 
 def _key_reader(decoder: Decoder | None, key_field: str | None) -> KeyOf:

@@ -1,19 +1,21 @@
 """Shows how learning goes: the doubling table of Vowpal Wabbit, and a bar where one makes sense.
 
-In: running counts, example by example. Out: lines on stderr at 1, 2, 4, 8, … labelled events.
+In: labelled predictions, batch by batch. Out: lines on stderr at 1, 2, 4, 8, … labelled events.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from service.processor import Step
 from service.sources import Source
+from service.vocabulary import Truth
 
 _HEADER = """\
     events   mistakes    error    error        score  truth      predicted  features
@@ -30,30 +32,46 @@ class ProgressTable:
     ----------
     write_line
         Takes each line of the table; by default it goes to stderr.
+    classes
+        Names of the two classes, the negative one first, if they have names.
 
     """
 
-    def __init__(self, write_line: Callable[[str], None] | None = None) -> None:
+    def __init__(self, write_line: Callable[[str], None] | None = None, classes: Sequence[str] = ()) -> None:
         self._write_line = write_line or _to_stderr
-        self.next_row = 1
-        """Number of labelled events at which the next row is due."""
+        self._classes = classes
+        self._events = 0
+        self._mistakes = 0
         self._shown = (0, 0)
+        self._next_row = 1
 
-    def example(
-        self, events: int, mistakes: int, score: float, truth: object, predicted: object, n_features: int
-    ) -> None:
-        """Take note of a labelled event: the counts include it, the prediction was made before it."""
-        if events < self.next_row:
-            return
-        self.next_row = events * 2
-        self._row(events, mistakes, f"{score:>12.6g}  {_cell(truth)} {_cell(predicted)} {n_features:>8}")
+    def observe(self, steps: Sequence[Step]) -> None:
+        """Take note of labelled predictions; show a row for each that makes a power of two."""
+        while (due := self._next_row - self._events) <= len(steps):
+            self._count(steps[:due])
+            self._row(self._example(steps[due - 1]))
+            self._next_row *= 2
+            steps = steps[due:]
+        self._count(steps)
 
-    def finish(self, events: int, mistakes: int) -> None:
+    def finish(self) -> None:
         """Show the final counts, unless the last row shows them."""
-        if events > self._shown[0]:
-            self._row(events, mistakes, "")
+        if self._events > self._shown[0]:
+            self._row("")
 
-    def _row(self, events: int, mistakes: int, example: str) -> None:
+    def _count(self, steps: Sequence[Step]) -> None:
+        self._events += len(steps)
+        self._mistakes += sum(step.mistake for step in steps)
+
+    def _example(self, step: Step) -> str:
+        truth, predicted = (_cell(self._named(label)) for label in (step.truth, step.predicted))
+        return f"{step.score:>12.6g}  {truth} {predicted} {step.n_features:>8}"
+
+    def _named(self, label: Truth) -> Truth:
+        return self._classes[label] if self._classes and isinstance(label, bool) else label
+
+    def _row(self, example: str) -> None:
+        events, mistakes = self._events, self._mistakes
         events_before, mistakes_before = self._shown
         if not events_before:
             for line in _HEADER.splitlines():
@@ -64,9 +82,9 @@ class ProgressTable:
         self._shown = (events, mistakes)
 
 
-def _cell(value: object) -> str:
+def _cell(label: Truth) -> str:
     """Fit a label into its column."""
-    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+    text = str(label).lower() if isinstance(label, bool) else label
     return f"{text if len(text) <= 10 else text[:9] + '…':<10}"  # noqa: PLR2004 - the column's width
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Final
@@ -22,9 +22,10 @@ from service.processor import Processor, Step
 from service.settings import Loaded, Settings
 from service.sources import Source
 from service.transport.base import Output, Record
-from service.vocabulary import Truth
 
 _REJECTIONS_SHOWN: Final = 3
+_BATCH_RECORDS: Final = 256
+"""Messages processed at a time; what comes slowly, from a pipe, is processed as it comes."""
 
 
 @click.command()
@@ -51,11 +52,11 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
         source_of(classes=settings.classes) as source,
         progress_bar(source, "replay") as (messages, write_line),
     ):
-        run = _Replay(settings, evaluation, write_line)
+        run = _Replay(settings, source, evaluation, write_line)
         if save:
             refuse_pickle(run.processor.learner)  # now, not after the work
         began = perf_counter()
-        run.feed(source, messages)
+        run.feed(messages)
         seconds = perf_counter() - began
     learner = run.processor.learner
     summary = summarise(run.processor.counters, learner, evaluation, seconds)
@@ -72,22 +73,27 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
 class _Replay:
     """One run over one file."""
 
-    def __init__(self, settings: Settings, evaluation: Evaluation, write_line: Callable[[str], None]) -> None:
+    def __init__(
+        self, settings: Settings, source: Source, evaluation: Evaluation, write_line: Callable[[str], None]
+    ) -> None:
         self.processor: Processor = make_processor(settings, self._observe)
-        self._settings = settings
+        self._topic = settings.events_topic
+        self._source = source
         self._evaluation = evaluation
-        self._write_line = write_line
-        self._table = ProgressTable(write_line)
+        self._table = ProgressTable(write_line, settings.classes)
+        self._batch: list[Record] = []
+        """Not processed yet; a record's offset is its line in the file."""
+        self._rejected = 0
 
-    def feed(self, source: Source, messages: Iterable[bytes]) -> None:
+    def feed(self, messages: Iterable[bytes]) -> None:
         """Process every message; event time stands still, as a file has none."""
-        topics = self._settings.events_topic, self._settings.dead_letters_topic
-        for offset, value in enumerate(messages):
-            for answer in self.processor.process(Record(topics[0], 0, offset, 0, None, value)):
-                if answer.topic == topics[1]:
-                    self._show_rejection(source.place, answer)
-        counters = self.processor.counters
-        self._table.finish(counters.labelled, counters.mistakes)
+        self._source.before_wait(self._process)
+        for value in messages:
+            self._batch.append(Record(self._topic, 0, self._source.line, 0, None, value))
+            if len(self._batch) >= _BATCH_RECORDS:
+                self._process()
+        self._process()
+        self._table.finish()
 
     def hint(self) -> str:
         """Say what to try when no message could be used."""
@@ -95,28 +101,20 @@ class _Replay:
             return "name the classes, the negative one first: --classes ham,spam"
         return "`perceptron schema event` shows what is expected; --input-format says how to read the file"
 
-    def _observe(self, step: Step) -> None:
-        self._evaluation.observe(step)
-        counters = self.processor.counters
-        if counters.labelled >= self._table.next_row:
-            self._table.example(
-                counters.labelled,
-                counters.mistakes,
-                step.score,
-                self._named(step.truth),
-                self._named(step.predicted),
-                step.n_features,
-            )
+    def _process(self) -> None:
+        batch, self._batch = self._batch, []
+        for position, letter in self.processor.process_batch(batch).dead_letters:
+            self._show_rejection(batch[position], letter)
 
-    def _named(self, truth: Truth) -> Truth:
-        classes = self._settings.classes
-        return classes[truth] if classes and isinstance(truth, bool) else truth
+    def _observe(self, steps: Sequence[Step]) -> None:
+        self._table.observe(steps)
+        self._evaluation.observe(steps)
 
-    def _show_rejection(self, place: str, letter: Output) -> None:
-        shown = self.processor.counters.rejected.total()
-        if shown <= _REJECTIONS_SHOWN:
+    def _show_rejection(self, record: Record, letter: Output) -> None:
+        self._rejected += 1
+        if self._rejected <= _REJECTIONS_SHOWN:
             headers = dict(letter.headers)
             reason, message = headers["error.reason"].decode(), headers["error.message"].decode()
-            report("rejected", "yellow", f"{place}: {reason}: {message}")
-        elif shown == _REJECTIONS_SHOWN + 1:
+            report("rejected", "yellow", f"{self._source.name}:{record.offset}: {reason}: {message}")
+        elif self._rejected == _REJECTIONS_SHOWN + 1:
             report("rejected", "yellow", "more; the summary counts them by reason")

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING, Protocol
 
 import click
-from prometheus_client import CollectorRegistry
 
-from service.assembly import open_stream
 from service.cli.app import INTERRUPTED
 from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
+from service.counters import Totals
 from service.health import Health
 from service.logs import log_to_stderr
-from service.metrics import Metrics
-from service.runner import Runner
-from service.settings import Loaded
+from service.settings import Loaded, Settings
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+# What a run needs is imported when it runs, and by whom: the help, and a parent of workers, do without.
+
+
+class Stoppable(Protocol):
+    """What a signal can end."""
+
+    def stop(self) -> None:
+        """Finish the batch, commit and leave."""
 
 
 @click.command()
@@ -34,6 +44,7 @@ from service.settings import Loaded
     "rejected_window",
     "max_batch_records",
     "commit_interval_seconds",
+    "workers",
     "session_timeout_seconds",
     "snapshot_interval_seconds",
     "snapshot_interval_records",
@@ -49,28 +60,66 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     batch is one transaction together with the model's checkpoint and the position in the input: killed at
     any moment, it goes on as if nothing had happened. SIGTERM and Ctrl-C finish the batch, commit and
     leave. Metrics are at /metrics, probes at /livez and /readyz.
+
+    Several partitions can be shared by several processes, on one machine with --workers N: worth it when
+    the model is what takes the time, up to the number of cores and of partitions. Each worker is a member of
+    the group; one that dies is started again, and the metrics and probes speak for all of them.
     """
-    settings = loaded.settings
+    settings, url = loaded.settings, broker_url(loaded)
     log_to_stderr(settings.log_level)
+    run = _run_alone if settings.workers == 1 else _run_workers
+    totals, stopped_by = run(settings, url, exit_at_end=exit_at_end)
+    _report(totals.values())
+    if stopped_by[-1:] == [signal.SIGINT]:
+        sys.exit(INTERRUPTED)
+
+
+def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapping[int, Totals], list[int]]:
+    """Be the one process; give the counts by partition, and the signals received."""
+    from prometheus_client import CollectorRegistry  # noqa: PLC0415
+
+    from service.assembly import open_stream  # noqa: PLC0415
+    from service.metrics import Metrics  # noqa: PLC0415
+    from service.runner import Runner  # noqa: PLC0415
+
     metrics, health = Metrics(CollectorRegistry()), Health()
-    url = broker_url(loaded)
-    with http_server(settings.http, metrics, health) as address:
+    with http_server(settings.http, metrics.registry, health) as address:
         transport = open_stream(settings, url)
-        where = f", {address}" if address else ""
-        click.echo(f"serving {url}, model {settings.model}{where}", err=True)
+        _announce(settings, url, address)
         try:
             runner = Runner(transport, settings, metrics=metrics, health=health)
             with stopping(runner) as stopped_by:
                 runner.run(exit_at_end=exit_at_end)
         finally:
             transport.close()
-    _report(metrics)
-    if stopped_by[-1:] == [signal.SIGINT]:
-        sys.exit(INTERRUPTED)
+    published = metrics.last_published
+    return {partition: state.counters.totals() for partition, state in published.items()}, stopped_by
+
+
+def _run_workers(
+    settings: Settings, url: str, *, exit_at_end: bool
+) -> tuple[Mapping[int, Totals], list[int]]:
+    """Let several processes do it; results as of one."""
+    from prometheus_client import CollectorRegistry  # noqa: PLC0415
+
+    from service.workers import Workers  # noqa: PLC0415
+
+    registry, health = CollectorRegistry(), Health()
+    workers = Workers(settings, url, registry=registry, health=health, exit_at_end=exit_at_end)
+    with http_server(settings.http, registry, health) as address:
+        _announce(settings, url, address)
+        with stopping(workers) as stopped_by:
+            return workers.run(), stopped_by
+
+
+def _announce(settings: Settings, url: str, address: str) -> None:
+    workers = f", {settings.workers} workers" if settings.workers > 1 else ""
+    where = f", {address}" if address else ""
+    click.echo(f"serving {url}, model {settings.model}{workers}{where}", err=True)
 
 
 @contextmanager
-def http_server(address: str, metrics: Metrics, health: Health) -> Iterator[str]:
+def http_server(address: str, registry: CollectorRegistry, health: Health) -> Iterator[str]:
     """Serve metrics and probes meanwhile; give the URL, empty if there is no server."""
     if not address:
         yield ""
@@ -78,12 +127,12 @@ def http_server(address: str, metrics: Metrics, health: Health) -> Iterator[str]
     from service.web.app import make_app  # noqa: PLC0415  the web framework takes long to import
     from service.web.server import HttpServer  # noqa: PLC0415
 
-    with HttpServer(make_app(metrics.registry, health), address) as server:
+    with HttpServer(make_app(registry, health), address) as server:
         yield server.url
 
 
 @contextmanager
-def stopping(runner: Runner) -> Iterator[list[int]]:
+def stopping(loop: Stoppable) -> Iterator[list[int]]:
     """Turn SIGTERM and Ctrl-C into an orderly end; a second Ctrl-C interrupts at once."""
     received: list[int] = []
 
@@ -91,7 +140,7 @@ def stopping(runner: Runner) -> Iterator[list[int]]:
         if number == signal.SIGINT and number in received:
             raise KeyboardInterrupt
         received.append(number)
-        runner.stop()
+        loop.stop()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -101,11 +150,11 @@ def stopping(runner: Runner) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _report(metrics: Metrics) -> None:
+def _report(totals: Iterable[Totals]) -> None:
     """Say what was done, on stderr."""
-    counts = [state.counters for state in metrics.last_published.values()]
-    events, mistakes = sum(c.predictions for c in counts), sum(c.mistakes for c in counts)
-    labelled, rejected = sum(c.labelled for c in counts), sum(c.rejected.total() for c in counts)
+    events, labelled, mistakes, rejected = (
+        sum(column) for column in zip(Totals(0, 0, 0, 0), *totals, strict=True)
+    )
     error = f", error {mistakes / labelled:.4f}" if labelled else ""
     click.echo(
         f"stopped: {events} events, {labelled} labelled, {mistakes} mistakes{error}, {rejected} rejected",

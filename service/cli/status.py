@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from service.assembly import open_stream
-from service.cli.options import broker_url, setting_options
+from service.cli.options import STREAM, broker_url, setting_options
 from service.cli.table import ABSENT, count_text, duration_text, size_text, table
 from service.settings import Loaded
 from service.standing import Standing, read_logs, standing
@@ -19,7 +19,7 @@ _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", 
 
 
 @click.command()
-@setting_options("broker", "group", "checkpoints_topic")
+@setting_options(*STREAM, "group", "checkpoints_topic")
 @click.option(
     "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
 )

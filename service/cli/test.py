@@ -51,9 +51,11 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) 
 
 def _evaluate(model: Any, examples: list[Example]) -> Evaluation:  # noqa: ANN401 - any of perceptron_core's
     evaluation = Evaluation()
+    steps = []
     for number, (x, truth) in enumerate(examples, start=1):
         score, predicted = _assess(model, x)
-        evaluation.observe(Step(str(number), x, score, predicted, truth, predicted != truth, None))
+        steps.append(Step(str(number), x, score, predicted, truth, predicted != truth, updates=0))
+    evaluation.observe(steps)
     return evaluation
 
 

@@ -1,21 +1,25 @@
 """Streams behind one protocol: `memory://`, `sqlite:///…`, `kafka://…`.
 
-In: the setting `broker`. Out: a `Transport`.
+In: the settings `broker` and `kafka_client`. Out: a `Transport`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from service.errors import ConfigurationError, TransportError
+from service.kafka_settings import KafkaClient
 from service.transport.base import Transport
-from service.transport.memory import MemoryTransport
-from service.transport.sqlite import Limits, SqliteTransport
+
+if TYPE_CHECKING:
+    from service.transport.sqlite import Limits
 
 __all__ = ["open_transport"]
+
+# Each kind of stream is imported by who opens one: nobody should wait for those they do not use.
 
 _SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>\d{1,5})")
 _HIGHEST_PORT = 65535
@@ -26,6 +30,7 @@ def open_transport(
     *,
     embedded: Limits | None = None,
     kafka: Mapping[str, Any] | None = None,
+    kafka_client: KafkaClient = "kafka-python",
     create: bool = True,
 ) -> Transport:
     """Open the stream at `url`.
@@ -39,20 +44,24 @@ def open_transport(
     embedded
         Options of `memory://` and `sqlite://`: the parameters of `EmbeddedTransport`.
     kafka
-        Options of `kafka://`: the parameters of `KafkaPythonTransport`.
+        Options of `kafka://`: the parameters of `KafkaPythonTransport`, or of `ConfluentTransport`.
+    kafka_client
+        The package that `kafka://` is spoken with.
     create
         Whether a `sqlite://` file that is not there is made: not for those who only come to look.
 
     Raises
     ------
     ConfigurationError
-        The URL has none of these forms.
+        The URL has none of these forms; the package is not installed.
     TransportError
         The stream cannot be opened; see the subclasses.
 
     """
     scheme, separator, place = url.partition("://")
     if separator and scheme == "memory":
+        from service.transport.memory import MemoryTransport  # noqa: PLC0415
+
         return MemoryTransport(place, **(embedded or {}))
     if separator and scheme == "sqlite" and place.startswith("/") and not place.endswith("/"):
         if not create and not Path(place[1:]).expanduser().exists():
@@ -60,13 +69,30 @@ def open_transport(
                 f"{place[1:]}: there is no stream here",
                 hint="--broker says where the stream is; `perceptron produce` or `serve` makes one",
             )
+        from service.transport.sqlite import SqliteTransport  # noqa: PLC0415
+
         return SqliteTransport(place[1:], **(embedded or {}))
     if separator and scheme == "kafka":
-        # Who needs no broker should not wait for its client to be imported.
+        return _kafka_transport(kafka_client)(_servers(url, place), **(kafka or {}))
+    raise _malformed(url)
+
+
+def _kafka_transport(client: KafkaClient) -> Callable[..., Transport]:
+    """Import the adapter for a client."""
+    if client == "kafka-python":
         from service.transport.kafka_python import KafkaPythonTransport  # noqa: PLC0415
 
-        return KafkaPythonTransport(_servers(url, place), **(kafka or {}))
-    raise _malformed(url)
+        return KafkaPythonTransport
+    try:
+        from service.transport.confluent import ConfluentTransport  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name != "confluent_kafka":
+            raise
+        raise ConfigurationError(
+            "kafka_client: confluent needs the package confluent-kafka, which is not installed",
+            hint="install it: pip install 'online-perceptron[confluent]'",
+        ) from None
+    return ConfluentTransport
 
 
 def _servers(url: str, place: str) -> list[str]:

@@ -136,10 +136,16 @@ class Consumer(Protocol):
         Counts from what the client already knows; makes no request that can wait long.
         """
 
+    def has_joined(self) -> bool:
+        """Tell whether the group has given this member its share, be it nothing, and no more is to come.
+
+        False before that, and while other members have yet to hand partitions over to this one.
+        """
+
     def at_end(self) -> bool:
         """Tell whether every assigned partition was delivered up to the end the stream has now.
 
-        Asks the stream. False while a partition is assigned but not started.
+        Asks the stream. False while a partition is assigned but not started, and before `has_joined`.
         """
 
     def close(self) -> None:

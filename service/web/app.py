@@ -8,13 +8,13 @@ from fastapi import FastAPI, Header, Response
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from perceptron_core import __version__
 from service.health import Health
+from service.version import version
 
 
 def make_app(registry: CollectorRegistry, health: Health) -> FastAPI:
     """Make the application that shows `registry` and `health`."""
-    app = FastAPI(title="online-perceptron", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(title="online-perceptron", version=version(), docs_url=None, redoc_url=None)
 
     @app.get("/metrics", response_class=Response)
     def metrics(accept: Annotated[str, Header()] = "") -> Response:

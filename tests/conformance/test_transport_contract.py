@@ -1,6 +1,7 @@
 """What every transport promises: `service.transport.base`, claim by claim.
 
-The same tests run on a stream in memory, in a SQLite file and on a real Apache Kafka broker.
+The same tests run on a stream in memory, in a SQLite file and on a real Apache Kafka broker
+through each of its clients.
 Kafka needs seconds to share out partitions, so whoever waits does it in a loop with a deadline.
 """
 
@@ -10,12 +11,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import ConfigurationError, MessageTooLarge, OwnershipLost, TopicMissing
+from service.kafka_settings import KafkaClient
 from service.transport import open_transport
 from service.transport.base import Output, Record, Transport, partition_for_key
 
@@ -26,13 +29,14 @@ TOO_LARGE = bytes(17 * 1024 * 1024)
 class Stream:
     """One stream, to be opened as several processes would, with names nobody else uses."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, kafka_client: KafkaClient = "kafka-python") -> None:
         self.url = url
+        self.kafka_client = kafka_client
         self.opened: list[Transport] = []
         self._suffix = uuid.uuid4().hex[:8]
 
     def open(self) -> Transport:
-        self.opened.append(open_transport(self.url))
+        self.opened.append(open_transport(self.url, kafka_client=self.kafka_client))
         return self.opened[-1]
 
     def topic(self, name: str) -> str:
@@ -46,14 +50,20 @@ class Stream:
             transport.close()
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("kafka", marks=pytest.mark.kafka)])
+KAFKA_CLIENTS = get_args(KafkaClient)
+
+
+@pytest.fixture(
+    params=["memory", "sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
+)
 def stream(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stream]:
-    urls: dict[str, Callable[[], str]] = {
-        "memory": lambda: f"memory://{tmp_path}",
-        "sqlite": lambda: f"sqlite:///{tmp_path}/stream.db",
-        "kafka": lambda: f"kafka://{request.getfixturevalue('kafka_bootstrap')}",
-    }
-    opened = Stream(urls[request.param]())
+    match request.param:
+        case "memory":
+            opened = Stream(f"memory://{tmp_path}")
+        case "sqlite":
+            opened = Stream(f"sqlite:///{tmp_path}/stream.db")
+        case client:
+            opened = Stream(f"kafka://{request.getfixturevalue('kafka_bootstrap')}", client)
     yield opened
     opened.close()
 
@@ -174,7 +184,7 @@ def test_records_are_read_back_byte_for_byte_and_in_order(stream: Stream, transp
     transport.ensure_topics({topic: 1})
     outputs = [
         Output(topic, b"key", b"value", (("name", b"\xff\x00"), ("name", b""), ("größe", b"2")), 0, 1234),
-        Output(topic, None, b"no key", (), 0, 0),
+        Output(topic, None, b"no key", (), 0, 1),
         Output(topic, b"no value", None, (), 0, 1_700_000_000_000),
         Output(topic, b"", b"", (), 0, 5),
         Output(topic, bytes(range(256)), b"\xff\xfe\x00" * 100, (), 0, 6),
@@ -198,10 +208,22 @@ def test_a_record_without_a_timestamp_gets_the_time_of_writing(stream: Stream, t
     assert before <= record.timestamp_ms <= time.time_ns() // 1_000_000
 
 
+def test_the_first_millisecond_of_1970_is_not_taken_for_no_timestamp(
+    stream: Stream, transport: Transport
+) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    transport.produce([Output(topic, b"key", b"value", timestamp_ms=0)])
+    (record,) = transport.read(topic, 0)
+    assert record.timestamp_ms == (1 if stream.kafka_client == "confluent" else 0)
+
+
 def test_a_key_goes_to_the_partition_that_kafka_would_choose(stream: Stream, transport: Transport) -> None:
     topic = stream.topic("events")
     transport.ensure_topics({topic: 4})
-    transport.produce(numbered(topic, 40, partition=None))
+    transport.produce(
+        [*numbered(topic, 38, partition=None), Output(topic, None, b""), Output(topic, b"", b"")]
+    )
     records = [record for partition in range(4) for record in transport.read(topic, partition)]
     assert len(records) == 40
     assert all(record.partition == partition_for_key(record.key, 4) for record in records)
@@ -375,6 +397,22 @@ def test_lag_and_the_end_are_told_as_they_are(stream: Stream, transport: Transpo
     eventually(lambda: member.consumer.lag() == {(topic, 0): 0}, member)
     transport.produce(numbered(topic, 1))
     assert not member.consumer.at_end()
+
+
+def test_a_member_has_joined_once_the_group_has_given_it_its_share_be_it_nothing(
+    stream: Stream, transport: Transport
+) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    one = Member(transport, stream, topic)
+    assert not one.consumer.has_joined()
+    eventually(one.consumer.has_joined, one)
+    eventually(lambda: one.assigned == {0}, one)
+    other = Member(stream.open(), stream, topic)
+    assert not other.consumer.has_joined()
+    eventually(other.consumer.has_joined, one, other)
+    eventually(lambda: len(one.assigned) + len(other.assigned) == 1, one, other)
+    eventually(lambda: one.consumer.at_end() and other.consumer.at_end(), one, other)
 
 
 # Commits

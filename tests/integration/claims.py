@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import signal
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -105,6 +106,33 @@ class ServiceClaims:
         other.eventually(lambda: len(stream.answers()) >= len(first + second + third))
         assert other.stop() == 0
         assert Counter(answer["id"] for answer in stream.answers()) == Counter(ids(first + second + third))
+
+    def test_a_member_without_partitions_stands_by_and_is_ready(self, stream, serve):
+        stream.create()
+        one = serve().ready()
+        other = serve().ready()
+        one.eventually(lambda: len(one.partitions()) + len(other.partitions()) == 1)
+        standby, worker = (one, other) if other.partitions() else (other, one)
+        standby.eventually(lambda: "standing by" in standby.get("/readyz").json()["reason"])
+        assert worker.stop() == 0
+        stream.produce(phishing_events())
+        standby.eventually(lambda: len(stream.answers()) == len(phishing_events()))
+        assert standby.get("/readyz").json() == {"state": "ready", "reason": ""}
+
+    def test_at_the_end_a_member_waits_for_what_others_have_yet_to_do(self, stream, serve):
+        stream.create(partitions=2)
+        one = serve().ready()
+        other = serve(session_timeout_seconds=60).ready()
+        one.eventually(lambda: len(one.partitions()) == len(other.partitions()) == 1)
+        other.signal(signal.SIGSTOP)
+        stream.produce(phishing_events(), partitions=2)
+        one.eventually(lambda: len(stream.answers()) == len(phishing_events()) / 2)
+        last = serve("--exit-at-end")
+        with pytest.raises(subprocess.TimeoutExpired):
+            last.wait(5)
+        other.signal(signal.SIGCONT)
+        assert last.wait() == 0
+        assert len(stream.answers()) == len(phishing_events())
 
     def test_labels_from_a_topic_of_their_own_meet_their_events(self, stream, serve):
         events = [json.loads(event) for event in phishing_events()[:500]]

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from service.kafka_settings import KafkaClient
 from service.transport import open_transport
-from service.transport.base import Output, Record
+from service.transport.base import Output, Record, Transport
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_place import KAFKA_CLIENTS, Place
 from tests.support.perceptron_process import PerceptronProcess
 
-pytest.register_assert_rewrite("tests.integration.claims")
+pytest.register_assert_rewrite("tests.integration.claims", "tests.integration.worker_claims")
 
 TOPICS = ("events", "labels", "predictions", "dead-letters", "checkpoints")
 BATCH_RECORDS = 1000
@@ -23,17 +26,18 @@ BATCH_RECORDS = 1000
 class Stream:
     """Topics and a group of one's own at `url`; `settings` point a `perceptron` at them."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, kafka_client: KafkaClient) -> None:
         suffix = uuid.uuid4().hex[:8]
         self.url = url
         self.topics = {name: f"{name}-{suffix}" for name in TOPICS}
         self.settings: dict[str, object] = {
             "broker": url,
+            "kafka_client": kafka_client,
             "group": f"group-{suffix}",
             "http": "127.0.0.1:0",
             **{f"{name.replace('-', '_')}_topic": topic for name, topic in self.topics.items()},
         }
-        self.transport = open_transport(url)
+        self.transport = open_transport(url, kafka_client=kafka_client)
 
     def create(self, partitions: int = 1) -> None:
         topics = [self.topics["events"], self.topics["labels"]]
@@ -63,9 +67,15 @@ Serve = Callable[..., PerceptronProcess]
 
 
 @pytest.fixture
-def stream(url: str) -> Iterator[Stream]:
+def kafka_client() -> KafkaClient:
+    """Give the client for `kafka://`; a test file may have others."""
+    return "kafka-python"
+
+
+@pytest.fixture
+def stream(url: str, kafka_client: KafkaClient) -> Iterator[Stream]:
     """Open a stream at the `url` that the test file gives."""
-    opened = Stream(url)
+    opened = Stream(url, kafka_client)
     yield opened
     opened.transport.close()
 
@@ -82,3 +92,29 @@ def serve(stream: Stream, tmp_path: Path) -> Iterator[Serve]:
             )
 
         yield start
+
+
+@pytest.fixture(params=KAFKA_CLIENTS)
+def client(request: pytest.FixtureRequest) -> KafkaClient:
+    """Give each client in turn; a test file may have one of them only."""
+    return request.param
+
+
+@pytest.fixture
+def place(kafka_bootstrap: str, client: KafkaClient) -> Iterator[Place]:
+    with contextlib.ExitStack() as stack:
+        yield Place(kafka_bootstrap, client, stack)
+
+
+@pytest.fixture
+def own_place(own_kafka_broker: KafkaBroker, client: KafkaClient) -> Iterator[Place]:
+    with contextlib.ExitStack() as stack:
+        yield Place(own_kafka_broker.address, client, stack)
+
+
+@pytest.fixture
+def transport(place: Place) -> Transport:
+    """Open a transport on the place, its topics made."""
+    opened = place.open()
+    opened.ensure_topics({place.events: 1, place.predictions: 1})
+    return opened

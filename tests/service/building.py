@@ -13,18 +13,21 @@ def settings(**given):
 
 
 class Feed:
-    """A processor and the log it reads: each call appends one record and processes it."""
+    """A processor and the log it reads: each call appends one record and processes it, a batch of its own."""
 
     def __init__(self, **given):
         self.steps = []
-        self.processor = make_processor(settings(**given), self.steps.append)
+        self.processor = make_processor(settings(**given), self.steps.extend)
         self._offsets = itertools.count()
 
-    def __call__(self, value, *, at_seconds=0.0, topic="events", key=None, headers=()):
+    def record(self, value, *, at_seconds=0.0, topic="events", key=None, headers=()):
+        """Append a record without processing it."""
         if not isinstance(value, (bytes, type(None))):
             value = json.dumps(value).encode()
-        record = Record(topic, 0, next(self._offsets), int(at_seconds * 1000), key, value, headers)
-        return self.processor.process(record)
+        return Record(topic, 0, next(self._offsets), int(at_seconds * 1000), key, value, headers)
+
+    def __call__(self, value, **where):
+        return tuple(self.processor.process_batch([self.record(value, **where)]).outputs)
 
     def answer(self, value, **where):
         """Give the one output's value, parsed."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.decode import Decoder, Reason, Rejection
+from service.decode import Decoder, Incoming, Reason, Rejection
 from service.vocabulary import Vocabulary
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 
@@ -29,7 +29,9 @@ def test_an_event_arrives_with_what_it_carries():
     event = DECODER.decode(
         b'{"id":"m-17","features":{"length":12.5,"lang":"en","urgent":true},"text":"Win","label":1}'
     )
-    assert event == ("m-17", {"length": 12.5, "lang": "en", "urgent": True}, "Win", 1, True)
+    assert event == Incoming(
+        "m-17", {"length": 12.5, "lang": "en", "urgent": True}, "Win", 1, True, is_label=False
+    )
     assert not event.is_label
 
 

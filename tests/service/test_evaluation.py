@@ -10,30 +10,28 @@ from tests.service.building import Feed, event
 
 def step(score, truth, predicted=None):
     predicted = score > 0 if predicted is None else predicted
-    return Step("a", {}, score, predicted, truth, predicted != truth, None)
+    return Step("a", {}, score, predicted, truth, predicted != truth, updates=0)
 
 
 def test_auc_is_that_of_scikit_learn_ties_included():
     rng = random.Random(7)
     pairs = [(rng.choice([-1.5, 0.0, 0.5, 2.0]), rng.random() < 0.3) for _ in range(500)]
     evaluation = Evaluation()
-    for score, truth in pairs:
-        evaluation.observe(step(score, truth))
+    evaluation.observe([step(score, truth) for score, truth in pairs])
     assert evaluation.auc() == pytest.approx(roc_auc_score([t for _, t in pairs], [s for s, _ in pairs]))
 
 
 @pytest.mark.parametrize("steps", [[], [step(1.0, True)], [step(1.0, "a", "b"), step(1.0, "b", "b")]])
 def test_auc_is_left_out_where_it_means_nothing(steps):
     evaluation = Evaluation()
-    for one in steps:
-        evaluation.observe(one)
+    evaluation.observe(steps)
     assert evaluation.auc() is None
 
 
 def test_confusion_is_truth_by_prediction():
     evaluation = Evaluation()
-    for score, truth in [(1, True), (1, False), (1, False), (-1, False)]:
-        evaluation.observe(step(score, truth))
+    evaluation.observe([step(1, True), step(1, False)])
+    evaluation.observe([step(1, False), step(-1, False)])
     assert evaluation.confusion() == {"false": {"false": 1, "true": 2}, "true": {"false": 0, "true": 1}}
 
 
@@ -41,8 +39,7 @@ def test_the_summary_counts_what_happened():
     evaluation, feed = Evaluation(), Feed()
     for message in (event("a", "win", label=True), event("b", "win", label=True), event("c"), b"junk"):
         feed(message)
-    for one in feed.steps:
-        evaluation.observe(one)
+    evaluation.observe(feed.steps)
     summary = summarise(feed.counters, feed.processor.learner, evaluation, seconds=2.0)
     assert summary.pop("confusion") == {"false": {"false": 0, "true": 0}, "true": {"false": 1, "true": 1}}
     assert summary == {

@@ -21,6 +21,13 @@ def test_numbers_stay_booleans_become_bits_and_strings_become_categories():
     assert all(type(value) is float for value in x.values())
 
 
+@pytest.mark.parametrize("features", [{"length": 3.0, "depth": 4.0}, {"length": 3.0, "lang": "en"}])
+def test_the_features_of_the_event_are_left_alone(features):
+    before = dict(features)
+    extract(features, "win", normalize="l2")
+    assert features == before
+
+
 def test_nothing_gives_nothing():
     assert extract() == extract({}, "") == {}
 

@@ -42,8 +42,9 @@ def test_pending_counts_the_unlabelled_ones_only(join):
     join.keep("a", first)
     join.keep("b", example(truth=True))
     assert join.n_pending == 1
-    join.settle(first, True, 1.0)
-    join.settle(first, False, -1.0)
+    for truth in (True, False):
+        join.stop_waiting(first)
+        first.truth = truth
     assert join.n_pending == 0
     for name in "cdef":
         join.keep(name, example())
@@ -64,14 +65,14 @@ def test_an_early_label_waits_for_its_event_and_is_taken_once(join):
 
 def test_early_labels_whose_event_never_came_are_counted_when_they_leave(join):
     for name in "abc":
-        assert join.hold(name, EarlyLabel(True, 0)) == 0
-    assert join.hold("d", EarlyLabel(True, 0)) == 1
+        assert not join.hold(name, EarlyLabel(True, 0))
+    assert join.hold("d", EarlyLabel(True, 0))
     assert join.advance(10_001) == 3
 
 
 def test_a_label_held_again_pushes_nobody_out(join):
     for name in "abca":
-        assert join.hold(name, EarlyLabel(True, 0)) == 0
+        assert not join.hold(name, EarlyLabel(True, 0))
 
 
 def test_memory_is_bounded_whatever_comes(join):

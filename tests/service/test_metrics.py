@@ -2,6 +2,7 @@ import math
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -115,3 +116,18 @@ def test_a_value_on_the_edge_belongs_to_the_bucket_below():
     samples = {s.labels.get("le"): s.value for s in buckets.family("x", "x").samples if s.name == "x_bucket"}
     assert samples == {"1.0": 2, "2.0": 3, "+Inf": 4}
     assert math.isclose(buckets._sum, 5.5)
+
+
+def test_many_values_are_counted_as_each_of_them():
+    one, many = Buckets((1.0, 2.0)), Buckets((1.0, 2.0))
+    for value in (0.5, 1.5, 1.5):
+        one.observe(value)
+    many.observe_all([0.5])
+    many.observe(1.5, times=2)
+    assert (many._counts, many._sum) == (one._counts, one._sum)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the client library reads /proc")
+def test_tells_what_the_process_takes(metrics):
+    assert metrics.registry.get_sample_value("process_resident_memory_bytes") > 1_000_000
+    assert metrics.registry.get_sample_value("process_cpu_seconds_total") > 0

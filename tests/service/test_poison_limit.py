@@ -7,19 +7,29 @@ from service.poison import PoisonLimit
 from service.transport.base import Record
 
 
-def feed(limit, pattern):
-    for offset, bad in enumerate(pattern):
-        record = Record("events", 3, offset, 0, None, b"x")
-        limit.observe(
-            record, dead_letter(record, Rejection(Reason.INVALID_JSON, "no"), "dead") if bad else None
-        )
+@pytest.fixture(params=[1, 7, 1000])
+def feed(request):
+    """Show a limit a pattern of good and bad messages, in batches of several sizes."""
+
+    def show(limit, pattern):
+        log = [(Record("events", 3, offset, 0, None, b"x"), bad) for offset, bad in enumerate(pattern)]
+        for start in range(0, len(log), request.param):
+            batch = log[start : start + request.param]
+            letters = [(n, letter(record)) for n, (record, bad) in enumerate(batch) if bad]
+            limit.observe([record for record, _ in batch], letters)
+
+    return show
 
 
-def test_a_share_up_to_the_limit_is_borne():
+def letter(record):
+    return dead_letter(record, Rejection(Reason.INVALID_JSON, "no"), "dead")
+
+
+def test_a_share_up_to_the_limit_is_borne(feed):
     feed(PoisonLimit(0.5, 10), [True, False] * 100)
 
 
-def test_one_more_than_the_limit_stops_and_shows_three_origins():
+def test_one_more_than_the_limit_stops_and_shows_three_origins(feed):
     with pytest.raises(TooManyRejected) as stopped:
         feed(PoisonLimit(0.5, 10), [True, False] * 100 + [True, True])
     assert str(stopped.value).count("events[3]@") == 3
@@ -27,13 +37,13 @@ def test_one_more_than_the_limit_stops_and_shows_three_origins():
     assert "--max-rejected-ratio" in stopped.value.hint
 
 
-def test_the_window_slides():
+def test_the_window_slides(feed):
     feed(PoisonLimit(0.5, 10), ([True] * 5 + [False] * 5) * 50)
 
 
-def test_a_few_bad_messages_at_the_start_are_no_alarm():
+def test_a_few_bad_messages_at_the_start_are_no_alarm(feed):
     feed(PoisonLimit(0.5, 10), [True] * 5)
 
 
-def test_a_limit_of_one_never_stops():
+def test_a_limit_of_one_never_stops(feed):
     feed(PoisonLimit(1.0, 10), [True] * 1000)

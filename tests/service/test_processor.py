@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from river import datasets
 
 from perceptron_core import Perceptron
+from perceptron_core.serialisation import pack, unpack
 from service.processor import Step
 from tests.service.building import Feed, event, label
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
@@ -108,7 +109,7 @@ def test_the_same_label_twice_is_learned_once():
     feed(label("a", True))
     assert feed(label("a", True)) == ()
     assert feed.model.n_updates == 1
-    assert feed.counters.labels == {"matched": 1, "duplicate": 1, "orphan": 0}
+    assert feed.counters.labels == {"matched": 1, "duplicate": 1}
 
 
 def test_a_corrected_label_undoes_the_update_and_learns_the_new_one():
@@ -169,7 +170,7 @@ def test_an_early_label_is_corrected_by_the_next():
     for value in (True, True, False):
         feed(label("a", value))
     assert feed.answer(event("a"))["truth"] is False
-    assert feed.counters.labels == {"orphan": 0, "duplicate": 1, "corrected": 1, "matched": 1}
+    assert feed.counters.labels == {"duplicate": 1, "corrected": 1, "matched": 1}
 
 
 def test_an_update_of_a_replaced_model_is_not_undone_on_the_new_one():
@@ -196,8 +197,8 @@ def test_every_labelled_prediction_is_told_to_the_observer_in_order():
     feed(event("b", "win", label=True), at_seconds=1)
     feed(label("a", False), at_seconds=2)
     assert feed.steps == [
-        Step("b", {"text=win": 1.0}, 0.0, False, True, True, None),
-        Step("a", {"text=win": 1.0}, 0.0, False, False, False, 2.0),
+        Step("b", {"text=win": 1.0}, 0.0, False, True, True, updates=1),
+        Step("a", {"text=win": 1.0}, 0.0, False, False, False, updates=2, label_delay_seconds=2.0),
     ]
 
 
@@ -206,9 +207,9 @@ messages = st.one_of(
         event,
         st.sampled_from("abcd"),
         st.sampled_from(["", "win", "lose win"]),
-        st.sampled_from([None, True, False]),
+        st.sampled_from([None, True, False, 1, 0, -1]),
     ),
-    st.builds(label, st.sampled_from("abcde"), st.booleans()),
+    st.builds(label, st.sampled_from("abcde"), st.sampled_from([True, False, 1, 0, -1])),
     st.sampled_from([b"junk", None]),
 )
 logs = st.lists(st.tuples(messages, st.integers(0, 30)), max_size=40)
@@ -219,8 +220,41 @@ def test_the_state_is_a_function_of_the_log(log):
     one, other = (Feed(label_timeout_seconds=10, max_pending=2) for _ in range(2))
     outputs = [[feed(value, at_seconds=at) for value, at in log] for feed in (one, other)]
     assert outputs[0] == outputs[1]
-    assert one.counters == other.counters
-    assert one.model.weights == other.model.weights
+    assert pack(one.processor.state()) == pack(other.processor.state())
+
+
+@given(logs, st.integers(1, 41))
+def test_a_batch_does_what_its_records_do_one_by_one(log, size):
+    one, many = (Feed(label_timeout_seconds=10, max_pending=2) for _ in range(2))
+    outputs = [output for value, at in log for output in one(value, at_seconds=at)]
+    records = [many.record(value, at_seconds=at) for value, at in log]
+    batches = [records[start : start + size] for start in range(0, len(records), size)]
+    processed = [many.processor.process_batch(batch) for batch in batches]
+    assert [output for batch in processed for output in batch.outputs] == outputs
+    assert pack(many.processor.state()) == pack(one.processor.state())
+    assert many.steps == one.steps
+
+
+@given(logs)
+def test_the_dead_letters_of_a_batch_are_told_with_the_places_of_their_records(log):
+    feed = Feed()
+    records = [feed.record(value, at_seconds=at) for value, at in log]
+    outputs, dead_letters = feed.processor.process_batch(records)
+    assert [letter for _, letter in dead_letters] == [o for o in outputs if o.topic == "dead-letters"]
+    for position, letter in dead_letters:
+        assert dict(letter.headers)["source.offset"] == str(records[position].offset).encode()
+
+
+@given(logs, logs)
+def test_a_restored_processor_goes_on_as_one_that_was_never_stopped(before, after):
+    whole, restored = (Feed(label_timeout_seconds=10, max_pending=2) for _ in range(2))
+    for value, at in before:
+        whole(value, at_seconds=at)
+        restored.record(value)
+    restored.processor.restore(unpack(pack(whole.processor.state())))
+    for value, at in after:
+        assert restored(value, at_seconds=at) == whole(value, at_seconds=at)
+    assert pack(restored.processor.state()) == pack(whole.processor.state())
 
 
 @given(logs)

@@ -58,6 +58,13 @@ def test_events_become_predictions_in_order_and_bad_ones_dead_letters(stream):
     assert health.state is State.STOPPED
 
 
+def test_the_time_of_every_message_is_counted(stream):
+    produce(stream, event("a"), b"junk", event("b"))
+    metrics, _ = run(stream)
+    assert metrics.registry.get_sample_value("perceptron_process_duration_seconds_count") == 3
+    assert 0 < metrics.registry.get_sample_value("perceptron_process_duration_seconds_sum") < 3
+
+
 def test_labels_of_a_topic_of_their_own_meet_their_events(stream):
     produce(stream, event("a", "win"))
     produce(stream, label("a", True), topic="labels")

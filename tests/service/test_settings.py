@@ -2,10 +2,12 @@
 
 import json
 import os
+from typing import get_args
 
 import pytest
 
 from service.errors import ConfigurationError
+from service.kafka_settings import KafkaClient, KafkaSettings
 from service.settings import (
     Settings,
     load_settings,
@@ -99,6 +101,7 @@ def test_settings_are_frozen():
         ("http", "localhost:99999", "host:port"),
         ("http", "::1:80", "host:port"),
         ("broker", "redis://x", "kafka://"),
+        ("kafka_client", "librdkafka", "kafka-python"),
         ("events_topic", "a b", "a-z"),
         ("events_topic", "x" * 250, "1 to 249"),
         ("events_topic", ".", "a-z"),
@@ -209,13 +212,29 @@ def test_no_secret_is_offered_on_the_command_line():
 def test_kafka_settings_become_client_options():
     values = {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_username": "me"}
     kafka = load_settings({"kafka": {**values, "sasl_password": "pw", "ssl_cafile": "ca.pem"}}).settings.kafka
-    assert kafka.client_options() == {
+    assert kafka.client_options("kafka-python") == {
+        "client_id": "online-perceptron",
         "security_protocol": "SASL_SSL",
         "sasl_mechanism": "PLAIN",
         "sasl_plain_username": "me",
         "sasl_plain_password": "pw",
         "ssl_cafile": "ca.pem",
     }
+    assert kafka.client_options("confluent") == {
+        "client.id": "online-perceptron",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "me",
+        "sasl.password": "pw",
+        "ssl.ca.location": "ca.pem",
+    }
+
+
+@pytest.mark.parametrize("client", get_args(KafkaClient))
+def test_every_security_setting_has_a_name_in_every_client(client):
+    values = {name: "PLAIN" for name in KafkaSettings.model_fields if name.startswith(("sasl_", "ssl_"))}
+    kafka = KafkaSettings(security_protocol="SASL_SSL", **values)
+    assert len(kafka.client_options(client)) == len(values) + len(["client_id", "security_protocol"])
 
 
 @pytest.mark.parametrize(("value", "ngrams"), [("2", (2, 2)), (3, (3, 3)), ("1-3", (1, 3)), ([1, 2], (1, 2))])

@@ -67,7 +67,7 @@ def _replay(
     """Process the log once more, in one undisturbed process that commits nothing."""
     processor = make_processor(stream.settings)
     order = inputs[0] if len(inputs) == 1 else _recorded_order(stream, partition, inputs)
-    return processor, [output for record in order for output in processor.process(record)]
+    return processor, [output for record in order for output in processor.process_batch([record]).outputs]
 
 
 def _recorded_order(

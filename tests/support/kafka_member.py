@@ -1,7 +1,7 @@
 """A member of a group on a Kafka stream, in a process of its own: to be killed, frozen and thawed.
 
-``python -m tests.support.kafka_member ADDRESS GROUP EVENTS PREDICTIONS HOW [INSTANCE]`` takes partition 0,
-says so, and then goes on as HOW says:
+``python -m tests.support.kafka_member ADDRESS CLIENT GROUP EVENTS PREDICTIONS HOW [INSTANCE]`` takes
+partition 0, says so, and then goes on as HOW says:
 
 - ``commit``: commits one prediction after the other, without ever polling again, until it may not;
 - ``dangle``: writes a prediction and offsets, says so, and never commits.
@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Any
 
-from kafka.structs import OffsetAndMetadata, TopicPartition
+import confluent_kafka
+import kafka.structs
 
 from service.errors import ServiceError
-from service.transport.base import Output
-from service.transport.kafka_python import KafkaPythonTransport
-from service.transport.kafka_python.writer import KafkaPythonWriter
+from service.transport import open_transport
+from service.transport.base import Output, Writer
 
 SESSION_SECONDS = 2.0
 
@@ -28,11 +29,10 @@ def say(*words: object) -> None:
 
 
 class Worker:
-    def __init__(self, address: str, group: str, events: str, instance: str | None) -> None:
-        self.writer: KafkaPythonWriter | None = None
-        self.transport = KafkaPythonTransport(
-            [address], session_timeout_seconds=SESSION_SECONDS, instance_id=instance
-        )
+    def __init__(self, address: str, client: str, group: str, events: str, instance: str | None) -> None:
+        self.writer: Any = None
+        options = {"session_timeout_seconds": SESSION_SECONDS, "instance_id": instance}
+        self.transport = open_transport(f"kafka://{address}", kafka=options, kafka_client=client)
         self.consumer = self.transport.join(group, [events], self)
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
@@ -45,7 +45,7 @@ class Worker:
         say("lost")
 
 
-def commit(writer: KafkaPythonWriter, events: str, predictions: str) -> None:
+def commit(writer: Writer, events: str, predictions: str) -> None:
     number = 0
     while True:
         try:
@@ -58,29 +58,40 @@ def commit(writer: KafkaPythonWriter, events: str, predictions: str) -> None:
         time.sleep(0.05)
 
 
-def dangle(worker: Worker, events: str, predictions: str) -> None:
-    assert worker.writer is not None
-    producer = worker.writer._producer
-    assert producer is not None
-    producer.begin_transaction()
-    producer.send_outputs([Output(predictions, b"dangling", b"0")], time.monotonic() + 10)
-    offsets = {TopicPartition(events, 0): OffsetAndMetadata(1, "", -1)}
-    producer.send_offsets_to_transaction(offsets, worker.consumer._leading.group_metadata())
+def dangle(worker: Worker, client: str, events: str, predictions: str) -> None:
+    open_transaction = {"kafka-python": _with_kafka_python, "confluent": _with_confluent}[client]
+    open_transaction(worker, events, [Output(predictions, b"dangling", b"0")])
     say("dangling")
     while True:
         time.sleep(1)
 
 
+def _with_kafka_python(worker: Worker, events: str, outputs: list[Output]) -> None:
+    producer = worker.writer._producer
+    producer.begin_transaction()
+    producer.send_outputs(outputs, time.monotonic() + 10)
+    place, offset = kafka.structs.TopicPartition(events, 0), kafka.structs.OffsetAndMetadata(1, "", -1)
+    producer.send_offsets_to_transaction({place: offset}, worker.consumer._leading.group_metadata())
+
+
+def _with_confluent(worker: Worker, events: str, outputs: list[Output]) -> None:
+    producer = worker.writer._producer
+    producer._client.begin_transaction()
+    producer.send_outputs(outputs, time.monotonic() + 10)
+    offsets = [confluent_kafka.TopicPartition(events, 0, 1)]
+    producer._client.send_offsets_to_transaction(offsets, worker.consumer._client.consumer_group_metadata())
+
+
 def main() -> None:
-    address, group, events, predictions, how, *instance = sys.argv[1:]
-    worker = Worker(address, group, events, instance[0] if instance else None)
+    address, client, group, events, predictions, how, *instance = sys.argv[1:]
+    worker = Worker(address, client, group, events, instance[0] if instance else None)
     while worker.writer is None:
         worker.consumer.poll(0.1, 100)
     say("assigned")
     if how == "commit":
         commit(worker.writer, events, predictions)
     else:
-        dangle(worker, events, predictions)
+        dangle(worker, client, events, predictions)
 
 
 if __name__ == "__main__":

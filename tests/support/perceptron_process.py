@@ -49,6 +49,7 @@ class PerceptronProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
+                start_new_session=True,  # a process group of its own, as a shell makes one
             )
 
     @property
@@ -107,6 +108,16 @@ class PerceptronProcess:
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Send a signal to it and to its workers, as a terminal does for Ctrl-C."""
+        os.killpg(self._process.pid, number)
+
+    @property
+    def workers(self) -> dict[int, int]:
+        """Give the process id of each of its workers, as it has logged them; of the latest, if several."""
+        found = re.findall(r"worker (\d+) is process (\d+)", self.stderr)
+        return {int(number): int(pid) for number, pid in found}
 
     def wait(self, timeout_seconds: float = DEADLINE_SECONDS) -> int:
         """Wait for its end; give the exit code."""

@@ -19,15 +19,10 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from service.errors import TransportUnavailable
-from service.transport.kafka_python.errors import HINTS, translate
+from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS, away
+from service.transport.kafka_python.errors import translate
 
-# A cluster that has not answered by then is reported as away. A first connection takes milliseconds.
-CONNECT_TIMEOUT_SECONDS: Final = 5.0
-# An unanswered request ends its connection after this; a frozen broker is noticed by it.
-REQUEST_TIMEOUT_SECONDS: Final = 10.0
 _OPTIONS: Final[dict[str, object]] = {
-    "client_id": "online-perceptron",
     "request_timeout_ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
     "bootstrap_timeout_ms": int(CONNECT_TIMEOUT_SECONDS * 1000),
     # The default of 30 s would let a service sleep long after its broker is back.
@@ -122,8 +117,7 @@ class Cluster:
                 with contextlib.suppress(Exception):
                     connection.close()
             if isinstance(reason, KafkaTimeoutError):
-                message = f"{self.name} does not answer"
-                raise TransportUnavailable(message, hint=HINTS[TransportUnavailable]) from error
+                raise away(self.name) from error
             raise translate(reason, self.name) from error
 
     def open_consumer(self, **options: object) -> Any:  # noqa: ANN401 - kafka-python has no types

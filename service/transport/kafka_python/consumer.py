@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final
 
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.structs import TopicPartition
 
-from service.errors import OwnershipLost, TransportError, TransportUnavailable
+from service.errors import OwnershipLost, TransportError
 from service.transport.base import Assignee, Record
-from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS, Cluster, learn_topics
-from service.transport.kafka_python.errors import HINTS, translated
+from service.transport.kafka import (
+    REQUEST_TIMEOUT_SECONDS,
+    ConsumerOptions,
+    away,
+    heartbeat_interval_ms,
+    transactional_id,
+)
+from service.transport.kafka_python.cluster import Cluster, learn_topics
+from service.transport.kafka_python.errors import translated
 from service.transport.kafka_python.membership import Membership
 from service.transport.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka_python.writer import KafkaPythonWriter
@@ -27,17 +33,6 @@ _SHARED_WAIT_SECONDS: Final = 0.02
 _AWAY_AFTER_SECONDS: Final = 3.0
 # Leaving the group is a courtesy to the other members, who would notice in time.
 _LEAVE_TIMEOUT_SECONDS: Final = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class ConsumerOptions:
-    """What `KafkaPythonTransport` passes on to its consumers and writers."""
-
-    session_timeout_seconds: float
-    instance_id: str | None
-    transaction_timeout_seconds: float
-    commit_timeout_seconds: float
-    max_record_bytes: int
 
 
 class KafkaPythonConsumer:
@@ -89,14 +84,12 @@ class KafkaPythonConsumer:
             learn_topics(self._leading, self._topics[:1])
 
     def _open_member(self) -> Any:  # noqa: ANN401 - kafka-python has no types
-        session_ms = int(self._options.session_timeout_seconds * 1000)
         return self._cluster.open_consumer(
             group_id=self._group,
             group_instance_id=self._options.instance_id,
             partition_assignment_strategy=[CooperativeStickyAssignor],
-            session_timeout_ms=session_ms,
-            # The answer to a heartbeat tells of a rebalance: the longer the interval, the longer all wait.
-            heartbeat_interval_ms=min(1000, session_ms // 3),
+            session_timeout_ms=int(self._options.session_timeout_seconds * 1000),
+            heartbeat_interval_ms=heartbeat_interval_ms(self._options.session_timeout_seconds),
         )
 
     def poll(self, timeout_seconds: float, max_records: int) -> dict[int, list[Record]]:
@@ -157,9 +150,7 @@ class KafkaPythonConsumer:
         if all(any(node.connected(broker.node_id) for broker in node.cluster.brokers()) for node in nodes):
             self._last_alive = monotonic()
         elif monotonic() - self._last_alive > _AWAY_AFTER_SECONDS:
-            raise TransportUnavailable(
-                f"{self._cluster.name} does not answer", hint=HINTS[TransportUnavailable]
-            )
+            raise away(self._cluster.name)
 
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:
         """Deliver from these offsets on; see `Consumer.start`."""
@@ -196,7 +187,7 @@ class KafkaPythonConsumer:
             raise OwnershipLost(f"{self._where(partition)}: the group {self._group!r} goes on without us")
         producer = self._cluster.open(
             DeadlineProducer,
-            transactional_id=f"{self._group}-{self._topics[0]}-{partition}",
+            transactional_id=transactional_id(self._group, self._topics[0], partition),
             transaction_timeout_ms=int(self._options.transaction_timeout_seconds * 1000),
             **producer_options(self._options.commit_timeout_seconds, self._options.max_record_bytes),
         )
@@ -239,15 +230,14 @@ class KafkaPythonConsumer:
                     found[topic, partition] = max(0, end - position)
         return found
 
+    def has_joined(self) -> bool:
+        """Tell whether the group has given us our share; see `Consumer.has_joined`."""
+        return self._membership.is_settled
+
     def at_end(self) -> bool:
         """Tell whether everything there was delivered; see `Consumer.at_end`."""
         owned = self._membership.owned
-        if (
-            self._taken
-            or self._membership.has_news
-            or not self._leading.assignment()
-            or owned - self._started
-        ):
+        if self._taken or not self._membership.is_settled or owned - self._started:
             return False
         for topic, client in self._each_topic():
             places = [TopicPartition(topic, partition) for partition in owned]

@@ -20,6 +20,7 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
+from service.transport.kafka import HINTS
 
 # The nearest ancestor of an error decides; KafkaError and RetriableError catch what has no line of its own.
 MEANINGS: Final[dict[type[ServiceError], tuple[type[KafkaError], ...]]] = {
@@ -88,14 +89,6 @@ MEANINGS: Final[dict[type[ServiceError], tuple[type[KafkaError], ...]]] = {
         kafka_errors.KafkaConfigurationError,
         kafka_errors.UnsupportedSaslMechanismError,
     ),
-}
-HINTS: Final[dict[type[ServiceError], str]] = {
-    TransportUnavailable: "check that the broker runs and that `broker` and `kafka.security_protocol` fit it",
-    OwnershipLost: "another member of the group has taken over; nothing has to be done",
-    TransactionFailed: "the batch is done again from the last commit",
-    TopicMissing: "create the topic, or allow it with `create_topics`",
-    AccessRefused: "check the `kafka.sasl_` and `kafka.ssl_` settings, and the broker's access rules",
-    MessageTooLarge: "raise `max.message.bytes` of the topic, or send smaller messages",
 }
 _MEANING_OF: Final = {foreign: ours for ours, several in MEANINGS.items() for foreign in several}
 

@@ -16,7 +16,7 @@ from kafka.errors import (
     UnknownMemberIdError,
 )
 from kafka.future import Future
-from kafka.structs import TopicPartition
+from kafka.structs import MemberState, TopicPartition
 
 from service.transport.base import Assignee
 
@@ -101,9 +101,9 @@ class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-
         return True
 
     @property
-    def has_news(self) -> bool:
-        """Whether partitions have come that were not announced yet."""
-        return bool(self._arrived)
+    def is_settled(self) -> bool:
+        """Whether we are a member of the present generation, and were told of all that it gave us."""
+        return self._consumer.group_metadata().state is MemberState.STABLE and not self._arrived
 
     def announce(self) -> bool:
         """Tell the assignee of new partitions; call it on the polling thread. Tell whether there were any."""

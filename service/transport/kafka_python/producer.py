@@ -15,7 +15,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError, TransactionAbortedError,
 from kafka.serializer import Serializer
 
 from service.transport.base import Output
-from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS
+from service.transport.kafka import REQUEST_TIMEOUT_SECONDS
 
 _NO_VALUE: Final = object()
 """Stands for None on its way through kafka-python, which refuses a record with neither key nor value.

@@ -12,21 +12,25 @@ from kafka.admin import OffsetSpec
 from kafka.errors import BrokerResponseError, NoError, TopicAlreadyExistsError, for_code
 from kafka.structs import TopicPartition
 
-from service.errors import ConfigurationError, TopicMissing, TransportUnavailable
+from service.errors import TopicMissing, TransportUnavailable
 from service.transport.base import Assignee, Output, Record
-from service.transport.kafka_python.cluster import REQUEST_TIMEOUT_SECONDS, Cluster, learn_topics
-from service.transport.kafka_python.consumer import ConsumerOptions, KafkaPythonConsumer, as_record
-from service.transport.kafka_python.errors import HINTS, translated
+from service.transport.kafka import (
+    HINTS,
+    KEEP_FOREVER,
+    REQUEST_TIMEOUT_SECONDS,
+    SETTLE_SECONDS,
+    TOPIC_TIMEOUT_SECONDS,
+    ConsumerOptions,
+    check_read_together,
+    missing,
+)
+from service.transport.kafka_python.cluster import Cluster, learn_topics
+from service.transport.kafka_python.consumer import KafkaPythonConsumer, as_record
+from service.transport.kafka_python.errors import translated
 from service.transport.kafka_python.producer import DeadlineProducer, producer_options
 
-# A new topic's partitions get their leaders within milliseconds, on a busy cluster within seconds.
-_TOPIC_TIMEOUT_SECONDS: Final = 30.0
-# A transaction's markers reach its partitions within milliseconds; a broker that is busy takes longer.
-_SETTLE_SECONDS: Final = 1.0
 _READ_WAIT_SECONDS: Final = 0.1
 _READ_BATCH_RECORDS: Final = 5000
-
-_KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
 
 class KafkaPythonTransport:
@@ -87,15 +91,15 @@ class KafkaPythonTransport:
         self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
     ) -> None:
         """Make sure that each topic exists; see `Transport.ensure_topics`."""
-        missing = [topic for topic in partitions if self._count(topic) is None]
-        if missing and not create:
-            raise _missing(missing[0], self._cluster.name)
-        for topic in missing:
+        absent = [topic for topic in partitions if self._count(topic) is None]
+        if absent and not create:
+            raise missing(absent[0], self._cluster.name)
+        for topic in absent:
             wanted = {
                 topic: {
                     "num_partitions": partitions[topic],
                     "replication_factor": -1,
-                    "configs": _KEEP_FOREVER if keep_forever else {},
+                    "configs": KEEP_FOREVER if keep_forever else {},
                 }
             }
             with translated(f"{self._cluster.name}: topic {topic!r}"):
@@ -103,15 +107,15 @@ class KafkaPythonTransport:
                     self._admin.create_topics(wanted)
                 except TopicAlreadyExistsError:
                     continue  # another process was faster
-        if missing:
+        if absent:
             with translated(self._cluster.name):
-                self._admin.wait_for_topics(missing, timeout_ms=_TOPIC_TIMEOUT_SECONDS * 1000)
+                self._admin.wait_for_topics(absent, timeout_ms=TOPIC_TIMEOUT_SECONDS * 1000)
 
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`; see `Transport.partition_count`."""
         count = self._count(topic)
         if count is None:
-            raise _missing(topic, self._cluster.name)
+            raise missing(topic, self._cluster.name)
         return count
 
     def _count(self, topic: str) -> int | None:
@@ -141,9 +145,9 @@ class KafkaPythonTransport:
         but is not yet visible is given a moment. It may also belong to a transaction that stays open.
         """
         written = self._offset(place, OffsetSpec.LATEST, "read_uncommitted")
-        deadline = monotonic() + _SETTLE_SECONDS
+        deadline = monotonic() + SETTLE_SECONDS
         while (end := self._offset(place, OffsetSpec.LATEST)) < written and monotonic() < deadline:
-            sleep(_SETTLE_SECONDS / 100)
+            sleep(SETTLE_SECONDS / 100)
         return end
 
     def _offset(self, place: TopicPartition, which: OffsetSpec, isolation: str = "read_committed") -> int:
@@ -220,13 +224,7 @@ class KafkaPythonTransport:
     def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> KafkaPythonConsumer:
         """Become a member of `group`; see `Transport.join`."""
         counts = {topic: self.partition_count(topic) for topic in topics}
-        for topic, count in counts.items():
-            if count != counts[topics[0]]:
-                raise ConfigurationError(
-                    f"topic {topic!r} has {count} partitions, {topics[0]!r} has {counts[topics[0]]}:"
-                    " they are read together and need as many",
-                    hint=f"create {topic!r} anew with {counts[topics[0]]} partitions",
-                )
+        check_read_together(counts)
         return KafkaPythonConsumer(
             self._cluster,
             group,
@@ -251,7 +249,3 @@ class KafkaPythonTransport:
                 self._producer.drop()
                 self._producer = None
             self._admin.close()
-
-
-def _missing(topic: str, where: str) -> TopicMissing:
-    return TopicMissing(f"{where} has no topic {topic!r}", hint=HINTS[TopicMissing])

@@ -11,7 +11,8 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import OwnershipLost, ServiceError, TransactionFailed, TransportError
 from service.transport.base import Output
-from service.transport.kafka_python.errors import HINTS, translate
+from service.transport.kafka import HINTS
+from service.transport.kafka_python.errors import translate
 from service.transport.kafka_python.producer import DeadlineProducer
 
 

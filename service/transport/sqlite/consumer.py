@@ -228,12 +228,12 @@ class SqliteConsumer:
             for (partition, topic), at in self._positions.copy().items()
         }
 
-    def at_end(self) -> bool:
-        """Tell whether everything there is was delivered.
+    def has_joined(self) -> bool:
+        """Tell whether we own what the group has planned for us; not before the first poll."""
+        return self._settled
 
-        False, too, while partitions of ours are still to come: before the first poll, and until
-        another member has handed them over.
-        """
+    def at_end(self) -> bool:
+        """Tell whether everything there is was delivered; not before all partitions of ours have come."""
         started = {partition for partition, _ in self._positions}
         if not self._settled or started != self._assigned:
             return False

@@ -12,7 +12,11 @@ import pytest
 from service.cli import app
 from service.errors import ConfigurationError, TopicMissing
 
-HEAVY = ("river", "kafka", "numpy", "pydantic", "pydantic_settings", "rich", "fastapi", "sqlite3")
+HEAVY = (
+    *("river", "numpy", "scipy", "pandas", "sklearn", "matplotlib", "perceptron_core"),
+    *("kafka", "confluent_kafka", "sqlite3", "pydantic", "pydantic_settings"),
+    *("rich", "fastapi", "uvicorn", "prometheus_client", "asyncio", "multiprocessing"),
+)
 
 
 @pytest.fixture
@@ -31,17 +35,47 @@ def failing(perceptron, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["nonsense"]])
-def test_nothing_heavy_is_imported_before_a_command_runs(arguments):
+def imported_by(*arguments):
+    """Run the command line in a process of its own, and name what it imports of what is heavy."""
     program = (
         "import sys; from service.cli import main\n"
         "try: main()\n"
-        f"except SystemExit: print([m for m in {HEAVY} if m in sys.modules], file=sys.stderr)"
+        f"except SystemExit: print(*[m for m in {HEAVY} if m in sys.modules], file=sys.stderr)"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True, timeout=60
     )
-    assert run.stderr.splitlines()[-1] == "[]"
+    return set(run.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["nonsense"]])
+def test_nothing_heavy_is_imported_before_a_command_runs(arguments):
+    assert imported_by(*arguments) == set()
+
+
+def test_the_help_of_serve_needs_the_settings_and_no_more():
+    assert imported_by("serve", "--help") == {"pydantic", "pydantic_settings", "asyncio"}
+
+
+@pytest.mark.parametrize("name", app.COMMANDS)
+def test_no_help_needs_a_broker_a_web_server_or_data_frames(name):
+    assert not imported_by(name, "--help") & {"kafka", "confluent_kafka", "fastapi", "uvicorn", "pandas"}
+
+
+def test_serve_imports_what_its_settings_need(tmp_path):
+    found = imported_by("serve", "--exit-at-end", "--http", "", "--broker", f"sqlite:///{tmp_path}/s.db")
+    assert {"sqlite3", "perceptron_core"} <= found
+    unused = {"kafka", "confluent_kafka", "fastapi", "uvicorn", "multiprocessing"}
+    assert not found & (unused | {"rich", "pandas", "sklearn", "matplotlib"})
+
+
+def test_the_parent_of_workers_leaves_to_them_what_only_they_need(tmp_path):
+    broker = f"sqlite:///{tmp_path}/s.db"
+    found = imported_by(
+        "serve", "--workers", "2", "--exit-at-end", "--broker", broker, "--http", "127.0.0.1:0"
+    )
+    assert {"fastapi", "multiprocessing"} <= found
+    assert not found & {"river", "numpy", "perceptron_core", "sqlite3"}
 
 
 def test_help_lists_every_command(perceptron):

@@ -1,12 +1,12 @@
 """`produce` sends good messages in order, stops at a bad one, and says what it did."""
 
-import itertools
 import json
+import subprocess
+import sys
+import time
 
 import pytest
 
-from service.cli import produce
-from service.cli.produce import Sender
 from service.transport import open_transport
 
 GOOD = b'{"id":"%s","text":"hello"}\n'
@@ -91,33 +91,77 @@ def test_a_missing_file_makes_no_topic(perceptron, broker, tmp_path):
     assert not (tmp_path / "stream.db").exists()
 
 
-class Recorder:
-    def __init__(self):
-        self.batches = []
-
-    def produce(self, outputs):
-        self.batches.append([output.value for output in outputs])
+LABELLED = b'{"id":"%s","text":"hello","label":%s}\n'
 
 
-def test_records_are_written_in_batches_and_the_rest_on_flush():
-    transport = Recorder()
-    sender = Sender(transport, "t", batch_records=2)
-    for value in (b"1", b"2", b"3"):
-        sender.add(None, value)
-    assert (transport.batches, sender.sent) == ([[b"1", b"2"]], 2)
-    sender.flush()
-    sender.flush()
-    assert (transport.batches, sender.sent) == ([[b"1", b"2"], [b"3"]], 3)
+def test_late_labels_go_to_the_labels_topic_with_the_key_of_their_events(perceptron, broker, records):
+    lines = LABELLED % (b"a", b"true") + GOOD % b"b" + LABELLED % (b"c", b"0")
+    result = perceptron("produce", "-", "--label-delay", 0, "--broker", broker, stdin=lines)
+    assert result.exit_code == 0, result.stderr
+    assert [json.loads(record.value) for record in records()] == [
+        {"id": name, "text": "hello"} for name in "abc"
+    ]
+    assert [(record.key, record.value) for record in records("labels")] == [
+        (b"a", b'{"id":"a","label":true}'),
+        (b"c", b'{"id":"c","label":0}'),
+    ]
+    assert "3 records to events and 2 to labels" in result.stderr
 
 
-def test_the_rate_is_kept(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(produce.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(produce.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
-    transport = Recorder()
-    sender = Sender(transport, "t", batch_records=1000, rate=50)
-    for _ in itertools.repeat(None, 101):
-        sender.add(None, b"x")
-    sender.flush()
-    assert {len(batch) for batch in transport.batches} == {5, 1}
-    assert now[0] == pytest.approx(100 / 50)
+def test_a_bad_line_does_not_keep_the_labels_before_it(perceptron, broker, records):
+    lines = LABELLED % (b"a", b"true") + b"{}\n"
+    assert perceptron("produce", "-", "--label-delay", 0.1, "--broker", broker, stdin=lines).exit_code == 1
+    assert [record.key for record in records("labels")] == [b"a"]
+
+
+def test_late_labels_need_a_topic(perceptron, broker):
+    result = perceptron("produce", "-", "--label-delay", 1, "--labels-topic", "", "--broker", broker)
+    assert result.exit_code == 2
+    assert "--labels-topic" in result.stderr
+
+
+def test_a_bad_label_is_refused_although_it_would_be_sent_later(perceptron, broker, records):
+    lines = LABELLED % (b"a", b"[1]")
+    options = ("--label-delay", 0, "--drift-every", 1)
+    assert perceptron("produce", "-", *options, "--broker", broker, stdin=lines).exit_code == 1
+    assert records() == []
+
+
+def test_the_classes_swap_their_labels_now_and_then(perceptron, broker, records):
+    lines = b"".join(LABELLED % (str(number).encode(), b"true") for number in range(6))
+    perceptron("produce", "-", "--drift-every", 2, "--broker", broker, stdin=lines)
+    labels = [json.loads(record.value)["label"] for record in records()]
+    assert labels == [True, True, False, False, True, True]
+
+
+def test_what_comes_from_a_pipe_cannot_be_played_again(perceptron, broker):
+    result = perceptron("produce", "-", "--loop", "--broker", broker, stdin=GOOD % b"a")
+    assert result.exit_code == 2
+    assert "--loop needs a file" in result.stderr
+
+
+def test_an_empty_file_cannot_be_played_for_ever(perceptron, broker, tmp_path):
+    (tmp_path / "x.ndjson").touch()
+    result = perceptron("produce", "x.ndjson", "--loop", "--broker", broker)
+    assert result.exit_code == 1
+    assert "x.ndjson: empty" in result.stderr
+
+
+def test_a_loop_names_its_events_anew_and_ends_in_order_when_told_to(broker, records, tmp_path):
+    (tmp_path / "x.csv").write_text("n,y\n1,1\n2,0\n")
+    command = [sys.executable, "-m", "service", "produce", "x.csv", "--loop", "--rate", "100"]
+    running = subprocess.Popen(
+        [*command, "--broker", broker], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and (not (tmp_path / "stream.db").exists() or len(records()) < 7):
+        assert running.poll() is None
+        time.sleep(0.1)
+    running.terminate()
+    _, stderr = running.communicate(timeout=30)
+    assert (running.returncode, stderr[:9]) == (0, "produced:")
+    names = [json.loads(record.value)["id"] for record in records()]
+    assert len(set(names)) == len(names) >= 7
+    rows, rounds = zip(*(name.split("@") for name in names), strict=True)
+    assert rows[:5] == ("row-1", "row-2", "row-1", "row-2", "row-1")
+    assert [each.split("-")[1] for each in rounds[:5]] == ["1", "1", "2", "2", "3"]

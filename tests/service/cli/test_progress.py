@@ -6,6 +6,7 @@ import json
 import pytest
 
 from service.cli.progress import ProgressTable, progress_bar
+from service.processor import Step
 from service.sources import open_source
 
 
@@ -23,16 +24,22 @@ def rows(lines):
     return [line.split() for line in lines[2:]]
 
 
-def test_rows_come_at_powers_of_two_and_at_the_end(table, lines):
-    for events in range(1, 12):
-        table.example(events, events // 2, 0.5, True, False, 3)
-    table.finish(11, 5)
+def step(mistake=False, *, score=0.5, truth=True, predicted=False, n_features=3):
+    x = {str(n): 1.0 for n in range(n_features)}
+    return Step("a", x, score, predicted, truth, mistake, updates=0)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 100])
+def test_rows_come_at_powers_of_two_and_at_the_end(table, lines, batch):
+    steps = [step(mistake=n % 2 == 0) for n in range(1, 12)]
+    for start in range(0, len(steps), batch):
+        table.observe(steps[start : start + batch])
+    table.finish()
     assert [row[:2] for row in rows(lines)] == [["1", "0"], ["2", "1"], ["4", "2"], ["8", "4"], ["11", "5"]]
 
 
 def test_errors_are_those_since_the_last_row_and_of_all_events(table, lines):
-    for events, mistakes in [(1, 1), (2, 1), (3, 2), (4, 3)]:
-        table.example(events, mistakes, 0.0, True, True, 1)
+    table.observe([step(mistake) for mistake in (True, False, True, True)])
     assert [row[2:4] for row in rows(lines)] == [
         ["1.0000", "1.0000"],
         ["0.0000", "0.5000"],
@@ -41,28 +48,27 @@ def test_errors_are_those_since_the_last_row_and_of_all_events(table, lines):
 
 
 def test_the_example_at_hand_is_shown(table, lines):
-    table.example(1, 1, -3.25, "spam", True, 12)
+    table.observe([step(True, score=-3.25, truth="spam", predicted=True, n_features=12)])
     assert rows(lines) == [["1", "1", "1.0000", "1.0000", "-3.25", "spam", "true", "12"]]
 
 
+def test_two_classes_are_shown_by_their_names(lines):
+    ProgressTable(lines.append, ("ham", "spam")).observe([step(truth=True, predicted=False)])
+    assert rows(lines)[0][5:7] == ["spam", "ham"]
+
+
 def test_the_end_repeats_no_row_and_no_events_are_no_table(table, lines):
-    table.finish(0, 0)
+    table.finish()
     assert lines == []
-    table.example(1, 0, 1.0, 1, 1, 1)
-    table.finish(1, 0)
+    table.observe([step()])
+    table.finish()
     assert len(rows(lines)) == 1
 
 
 def test_columns_stand_under_their_names_whatever_the_values(table, lines):
-    table.example(1, 1, -1234567.891, "a-very-long-class-name", "x", 1)
-    table.example(1_000_000_000, 999_999_999, 1e-300, 1, -1, 123456)
+    table.observe([step(score=-1234567.891, truth="a-very-long-class-name", predicted="x")])
+    table.observe([step(score=1e-300, n_features=1000)])
     assert {len(line) for line in lines if "so far" not in line} == {len(lines[0])}
-
-
-def test_counts_given_in_leaps_still_get_rows(table, lines):
-    for events in (5, 6, 9, 20):
-        table.example(events, 0, 0.0, 1, 1, 1)
-    assert [row[0] for row in rows(lines)] == ["5", "20"]
 
 
 class Terminal(io.StringIO):

@@ -1,0 +1,123 @@
+"""What an event costs on its way from bytes to bytes, stage by stage.
+
+The events are JSON with 12 numeric features and the label:
+
+    python benchmarks/event_path.py [EVENTS]
+
+Prints microseconds of processor time per event and events per second, medians over rounds that run all
+stages by turns; the ratio is to a bare loop of `json.loads` and `float` in the same round, which checks
+nothing, learns nothing and writes nothing. The processor does all stages, joins labels and keeps count.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import statistics
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import process_time
+
+from prometheus_client import CollectorRegistry
+
+from service.answers import Answers
+from service.assembly import make_decoder, make_extractor, make_processor
+from service.messages import read_input
+from service.metrics import Metrics
+from service.models import make_learner
+from service.settings import Settings
+from service.transport.base import Record
+from service.vocabulary import Vocabulary
+
+ROUNDS = 9
+FEATURES = 12
+BATCH_RECORDS = 1000
+SETTINGS = Settings(http="")
+
+
+def events(count: int) -> Sequence[bytes]:
+    """Make labelled events with Gaussian features, all digits written, and a linear truth with some noise."""
+    rng = random.Random(1)
+    truth = [rng.gauss(0, 1) for _ in range(FEATURES)]
+    made = []
+    for number in range(count):
+        values = [rng.gauss(0, 1) for _ in range(FEATURES)]
+        score = sum(t * v for t, v in zip(truth, values, strict=True)) + rng.gauss(0, 0.3)
+        features = {f"f{n}": value for n, value in enumerate(values)}
+        made.append(json.dumps({"id": f"e{number}", "features": features, "label": score > 0}).encode())
+    return made
+
+
+def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
+    """Give what is timed, by name; each goes over all events once."""
+    decode, extract = make_decoder(SETTINGS).decode, make_extractor(SETTINGS).extract
+    messages = [decode(value) for value in values]
+    examples = [(extract(m.features, m.text), m.truth) for m in messages]
+    records = [Record("events", 0, n, n, None, value) for n, value in enumerate(values)]
+    answers = Answers(Vocabulary(), "predictions")
+
+    def bare() -> None:
+        for value in values:
+            for number in json.loads(value)["features"].values():
+                float(number)
+
+    def learn() -> None:
+        learner = make_learner("perceptron", {})
+        for x, truth in examples:
+            learner.assess(x)
+            learner.learn(x, truth)
+
+    def process(metrics: Metrics | None = None) -> None:
+        processor = make_processor(SETTINGS)
+        if metrics:
+            processor.observe = metrics.watch(0, processor.learner)
+        for start in range(0, len(records), BATCH_RECORDS):
+            processor.process_batch(records[start : start + BATCH_RECORDS])
+
+    return {
+        "bare json.loads + float": bare,
+        "validate only (Pydantic)": lambda: drain(map(read_input, values)),
+        "decode": lambda: drain(map(decode, values)),
+        "features": lambda: drain(extract(m.features, m.text) for m in messages),
+        "predict + learn": learn,
+        "encode": lambda: drain(
+            answers.prediction(m.id, m.truth is True, n / 7, n, m.truth, n) for n, m in enumerate(messages)
+        ),
+        "processor": process,
+        "processor, with metrics": lambda: process(Metrics(CollectorRegistry())),
+    }
+
+
+def drain(made: Iterable[object]) -> None:
+    """Make everything and keep nothing."""
+    deque(made, maxlen=0)
+
+
+def microseconds(run: Callable[[], object], count: int) -> float:
+    """Time one run: processor time per event, so that other programs on the machine count little."""
+    gc.collect()
+    began = process_time()
+    run()
+    return (process_time() - began) / count * 1e6
+
+
+def main() -> None:
+    """Print the table."""
+    values = events(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000)
+    runs = stages(values)
+    rounds = [{name: microseconds(run, len(values)) for name, run in runs.items()} for _ in range(ROUNDS)]
+    bare = next(iter(runs))
+    print(f"{'stage':<28}{'us/event':>10}{'events/s':>12}{'of bare':>10}   spread")
+    for name in runs:
+        ratios = sorted(each[bare] / each[name] for each in rounds)
+        cost = statistics.median(each[name] for each in rounds)
+        print(
+            f"{name:<28}{cost:>10.2f}{1e6 / cost:>12,.0f}{statistics.median(ratios):>10.2f}"
+            f"   {ratios[0]:.2f}-{ratios[-1]:.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What `make bench` measures: the goals of the project's speed, each as a contest in one run."""

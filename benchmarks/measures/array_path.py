@@ -1,0 +1,39 @@
+"""The one place that knows how text becomes sparse rows, and how rows are predicted and learned in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from perceptron_core import Perceptron
+
+if TYPE_CHECKING:
+    from perceptron_core.text import TextHasher
+
+
+class Rows(Protocol):
+    """Sparse rows (CSR), as `perceptron_core.text` makes them."""
+
+    indptr: Any
+    indices: Any
+    values: Any
+
+
+def text_hasher(bits: int, **options: Any) -> TextHasher:  # noqa: ANN401 - as the class takes them
+    """Make what turns texts into rows."""
+    from perceptron_core.text import TextHasher  # noqa: PLC0415 - a failure is that of one measure
+
+    return TextHasher(bits, **options)
+
+
+def hashed_perceptron(bits: int) -> Perceptron:
+    """Make a perceptron whose features are indices below 2**bits."""
+    return Perceptron(hash_bits=bits)
+
+
+def predict_and_learn(model: Perceptron, rows: Rows, labels: Sequence[bool] | npt.NDArray[np.bool_]) -> None:
+    """Predict each row, then learn it, before the next is looked at."""
+    model.learn_rows(rows.indptr, rows.indices, rows.values, labels)

@@ -1,0 +1,21 @@
+"""All measures, in the order of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from . import arrays, dictionaries, footprint, frames, latency, snapshots, text, throughput, workers
+from .base import Measure
+
+MEASURES: Final[Sequence[Measure]] = (
+    *dictionaries.MEASURES,
+    *text.MEASURES,
+    *arrays.MEASURES,
+    *frames.MEASURES,
+    *throughput.MEASURES,
+    *workers.MEASURES,
+    *latency.MEASURES,
+    *snapshots.MEASURES,
+    *footprint.MEASURES,
+)

@@ -1,0 +1,116 @@
+"""The table: a line at a time while it is measured, and the whole of it as a page of documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from statistics import median
+
+from .base import Reading, Result, Row, spelled
+
+_TITLE, _VALUE, _READING, _GOAL, _SPREAD = 68, 17, 15, 16, 15
+WIDTH = _TITLE + 2 * _VALUE + _READING + _GOAL + _SPREAD + 8
+
+
+def heading() -> str:
+    """Name the columns of `line`."""
+    return (
+        f"{'':{_TITLE}}{'ours':>{_VALUE}}{'peer':>{_VALUE}}{'ratio':>{_READING}}{'goal':>{_GOAL}}"
+        f"{'spread':>{_SPREAD}}  reached"
+    )
+
+
+def line(result: Result) -> str:
+    """Write one result for a terminal."""
+    if not result.ours:
+        return f"{result.row.title:{_TITLE}}  {result.missing}"
+    ours, peer, value, spread = _cells(result)
+    return (
+        f"{result.row.title:{_TITLE}}{ours:>{_VALUE}}{peer:>{_VALUE}}{value:>{_READING}}{result.row.goal!s:>{_GOAL}}"
+        f"{spread:>{_SPREAD}}  {verdict(result)}"
+    )
+
+
+def page(
+    results: Sequence[Result],
+    notes: Mapping[str, str],
+    *,
+    machine: str,
+    versions: Mapping[str, str],
+    day: date,
+) -> str:
+    """Write the documentation: where, what, how, and why not."""
+    runs = max((len(result.ours) for result in results), default=0)
+    releases = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return "\n".join(
+        [
+            "# Benchmarks",
+            "",
+            "Written by `make bench`; the notes at the end by a person, in `benchmarks/notes.toml`.",
+            "",
+            f"- Machine: {machine}",
+            f"- Releases: {releases}",
+            f"- Date: {day.isoformat()}",
+            "",
+            f"Medians of {runs} runs. In a run ours and the peer go one after the other, in turn first, on",
+            "the same data. The spread is that of the single runs;",
+            "a question mark says that some of them fall on the other side of the goal.",
+            "",
+            "| Measure (ours / peer) | Ours | Peer | Result | Goal | Spread | Reached |",
+            "|---|---:|---:|---:|---:|---:|---|",
+            *map(_table_row, results),
+            "",
+            "## How each is measured",
+            "",
+            *(f"- **{escaped(result.row.title)}**: {escaped(result.row.how)}" for result in results),
+            *_limits(results, notes),
+            "",
+        ]
+    )
+
+
+def without_note(results: Sequence[Result], notes: Mapping[str, str]) -> Sequence[str]:
+    """Name the rows that were measured, miss their goal, and have no note that says why."""
+    return [r.row.name for r in results if r.ours and not r.is_reached and r.row.name not in notes]
+
+
+def verdict(result: Result) -> str:
+    """Say whether the goal is reached; with a question mark where single runs say otherwise."""
+    return f"{'yes' if result.is_reached else 'NO'}{'' if result.is_certain else '?'}"
+
+
+def escaped(text: str) -> str:
+    """Keep a bar in a text from ending a table's cell."""
+    return text.replace("|", r"\|")
+
+
+def _cells(result: Result) -> tuple[str, str, str, str]:
+    row = result.row
+    ours = spelled(median(result.ours), row.unit)
+    peer = spelled(median(result.peer), row.unit) if result.peer else ""
+    least, most = (spelled(each, "×").removesuffix("×") for each in result.spread)
+    return ours, peer, spelled(result.value, _unit(row)), f"{least}–{most}"
+
+
+def _unit(row: Row) -> str:
+    return "×" if row.reading is Reading.RATIO else row.unit
+
+
+def _table_row(result: Result) -> str:
+    title, goal = escaped(result.row.title), str(result.row.goal)
+    if not result.ours:
+        return f"| {title} | | | | {goal} | | {escaped(result.missing)} |"
+    return (
+        f"| {title} | {' | '.join(_cells(result)[:3])} | {goal} | {_cells(result)[3]} | {verdict(result)} |"
+    )
+
+
+def _limits(results: Sequence[Result], notes: Mapping[str, str]) -> Sequence[str]:
+    missed = [result for result in results if not result.is_reached]
+    if not missed:
+        return []
+    told = [
+        f"- **{escaped(result.row.title)}**: {notes.get(result.row.name, 'no note yet.').strip()}"
+        for result in missed
+    ]
+    return ["", "## What is not reached, and what the limit is", "", *told]

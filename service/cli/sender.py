@@ -1,0 +1,112 @@
+"""The writing end of `perceptron produce`. In: keyed messages. Out: batches, at a rate; labels, later."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Final
+
+from service.playback import split_label
+from service.transport.base import Output, Transport
+
+_BATCHES_PER_SECOND: Final = 10  # with a rate, so that the flow is even
+
+
+class LateLabels:
+    """Labels on their way: taken out of their events, to be sent `delay_seconds` after them."""
+
+    def __init__(self, topic: str, delay_seconds: float) -> None:
+        self._delay_seconds = delay_seconds
+        self._waiting: deque[tuple[float, Output]] = deque()
+        self._new: list[Output] = []
+        self.topic = topic
+        self.sent = 0
+        """Labels written so far."""
+
+    def take(self, key: bytes | None, message: bytes) -> bytes:
+        """Take the label out of an event, if it has one; give the event without."""
+        event, label = split_label(message)
+        if label is not None:
+            self._new.append(Output(self.topic, key, label))
+        return event
+
+    def events_sent(self, now: float) -> None:
+        """Let the delay begin for the labels of the events that have just been sent."""
+        self._waiting.extend((now + self._delay_seconds, label) for label in self._new)
+        self._new.clear()
+
+    def due(self, now: float) -> list[Output]:
+        """Give the labels whose time has come, once each."""
+        labels = []
+        while self._waiting and self._waiting[0][0] <= now:
+            labels.append(self._waiting.popleft()[1])
+        self.sent += len(labels)
+        return labels
+
+    def next_due(self) -> float | None:
+        """Tell when the next label is to be sent; None when all have been."""
+        return self._waiting[0][0] if self._waiting else None
+
+
+class Sender:
+    """Collects records and writes them in batches, no faster than `rate` records a second."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        topic: str,
+        batch_records: int,
+        rate: float | None = None,
+        late: LateLabels | None = None,
+    ) -> None:
+        self._transport = transport
+        self._rate = rate
+        self._late = late
+        self._batch_records = (
+            min(batch_records, max(1, int(rate / _BATCHES_PER_SECOND))) if rate else batch_records
+        )
+        self._batch: list[Output] = []
+        self._began = time.monotonic()
+        self.topic = topic
+        self.sent = 0
+        """Records written so far, late labels not among them."""
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start."""
+        return time.monotonic() - self._began
+
+    def summary(self) -> str:
+        """Say what was sent."""
+        labels = f" and {self._late.sent} to {self._late.topic}" if self._late else ""
+        return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s"
+
+    def add(self, key: bytes | None, message: bytes) -> None:
+        """Take a record; it is written when the batch is full."""
+        message = self._late.take(key, message) if self._late else message
+        self._batch.append(Output(self.topic, key, message))
+        if len(self._batch) >= self._batch_records:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has been collected, as soon as the rate allows it, and the labels that are due."""
+        if self._rate:
+            time.sleep(max(0.0, self.sent / self._rate - self.seconds))
+        if self._batch:
+            self._transport.produce(self._batch)
+            self.sent += len(self._batch)
+            self._batch = []
+        self._write_labels()
+
+    def finish(self) -> None:
+        """Write everything, waiting for the labels that are not due yet."""
+        self.flush()
+        while self._late and (due := self._late.next_due()) is not None:
+            time.sleep(max(0.0, due - self.seconds))
+            self._write_labels()
+
+    def _write_labels(self) -> None:
+        if self._late:
+            self._late.events_sent(self.seconds)
+            if labels := self._late.due(self.seconds):
+                self._transport.produce(labels)

@@ -1,0 +1,348 @@
+"""One member of a consumer group. In: a cluster's topics. Out: their records, partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Final
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka.admin import ConsumerGroupDescription, OffsetSpec
+
+from service.errors import (
+    OwnershipLost,
+    ServiceError,
+    TransactionFailed,
+    TransportError,
+    TransportUnavailable,
+)
+from service.transport.base import Assignee, Record
+from service.transport.confluent.cluster import Cluster
+from service.transport.confluent.errors import FOREIGN, as_exception, translate, translated
+from service.transport.confluent.membership import Membership
+from service.transport.confluent.messages import PARTITION_EOF, as_record, take
+from service.transport.confluent.producer import BulkProducer
+from service.transport.confluent.writer import ConfluentWriter
+from service.transport.kafka import (
+    REQUEST_TIMEOUT_SECONDS,
+    ConsumerOptions,
+    away,
+    heartbeat_interval_ms,
+    transactional_id,
+)
+
+# New partitions are announced between two waits, so a wait is short.
+_WAIT_SECONDS: Final = 0.1
+# Connections come and go when leaders move or a broker restarts; a cluster is away when none came back.
+_AWAY_AFTER_SECONDS: Final = 3.0
+# A member that has not polled for so long is taken for stuck; restoring a partition counts as such.
+_LONGEST_PAUSE_SECONDS: Final = 300.0
+Place = tuple[str, int]
+
+
+class ConfluentConsumer:
+    """A member of `group`.
+
+    The group shares out the partitions of the leading topic alone: no cooperative assignor keeps the
+    partitions of several topics together. The same partitions of the further topics are assigned to the
+    client by hand, beside what the group gives it. The offsets of all topics are the group's.
+
+    Parameters
+    ----------
+    cluster
+        Where the clients come from.
+    group, topics, assignee, options
+        As given to `Transport.join`.
+    partitions
+        How many each of the topics has.
+    check_topics
+        Raises `TopicMissing` for topics that do not exist.
+
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        group: str,
+        topics: Sequence[str],
+        assignee: Assignee,
+        *,
+        options: ConsumerOptions,
+        partitions: int,
+        check_topics: Callable[[set[str]], None],
+    ) -> None:
+        self._cluster = cluster
+        self._group = group
+        self._topics = tuple(topics)
+        self._options = options
+        self._partitions = partitions
+        self._check_topics = check_topics
+        self._writers: dict[int, ConfluentWriter] = {}
+        self._positions: dict[Place, int] = {}
+        """The next offset to be delivered, once a record or the partition's end has told it."""
+        self._taken: dict[Place, list[Record]] = {}
+        """Records that the client has moved past and nobody was given yet: were a poll that fails to
+        forget them, they would be lost."""
+        self._ends: dict[Place, int] = {}
+        """Where partitions ended when the records taken were the last ones; markers may lie between."""
+        self._trouble: ServiceError | None = None
+        client = self._open_member()
+        with translated(cluster.name):
+            self._membership = Membership(client, self._topics, assignee, self._describe)
+        self._client: Consumer | None = client
+
+    def _open_member(self) -> Consumer:
+        session_ms = int(self._options.session_timeout_seconds * 1000)
+        static = {"group.instance.id": self._options.instance_id} if self._options.instance_id else {}
+        return self._cluster.open_consumer(
+            self._group,
+            {
+                "partition.assignment.strategy": "cooperative-sticky",
+                "session.timeout.ms": session_ms,
+                "heartbeat.interval.ms": heartbeat_interval_ms(self._options.session_timeout_seconds),
+                "max.poll.interval.ms": max(session_ms, int(_LONGEST_PAUSE_SECONDS * 1000)),
+                "error_cb": self._note_trouble,
+                **static,
+            },
+        )
+
+    @property
+    def _open_client(self) -> Consumer:
+        if self._client is None:
+            raise RuntimeError("the consumer is closed")
+        return self._client
+
+    def poll(self, timeout_seconds: float, max_records: int) -> dict[int, list[Record]]:
+        """Wait for records; see `Consumer.poll`."""
+        deadline = monotonic() + timeout_seconds
+        while True:
+            with translated(self._cluster.name):
+                self._take(deadline - monotonic(), max_records)
+            self._membership.raise_failure()
+            announced = self._membership.announce()
+            if self._taken or announced or monotonic() >= deadline:
+                self._check_alive()
+                return self._give()
+
+    def _take(self, left_seconds: float, max_records: int) -> None:
+        room = max_records - sum(map(len, self._taken.values()))
+        wait_seconds = 0.0 if self._taken else min(max(0.0, left_seconds), _WAIT_SECONDS)
+        messages = take(self._open_client, max(1, room), wait_seconds) if room > 0 else ()
+        taken, begun = self._taken, self._membership.begun
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                self._note(message, error)
+                continue
+            record = as_record(message)
+            place = record[:2]
+            if place in taken:
+                taken[place].append(record)
+            elif place[1] in begun:
+                taken[place] = [record]
+        if not messages:
+            self._serve()
+
+    def _note(self, message: Message, error: KafkaError) -> None:
+        """Take note of what comes between records: the end of a partition, or bad news."""
+        topic, partition = message.topic(), message.partition()
+        if error.code() != PARTITION_EOF:
+            self._note_trouble(error, f"{topic}[{partition}]" if topic else self._cluster.name)
+        elif partition in self._membership.begun:
+            self._ends[str(topic), partition] = message.offset()
+
+    def _note_trouble(self, error: KafkaError, where: str = "") -> None:
+        self._trouble = translate(error, where or self._cluster.name)
+
+    def _check_alive(self) -> None:
+        """Tell a stream without records from one that is away: librdkafka only says when it went.
+
+        What it says of generations and rebalances is left to the rebalance that follows.
+        """
+        trouble, self._trouble = self._trouble, None
+        if isinstance(trouble, TransportUnavailable):
+            try:
+                self._open_client.list_topics(self._topics[0], timeout=_AWAY_AFTER_SECONDS)
+            except FOREIGN as error:
+                self._trouble = trouble
+                raise away(self._cluster.name) from as_exception(error)
+        elif trouble is not None and not isinstance(trouble, (OwnershipLost, TransactionFailed)):
+            raise trouble
+
+    def _give(self) -> dict[int, list[Record]]:
+        """Order by partition, then topic; from here on all of it counts as delivered."""
+        taken, self._taken = self._taken, {}
+        ends, self._ends = self._ends, {}
+        merged: dict[int, list[Record]] = {}
+        for place in sorted(taken, key=lambda place: self._topics.index(place[0])):
+            records = taken[place]
+            self._positions[place] = records[-1].offset + 1
+            merged.setdefault(place[1], []).extend(records)
+        for place, end in ends.items():
+            self._positions[place] = max(end, self._positions.get(place, 0))
+        return merged
+
+    def _serve(self) -> None:
+        """Let the other clients tell what they have to tell, while there is nothing else to do."""
+        self._cluster.serve()
+        for writer in self._writers.values():
+            writer.serve()
+
+    def start(self, partition: int, offsets: Mapping[str, int]) -> None:
+        """Deliver from these offsets on; see `Consumer.start`."""
+        self._check_owned(partition)
+        self._forget({partition})
+        with translated(self._where(partition)):
+            self._membership.begin(
+                [
+                    TopicPartition(topic, partition, offsets.get(topic, OFFSET_BEGINNING))
+                    for topic in self._topics
+                ]
+            )
+        self._positions |= {(topic, partition): offset for topic, offset in offsets.items()}
+
+    def _forget(self, partitions: Collection[int]) -> None:
+        for kept in (self._taken, self._ends, self._positions):
+            for place in [place for place in kept if place[1] in partitions]:
+                del kept[place]
+
+    def committed(self, partition: int) -> dict[str, int]:
+        """Give the group's committed offsets; see `Consumer.committed`."""
+        places = [TopicPartition(topic, partition) for topic in self._topics]
+        with translated(self._where(partition)):
+            found = self._open_client.committed(places, timeout=REQUEST_TIMEOUT_SECONDS)
+            for place in found:
+                if place.error is not None:
+                    raise KafkaException(place.error)
+        return {place.topic: place.offset for place in found if place.offset >= 0}
+
+    def writer(self, partition: int) -> ConfluentWriter:
+        """Make the writer of an owned partition; see `Consumer.writer`."""
+        self._check_owned(partition)
+        with translated(self._where(partition)):
+            is_member = self._membership.is_member()
+        if not is_member:
+            # We would fence the true owner, who would have to do its last batch again.
+            raise OwnershipLost(f"{self._where(partition)}: the group {self._group!r} goes on without us")
+        producer = BulkProducer(
+            self._cluster,
+            timeout_seconds=self._options.commit_timeout_seconds,
+            max_record_bytes=self._options.max_record_bytes,
+            transactional_id=transactional_id(self._group, self._topics[0], partition),
+            transaction_timeout_seconds=self._options.transaction_timeout_seconds,
+        )
+        try:
+            with translated(self._where(partition)):
+                producer.init_transactions(REQUEST_TIMEOUT_SECONDS)
+        except BaseException:
+            producer.drop()
+            raise
+        if partition in self._writers:
+            self._writers[partition].supersede()
+        self._writers[partition] = ConfluentWriter(
+            producer,
+            partition=partition,
+            where=self._where(partition),
+            group_metadata=self._open_client.consumer_group_metadata,
+            still_owner=self._is_owner,
+            check_topics=self._check_topics,
+            commit_timeout_seconds=self._options.commit_timeout_seconds,
+        )
+        return self._writers[partition]
+
+    def positions(self, partition: int) -> dict[str, int]:
+        """Give the next offsets to be delivered; see `Consumer.positions`."""
+        self._check_owned(partition)
+        known = {topic: self._positions.get((topic, partition)) for topic in self._topics}
+        unknown = [TopicPartition(topic, partition) for topic, offset in known.items() if offset is None]
+        first = self._cluster.offsets(unknown, OffsetSpec.earliest()) if unknown else {}
+        return {topic: first[topic, partition] if at is None else at for topic, at in known.items()}
+
+    def lag(self) -> dict[tuple[str, int], int]:
+        """Count what is not yet delivered; see `Consumer.lag`. Without entry until a first fetch has told."""
+        found = {}
+        for place in self._begun_places():
+            with translated(f"{place.topic}[{place.partition}]"):
+                _, end = self._open_client.get_watermark_offsets(place, cached=True)
+            position = self._positions.get((place.topic, place.partition))
+            if end >= 0 and position is not None:
+                found[place.topic, place.partition] = max(0, end - position)
+        return found
+
+    def has_joined(self) -> bool:
+        """Tell whether the group has given us our share; see `Consumer.has_joined`."""
+        try:
+            with translated(self._cluster.name):
+                return self._membership.is_settled(self._partitions)
+        except TransportError:
+            return False  # nobody knows now
+
+    def at_end(self) -> bool:
+        """Tell whether everything there was delivered; see `Consumer.at_end`."""
+        if self._taken or self._membership.owned - self._membership.begun or not self.has_joined():
+            return False
+        ends = self._cluster.offsets(self._begun_places(), OffsetSpec.latest())
+        return all(self._positions.get(place, 0) >= end for place, end in ends.items())
+
+    def _begun_places(self) -> list[TopicPartition]:
+        return [
+            TopicPartition(topic, partition)
+            for topic in self._topics
+            for partition in sorted(self._membership.begun)
+        ]
+
+    def close(self) -> None:
+        """Hand over and leave; see `Consumer.close`."""
+        if self._client is None:
+            return
+        try:
+            with translated(self._cluster.name):
+                self._client.close()
+        finally:
+            self._client = None
+            for writer in self._writers.values():
+                writer.close()
+        self._membership.raise_failure()
+
+    def __del__(self) -> None:
+        """Leave without a word to the assignee, if nobody has closed us.
+
+        The client's own destructor would wait for ever: it hands back what the group has given, and knows
+        no part of it that was not fetched.
+        """
+        if getattr(self, "_client", None) is not None:
+            self._membership.mute()
+            with suppress(*FOREIGN):
+                self._open_client.close()
+
+    def _where(self, partition: int) -> str:
+        return f"{self._topics[0]}[{partition}]"
+
+    def _check_owned(self, partition: int) -> None:
+        if partition not in self._membership.owned:
+            raise OwnershipLost(f"{self._where(partition)} is not assigned to this member of {self._group!r}")
+
+    def _is_owner(self, writer: ConfluentWriter) -> bool:
+        """Tell whether a fenced writer is the newest of a partition that is ours still."""
+        if not any(self._writers.get(partition) is writer for partition in self._membership.owned):
+            return False
+        try:
+            with translated(self._cluster.name):
+                return self._membership.is_member()
+        except TransportError:
+            return False
+
+    def _describe(self) -> ConsumerGroupDescription:
+        """Ask the group's coordinator who its members are, and what each of them has."""
+        asked = self._cluster.admin.describe_consumer_groups(
+            [self._group], request_timeout=REQUEST_TIMEOUT_SECONDS
+        )
+        return self._cluster.answer(asked[self._group], self._group)

@@ -1,0 +1,156 @@
+"""librdkafka's producer, records in bulk. In: records and offsets. Out: the same, committed; or an error.
+
+librdkafka does by itself what has to be added to other clients: a commit that reports success has
+happened, and every step takes a timeout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from service.transport.base import Output
+from service.transport.confluent.cluster import Cluster
+from service.transport.confluent.errors import FOREIGN
+from service.transport.kafka import REQUEST_TIMEOUT_SECONDS
+
+# What librdkafka takes for a partition, and for a time. It has no way to say the first millisecond of 1970.
+_BY_KEY: Final = -1
+_NO_KEY: Final = 0
+_NOW: Final = 0
+_FIRST_TIME_MS: Final = 1
+# One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
+_BATCH_BYTES: Final = 1_048_576
+
+
+class BulkProducer:
+    """A producer whose every step ends: with success, with an error, or at its deadline.
+
+    Parameters
+    ----------
+    cluster
+        Where the client comes from.
+    timeout_seconds
+        What a delivery may take.
+    max_record_bytes
+        The largest record.
+    transactional_id, transaction_timeout_seconds
+        For transactions: whose they are, and when the broker ends one that nobody ends. Without an id
+        there are none.
+
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        timeout_seconds: float,
+        max_record_bytes: int,
+        transactional_id: str = "",
+        transaction_timeout_seconds: float = 0.0,
+    ) -> None:
+        self._failures: list[KafkaError] = []
+        options: dict[str, object] = {
+            "enable.idempotence": True,
+            # Kafka's default partitioner: `partition_for_key`.
+            "partitioner": "murmur2_random",
+            "message.max.bytes": max_record_bytes,
+            "batch.size": max(_BATCH_BYTES, max_record_bytes),
+            # Whoever calls has all records in memory already: there is nothing to push back.
+            "queue.buffering.max.messages": 0,
+            "queue.buffering.max.kbytes": 2_147_483_647,
+            # Every call flushes; until then the broker's thread should not take half-filled batches.
+            "linger.ms": 1000,
+            # A call into Python for each record that went well would take longer than to produce it.
+            "delivery.report.only.error": True,
+            "on_delivery": self._note,
+        }
+        if transactional_id:
+            timeout_ms = int(transaction_timeout_seconds * 1000)
+            options |= {
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": timeout_ms,
+                "socket.timeout.ms": min(timeout_ms, int(REQUEST_TIMEOUT_SECONDS * 1000)),
+            }
+        else:
+            # Longer than the deadline of a call: expiry inside the client is untidy, we drop it before.
+            options["delivery.timeout.ms"] = int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000)
+        self._client: Producer | None = cluster.open_producer(options)
+
+    def _note(self, error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            self._failures.append(error)
+
+    def init_transactions(self, timeout_seconds: float) -> None:
+        """Fence the producer of this transactional id before us, and end its open transaction."""
+        self._open_client.init_transactions(timeout_seconds)
+
+    def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
+        """Write `outputs` and see each of them acknowledged."""
+        client = self._open_client
+        produce = client.produce
+        for topic, key, value, headers, partition, timestamp_ms in outputs:
+            place = (_NO_KEY if key is None else _BY_KEY) if partition is None else partition
+            time_ms = _NOW if timestamp_ms is None else timestamp_ms or _FIRST_TIME_MS
+            produce(topic, value, key, place, None, None, time_ms, list(headers) if headers else None)
+        left = client.flush(_left(deadline))
+        if self._failures:
+            raise KafkaException(self._failures[0])
+        if left:
+            said = f"{left} records were not acknowledged in time"
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, said))  # noqa: SLF001 - published so
+
+    def transact(
+        self,
+        outputs: Sequence[Output],
+        offsets: Sequence[TopicPartition],
+        group_metadata: Any,  # noqa: ANN401 - opaque
+        deadline: float,
+    ) -> None:
+        """Commit `outputs` and `offsets` as one.
+
+        The steps, in this order:
+
+        1. send, and see every record acknowledged;
+        2. hand the offsets to the transaction, fenced by the group's generation;
+        3. commit.
+        """
+        client = self._open_client
+        client.begin_transaction()
+        self.send_outputs(outputs, deadline)
+        if offsets:
+            client.send_offsets_to_transaction(list(offsets), group_metadata, _left(deadline))
+        client.commit_transaction(_left(deadline))
+
+    @property
+    def _open_client(self) -> Producer:
+        if self._client is None:
+            raise RuntimeError("the producer is closed")
+        return self._client
+
+    def serve(self) -> None:
+        """Take what the client has to tell while nothing is sent: its log lines would pile up."""
+        if self._client is not None:
+            with suppress(*FOREIGN):
+                self._client.poll(0)
+
+    def drop(self) -> None:
+        """Let go at once: nothing more is sent, nothing is waited for. Idempotent.
+
+        The broker ends the open transaction when the next producer of this transactional id begins, or in
+        time.
+        """
+        if self._client is not None:
+            with suppress(*FOREIGN):
+                self._client.purge(blocking=False)
+                self._client.poll(0)
+            self._client = None  # the last reference: librdkafka ends its threads
+
+
+def _left(deadline: float) -> float:
+    """Seconds that are left until a `time.monotonic` deadline."""
+    return max(0.0, deadline - monotonic())

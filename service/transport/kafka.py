@@ -1,0 +1,87 @@
+"""What both adapters for Apache Kafka share. In: nothing of any client. Out: names, limits, hints, refusals.
+
+A group may have members of both kinds, and a partition may go from one kind to the other: whatever fences
+a former owner has to be the same for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from service.errors import (
+    AccessRefused,
+    ConfigurationError,
+    MessageTooLarge,
+    OwnershipLost,
+    ServiceError,
+    TopicMissing,
+    TransactionFailed,
+    TransportUnavailable,
+)
+
+# A cluster that has not answered by then is reported as away. A first connection takes milliseconds.
+CONNECT_TIMEOUT_SECONDS: Final = 5.0
+# An unanswered request ends its connection after this; a frozen broker is noticed by it.
+REQUEST_TIMEOUT_SECONDS: Final = 10.0
+# A new topic's partitions get their leaders within milliseconds, on a busy cluster within seconds.
+TOPIC_TIMEOUT_SECONDS: Final = 30.0
+# A transaction's markers reach its partitions within milliseconds; a broker that is busy takes longer.
+SETTLE_SECONDS: Final = 1.0
+KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+
+HINTS: Final[dict[type[ServiceError], str]] = {
+    TransportUnavailable: "check that the broker runs and that `broker` and `kafka.security_protocol` fit it",
+    OwnershipLost: "another member of the group has taken over; nothing has to be done",
+    TransactionFailed: "the batch is done again from the last commit",
+    TopicMissing: "create the topic, or allow it with `create_topics`",
+    AccessRefused: "check the `kafka.sasl_` and `kafka.ssl_` settings, and the broker's access rules",
+    MessageTooLarge: "raise `max.message.bytes` of the topic, or send smaller messages",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerOptions:
+    """What a transport passes on to its consumers and writers."""
+
+    session_timeout_seconds: float
+    instance_id: str | None
+    transaction_timeout_seconds: float
+    commit_timeout_seconds: float
+    max_record_bytes: int
+
+
+def transactional_id(group: str, topic: str, partition: int) -> str:
+    """Name the transactions of one partition: the next producer of that name fences the one before it."""
+    return f"{group}-{topic}-{partition}"
+
+
+def heartbeat_interval_ms(session_timeout_seconds: float) -> int:
+    """Choose how often a member tells that it is alive.
+
+    The answer tells of a rebalance: the longer the interval, the longer all members wait.
+    """
+    return min(1000, int(session_timeout_seconds * 1000) // 3)
+
+
+def missing(topic: str, where: str) -> TopicMissing:
+    """Make the error for a topic that is not there."""
+    return TopicMissing(f"{where} has no topic {topic!r}", hint=HINTS[TopicMissing])
+
+
+def away(where: str) -> TransportUnavailable:
+    """Make the error for a cluster that is silent."""
+    return TransportUnavailable(f"{where} does not answer", hint=HINTS[TransportUnavailable])
+
+
+def check_read_together(partitions: Mapping[str, int]) -> None:
+    """Refuse topics, the leading one first, that have not the same number of partitions."""
+    leading, expected = next(iter(partitions.items()))
+    for topic, count in partitions.items():
+        if count != expected:
+            raise ConfigurationError(
+                f"topic {topic!r} has {count} partitions, {leading!r} has {expected}:"
+                " they are read together and need as many",
+                hint=f"create {topic!r} anew with {expected} partitions",
+            )

@@ -1,0 +1,166 @@
+"""A worker of `serve --workers N`: the loop, in a process of its own at the other end of a pipe.
+
+In: settings as the parent has resolved them; requests. Out: reports.
+
+    parent ─ ASK_METRICS, LEAVE ─→ worker
+           ←────── Report ────────
+
+The pipe is also the leash: when its other end closes, because the parent was killed, the worker leaves as
+if it had been told to. Whatever is heavy is imported when the process runs: its parent does without.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from multiprocessing.connection import Connection
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from service.counters import Totals
+from service.errors import ServiceError
+from service.health import Health, State
+from service.logs import log_to_stderr
+from service.merged_metrics import NOTHING, Exposition
+from service.settings import Settings
+
+if TYPE_CHECKING:
+    from service.metrics import Metrics
+    from service.runner import Runner
+
+_log = logging.getLogger(__name__)
+
+REPORT_SECONDS: Final = 0.25
+"""How often a worker reports unasked: how late the parent learns that one is ready, or is not."""
+
+
+class Request(Enum):
+    """What the parent sends."""
+
+    ASK_METRICS = auto()
+    LEAVE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a worker sends: how it does."""
+
+    state: State = State.STARTING
+    reason: str = ""
+    totals: Mapping[int, Totals] = field(default_factory=dict)
+    """By partition, also of those it has handed over: the counts at its last commit there."""
+    metrics: Exposition | None = None
+    """Only when asked, and at the end: looking at a large model takes a while."""
+    is_finished: bool = False
+    """It has ended because everything that was there is processed."""
+    error: ServiceError | None = None
+    """It has ended because of this."""
+
+
+def work(connection: Connection, number: int, settings: Settings, url: str, *, exit_at_end: bool) -> None:
+    """Be worker `number` until told to leave; the whole life of its process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent decides
+    log_to_stderr(settings.log_level, f"worker {number}")
+    from prometheus_client import CollectorRegistry  # noqa: PLC0415  see above
+
+    from service.metrics import Metrics  # noqa: PLC0415
+
+    metrics, health = Metrics(CollectorRegistry()), Health()
+    reporter = Reporter(connection, metrics, health)
+    try:
+        is_finished = _run(reporter, _settings_of(number, settings), url, exit_at_end=exit_at_end)
+    except ServiceError as error:
+        reporter.report(with_metrics=True, error=error)
+        sys.exit(1)
+    reporter.report(with_metrics=True, is_finished=is_finished)
+
+
+def _settings_of(number: int, settings: Settings) -> Settings:
+    """Give each worker a name of its own where Kafka wants one."""
+    kafka = settings.kafka
+    names = {"client_id": f"{kafka.client_id}-{number}"}
+    if kafka.instance_id:
+        names["instance_id"] = f"{kafka.instance_id}-{number}"
+    return settings.model_copy(update={"kafka": kafka.model_copy(update=names)})
+
+
+def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool) -> bool:
+    from service.assembly import open_stream  # noqa: PLC0415
+    from service.runner import Runner  # noqa: PLC0415
+
+    transport = open_stream(settings, url)
+    try:
+        runner = Runner(transport, settings, metrics=reporter.metrics, health=reporter.health)
+        reporter.attend(runner)
+
+        def leave(_: int, __: FrameType | None) -> None:
+            runner.stop()
+
+        signal.signal(signal.SIGTERM, leave)
+        return runner.run(exit_at_end=exit_at_end)
+    finally:
+        transport.close()
+
+
+class Reporter:
+    """The worker's end of the pipe, with a thread that answers while the loop works.
+
+    Parameters
+    ----------
+    connection
+        To the parent.
+    metrics, health
+        What to report.
+
+    """
+
+    def __init__(self, connection: Connection, metrics: Metrics, health: Health) -> None:
+        self.metrics = metrics
+        self.health = health
+        self._connection = connection
+        self._sending = threading.Lock()
+        self._shown = NOTHING
+
+    def attend(self, runner: Runner) -> None:
+        """Report from now on, and let the parent, or its end, stop the runner."""
+        threading.Thread(target=self._attend, args=(runner,), name="reporter", daemon=True).start()
+
+    def _attend(self, runner: Runner) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                request = self._connection.recv() if self._connection.poll(REPORT_SECONDS) else None
+                if request is Request.LEAVE:
+                    runner.stop()
+                self.report(with_metrics=request is Request.ASK_METRICS)
+        runner.stop()
+
+    def report(
+        self, *, with_metrics: bool, is_finished: bool = False, error: ServiceError | None = None
+    ) -> None:
+        """Send a report; to nobody, if the parent is no more."""
+        published = dict(self.metrics.last_published)
+        report = Report(
+            self.health.state,
+            self.health.reason,
+            {partition: each.counters.totals() for partition, each in published.items()},
+            self._exposition() if with_metrics else None,
+            is_finished,
+            error,
+        )
+        with self._sending, suppress(OSError):
+            self._connection.send(report)
+
+    def _exposition(self) -> Exposition:
+        """Collect what a scrape would show; an error there must not end the thread that listens."""
+        since = dict(self.metrics.at_work_since)
+        try:
+            self._shown = Exposition(list(self.metrics.registry.collect()), since)
+        except Exception:  # noqa: BLE001  a scrape that fails is not the end of a server
+            _log.exception("the metrics cannot be collected; they are shown as they were")
+        return self._shown

@@ -1,0 +1,139 @@
+"""The compose file starts things in order, keeps to this machine, and names settings that exist."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml
+
+from service.cli.app import cli
+from service.settings import Settings, load_settings
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+SERVICES = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if "build" in service}
+SERVING = {name: service for name, service in OURS.items() if name.startswith("service")}
+
+services = pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES)
+ours = pytest.mark.parametrize("service", OURS.values(), ids=OURS)
+serving = pytest.mark.parametrize("service", SERVING.values(), ids=SERVING)
+
+
+@services
+def test_images_of_others_are_pinned(service):
+    assert "build" in service or re.search(r":v?\d+\.\d+\.\d+$", service["image"])
+
+
+@services
+def test_ports_are_open_on_this_machine_only(service):
+    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+
+
+@services
+def test_a_condition_can_come_true(service):
+    for name, dependency in service.get("depends_on", {}).items():
+        if dependency["condition"] == "service_healthy":
+            assert "test" in SERVICES[name]["healthcheck"]
+        else:
+            assert dependency["condition"] == "service_completed_successfully"
+            assert "restart" not in SERVICES[name]
+
+
+@services
+def test_what_is_started_is_started_again_and_its_log_ends(service):
+    is_one_shot = service["image"].startswith("apache/kafka") and "entrypoint" in service
+    assert ("restart" in service) != is_one_shot
+    assert "max-size" in service["logging"]["options"]
+
+
+@services
+def test_only_named_volumes_are_written_to(service):
+    for volume in service.get("volumes", []):
+        assert volume.partition(":")[0] in COMPOSE["volumes"] or volume.endswith(":ro")
+
+
+def test_the_broker_is_the_one_that_the_tests_run_against():
+    version = ET.parse(ROOT / "tests" / "kafka" / "pom.xml").findtext("properties/kafka.version")
+    assert {s["image"] for s in SERVICES.values() if "kafka:" in s["image"]} == {f"apache/kafka:{version}"}
+
+
+@ours
+def test_every_setting_exists_and_has_a_good_value(service, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, value in service["environment"].items():
+        monkeypatch.setenv(name, str(value))
+    loaded = load_settings({})
+    assert loaded.unknown_variables == ()
+    assert loaded.settings.broker.startswith("kafka://kafka:")
+
+
+@ours
+def test_every_command_line_is_understood(service):
+    command = service.get("command", ["serve"])
+    script = shlex.split(command) if isinstance(command, str) else command
+    name, *arguments = script[-1].split()[-1:] if "entrypoint" in service else script
+    assert cli.get_command(None, name).make_context(name, arguments)
+
+
+@serving
+def test_replicas_share_a_range_of_ports(service):
+    (port,) = service["ports"]
+    first, last, inside = re.fullmatch(r"127\.0\.0\.1:(\d+)-(\d+):(\d+)", port).groups()
+    assert int(last) - int(first) == 9
+    assert f"EXPOSE {inside}" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+def test_no_two_services_want_the_same_port():
+    ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    assert len(ports) == len({port.rpartition(":")[0] for port in ports})
+
+
+def scraping():
+    config = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text(encoding="utf-8"))
+    (job,) = config["scrape_configs"]
+    return job
+
+
+def test_prometheus_looks_for_every_service_that_serves():
+    assert scraping()["dns_sd_configs"][0]["names"] == list(SERVING)
+
+
+@pytest.mark.parametrize("name", SERVING)
+def test_prometheus_tells_series_apart_by_the_group_that_the_service_is_in(name):
+    (rule,) = [r for r in scraping()["relabel_configs"] if re.fullmatch(r["regex"], name)]
+    group = SERVING[name]["environment"].get("PERCEPTRON_GROUP", Settings().group)
+    assert (rule["target_label"], rule["replacement"]) == ("group", group)
+
+
+def test_groups_of_their_own_have_outputs_of_their_own():
+    environment = SERVICES["service-confluent"]["environment"]
+    apart = {name for name in environment if name.endswith(("_GROUP", "_TOPIC"))}
+    assert apart == {
+        "PERCEPTRON_GROUP",
+        "PERCEPTRON_PREDICTIONS_TOPIC",
+        "PERCEPTRON_DEAD_LETTERS_TOPIC",
+        "PERCEPTRON_CHECKPOINTS_TOPIC",
+    }
+
+
+def _compose():
+    for command in (["docker", "compose"], ["docker-compose"]):
+        try:
+            if subprocess.run([*command, "version"], capture_output=True, check=False).returncode == 0:
+                return command
+        except FileNotFoundError:
+            continue
+    return None
+
+
+@pytest.mark.skipif(_compose() is None, reason="docker compose is not installed")
+def test_docker_compose_accepts_the_file():
+    profiles = ["--profile", "confluent", "--profile", "sasl"]
+    done = subprocess.run(
+        [*_compose(), *profiles, "config", "--quiet"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

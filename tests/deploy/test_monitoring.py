@@ -1,0 +1,159 @@
+"""Dashboard and alerts ask for what the service exports, explain themselves, and fire when they should."""
+
+import functools
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.deploy.promql import grouping_labels, matched_labels, metric_names
+
+ROOT = Path(__file__).parents[2]
+PROMETHEUS = ROOT / "deploy" / "prometheus"
+GRAFANA = ROOT / "deploy" / "grafana"
+OPERATIONS = ROOT / "docs" / "operations.md"
+
+MADE_BY_PROMETHEUS = {"up", "ALERTS"}
+ADDED_BY_SCRAPING = {"job", "instance", "group"}
+
+
+def load(path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+DASHBOARD = json.loads((GRAFANA / "dashboards" / "online-perceptron.json").read_text(encoding="utf-8"))
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+RULES = [rule for group in load(PROMETHEUS / "alerts.yml")["groups"] for rule in group["rules"]]
+ALERT_TESTS = load(PROMETHEUS / "alerts_test.yml")["tests"]
+EXPRESSIONS = {
+    **{f"panel {panel['title']} {t['refId']}": t["expr"] for panel in PANELS for t in panel["targets"]},
+    **{f"alert {rule['alert']}": rule["expr"] for rule in RULES},
+}
+
+expressions = pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+panels = pytest.mark.parametrize("panel", PANELS, ids=[panel["title"] for panel in PANELS])
+alerts = pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in RULES])
+with_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+
+
+@expressions
+def test_every_metric_asked_for_is_exported(expression, exported):
+    assert metric_names(expression)
+    assert metric_names(expression) <= exported.keys() | MADE_BY_PROMETHEUS
+
+
+@expressions
+def test_every_label_matched_is_on_its_metric(expression, exported):
+    wrong = [
+        (metric, label)
+        for metric, label in matched_labels(expression)
+        if metric not in MADE_BY_PROMETHEUS and label not in exported[metric] | ADDED_BY_SCRAPING
+    ]
+    assert not wrong
+
+
+@expressions
+def test_every_label_grouped_by_is_on_a_metric_asked_for(expression, exported):
+    there = {label for name in metric_names(expression) & exported.keys() for label in exported[name]}
+    assert grouping_labels(expression) <= there | ADDED_BY_SCRAPING
+
+
+def test_a_series_counts_as_asked_for_wherever_it_stands():
+    expression = (
+        'sum by (a) (rate(x_total{b="y(z)", c!~"d"}[5m])) / on (e) group_left (f) up unless time() > 3'
+    )
+    assert metric_names(expression) == {"x_total", "up"}
+    assert list(matched_labels(expression)) == [("x_total", "b"), ("x_total", "c")]
+    assert grouping_labels(expression) == {"a", "e", "f"}
+
+
+@panels
+def test_every_panel_has_a_description_and_a_unit(panel):
+    assert panel["title"]
+    assert len(panel["description"].split()) > 4
+    assert panel["fieldConfig"]["defaults"]["unit"]
+
+
+@panels
+def test_every_panel_asks_the_data_source_of_the_dashboard(panel):
+    assert {panel["datasource"]["uid"], *(t["datasource"]["uid"] for t in panel["targets"])} == {
+        "${datasource}"
+    }
+
+
+def test_panels_have_ids_of_their_own():
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(set(ids)) == len(ids)
+
+
+def test_panels_fill_the_grid_without_overlap():
+    taken = [
+        (x, y)
+        for panel in DASHBOARD["panels"]
+        for place in [panel["gridPos"]]
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(set(taken)) == len(taken)
+    assert {x for x, _ in taken} == set(range(24))
+    assert len(taken) == 24 * (max(y for _, y in taken) + 1)
+
+
+def test_the_dashboards_data_source_is_the_provisioned_one():
+    (provisioned,) = load(GRAFANA / "provisioning" / "datasources" / "prometheus.yml")["datasources"]
+    (variable,) = [v for v in DASHBOARD["templating"]["list"] if v["type"] == "datasource"]
+    assert variable["current"]["value"] == provisioned["uid"]
+    assert variable["query"] == provisioned["type"]
+
+
+@alerts
+def test_every_alert_says_what_why_and_what_to_do(rule):
+    assert rule["labels"]["severity"] in {"critical", "warning"}
+    assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
+    assert re.fullmatch(r"docs/operations\.md#[a-z-]+", rule["annotations"]["runbook_url"])
+
+
+@alerts
+@pytest.mark.skipif(not OPERATIONS.exists(), reason="docs/operations.md is not written yet")
+def test_every_alert_has_its_section_in_the_operations_guide(rule):
+    headings = re.findall(r"^#+ (.+)$", OPERATIONS.read_text(encoding="utf-8"), re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    assert rule["annotations"]["runbook_url"].partition("#")[2] in anchors
+
+
+@alerts
+def test_every_alert_is_proved_to_fire(rule):
+    fired = {
+        case["alertname"] for test in ALERT_TESTS for case in test["alert_rule_test"] if case["exp_alerts"]
+    }
+    assert rule["alert"] in fired
+
+
+def promtool(*arguments, folder=PROMETHEUS):
+    run = functools.partial(subprocess.run, cwd=folder, capture_output=True, text=True, check=False)
+    done = run(["promtool", *arguments])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@with_promtool
+def test_promtool_accepts_configuration_and_rules():
+    promtool("check", "config", "prometheus.yml")
+
+
+@with_promtool
+def test_alerts_fire_when_they_should_and_only_then():
+    promtool("test", "rules", "alerts_test.yml")
+
+
+@with_promtool
+def test_promtool_understands_every_query_of_the_dashboard(tmp_path):
+    rules = [
+        {"record": f"query:{number}", "expr": expression.replace("$__rate_interval", "1m")}
+        for number, expression in enumerate(EXPRESSIONS.values())
+    ]
+    (tmp_path / "queries.yml").write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}))
+    promtool("check", "rules", "queries.yml", folder=tmp_path)

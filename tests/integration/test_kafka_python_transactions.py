@@ -1,0 +1,86 @@
+"""Commits that kafka-python would report and the broker has not made."""
+
+from __future__ import annotations
+
+import pytest
+from kafka.producer.sender import Sender
+from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionManager
+
+from service.errors import OwnershipLost, ServiceError, TransactionFailed
+from service.kafka_settings import KafkaClient
+from service.transport.base import Transport
+from tests.support.kafka_place import Place, numbered, owner, raw_transaction, values
+
+pytestmark = pytest.mark.kafka
+
+INVALID_PRODUCER_EPOCH = 47
+
+
+@pytest.fixture
+def client() -> KafkaClient:
+    return "kafka-python"
+
+
+def fail_first_batch(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Turn the broker's first acknowledgement into INVALID_PRODUCER_EPOCH."""
+    done: list[bool] = []
+    complete = Sender._complete_batch
+
+    def complete_or_fail(sender: Sender, batch: object, answer: object) -> None:
+        if not done and sender._transaction_manager.is_transactional():
+            done.append(True)
+            answer.error_code = INVALID_PRODUCER_EPOCH
+        complete(sender, batch, answer)
+
+    monkeypatch.setattr(Sender, "_complete_batch", complete_or_fail)
+    return done
+
+
+def test_kafka_python_alone_loses_a_transaction_without_a_word(
+    place: Place, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason for the care in `producer.py`; when this fails, some of it may go."""
+    failed = fail_first_batch(monkeypatch)
+    with raw_transaction(place) as naive:
+        naive.send(place.predictions, key=b"key", value=b"1", partition=0)
+        naive.commit_transaction()
+    assert failed
+    assert values(transport, place.predictions) == []
+
+
+def test_a_batch_that_fails_in_the_flush_fails_the_commit(
+    place: Place, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = owner(transport, place)
+    failed = fail_first_batch(monkeypatch)
+    with pytest.raises(TransactionFailed):
+        member.writers[0].commit(numbered(place.predictions, [1]), {place.events: 1})
+    assert failed
+    with pytest.raises(TransactionFailed):
+        member.writers[0].commit(numbered(place.predictions, [1]), {place.events: 1})
+    member.writers[0] = member.consumer.writer(0)
+    assert values(transport, place.predictions) == []
+    assert member.consumer.committed(0) == {}
+    member.writers[0].commit(numbered(place.predictions, [1]), {place.events: 1})
+    assert values(transport, place.predictions) == [b"1"]
+    assert member.consumer.committed(0) == {place.events: 1}
+    member.consumer.close()
+
+
+def test_a_new_epoch_during_the_commit_fails_it(
+    place: Place, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_commit = TransactionManager.begin_commit
+
+    def bump(manager: TransactionManager) -> object:
+        result = begin_commit(manager)
+        manager.producer_id_and_epoch = ProducerIdAndEpoch(1, 77)
+        return result
+
+    member = owner(transport, place)
+    monkeypatch.setattr(TransactionManager, "begin_commit", bump)
+    with pytest.raises(ServiceError) as caught:
+        member.writers[0].commit(numbered(place.predictions, [1]), {place.events: 1})
+    assert type(caught.value) in {TransactionFailed, OwnershipLost}
+    monkeypatch.undo()
+    member.consumer.close()

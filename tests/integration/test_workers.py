@@ -1,0 +1,123 @@
+"""Several processes as one service, on SQLite and on a real Kafka broker."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.integration.claims import numbered
+from tests.integration.worker_claims import SHORT_SESSION, SLOW, WorkerClaims, wait_until_gone
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks at processes as Linux does"
+)
+
+
+class TestWorkersOnSqlite(WorkerClaims):
+    """Everything workers promise, on SQLite; and what does not depend on the stream."""
+
+    @pytest.fixture
+    def url(self, tmp_path):
+        return f"sqlite:///{tmp_path}/stream.db"
+
+    def test_a_second_ctrl_c_ends_at_once_whatever_a_worker_does(self, stream, serve):
+        stream.create(2)
+        process = serve(workers=2).ready()
+        pids = list(process.workers.values())
+        os.kill(pids[0], signal.SIGSTOP)  # it will never finish its batch
+        process.signal_group(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1.5)
+        process.signal_group(signal.SIGINT)
+        assert process.wait(5) == 130
+        wait_until_gone(pids, within_seconds=5)
+
+    def test_one_that_is_frozen_holds_up_no_scrape_and_its_partitions_are_shown_by_their_new_owner(
+        self, stream, serve
+    ):
+        first, second = numbered(1), numbered(1, "again")
+        stream.create(2)
+        stream.produce(first, partitions=2)
+        process = serve(workers=2, **SHORT_SESSION).ready()
+        process.eventually(lambda: process.metric("perceptron_predictions_total") == len(first))
+        frozen = process.workers[1]
+        os.kill(frozen, signal.SIGSTOP)
+        stream.produce(second, partitions=2)
+        process.get("/metrics")
+        began = time.monotonic()
+        process.get("/metrics")
+        assert time.monotonic() - began < 0.8
+        total = len(first + second)
+        process.eventually(lambda: process.metric("perceptron_predictions_total") == total)
+        process.eventually(lambda: process.get("/readyz").status_code == 503)
+        assert "worker 1: has said nothing" in process.get("/readyz").json()["reason"]
+        os.kill(frozen, signal.SIGCONT)
+        process.ready()
+        assert process.metric("perceptron_predictions_total") == total
+        assert process.stop() == 0
+
+    def test_one_that_an_operator_ends_finishes_its_batch_and_is_started_again(self, stream, serve):
+        stream.create(2)
+        process = serve(workers=2).ready()
+        ended = process.workers[1]
+        os.kill(ended, signal.SIGTERM)
+        process.eventually(lambda: process.workers[1] != ended)
+        process.ready()
+        assert "worker 1: left without being told to" in process.stderr
+        assert process.stop() == 0
+
+    def test_a_model_that_cannot_be_made_is_a_wrong_setting_told_once(self, stream, serve):
+        stream.create(2)
+        process = serve(workers=2, model="nonsense")
+        assert process.wait() == 2
+        assert process.stderr.count("error: ") == 1
+        assert "nonsense" in process.stderr
+        assert "Traceback" not in process.stderr
+
+    def test_no_secret_is_on_a_command_line_and_each_log_line_has_its_worker(self, stream, serve):
+        stream.create(2)
+        process = serve(workers=2, checkpoint_key="hunter2", log_level="debug").ready()
+        for pid in process.workers.values():
+            line = Path(f"/proc/{pid}/cmdline").read_bytes()
+            assert b"hunter2" not in line
+            assert b"stream.db" not in line
+        assert process.stop() == 0
+
+    def test_a_stream_in_memory_is_refused(self, serve):
+        process = serve(workers=2, broker="memory://")
+        assert process.wait() == 2
+        assert "error: workers = 2: a memory:// stream lives in one process" in process.stderr
+
+    def test_as_many_as_there_are_cores_are_started_by_auto(self, stream, serve):
+        stream.create(2)
+        process = serve("--exit-at-end", "--workers", "auto")
+        assert process.wait() == 0
+        cores = len(os.sched_getaffinity(0))
+        assert cores == 1 or f", {cores} workers" in process.stderr
+
+    def test_answers_are_those_of_one_process(self, stream, serve):
+        events = numbered(1)
+        stream.create(4)
+        stream.produce(events, partitions=4)
+        assert serve("--exit-at-end", workers=2, **SLOW).wait() == 0
+        shared = by_id(stream.answers())
+        alone = {"group": "alone", "predictions_topic": "alone", "checkpoints_topic": "alone-checkpoints"}
+        assert serve("--exit-at-end", **alone).wait() == 0
+        stream.topics["predictions"] = "alone"
+        assert by_id(stream.answers()) == shared
+
+
+def by_id(answers):
+    return {answer["id"]: answer for answer in answers}
+
+
+@pytest.mark.kafka
+class TestWorkersOnKafka(WorkerClaims):
+    """Everything workers promise, on Kafka."""
+
+    @pytest.fixture
+    def url(self, kafka_bootstrap):
+        return f"kafka://{kafka_bootstrap}"

@@ -1,0 +1,71 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.answers import Answers
+from service.messages import Outcome, Prediction
+from service.vocabulary import Vocabulary
+
+NAMES = ('quo"te', "per%b cent", "Ωmega\n")
+ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=256)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def answers(classes=()):
+    return Answers(Vocabulary(classes), "predictions")
+
+
+@given(ids, st.booleans(), finite, st.integers(0, 2**70), st.none() | st.booleans())
+def test_a_prediction_is_valid_json_that_keeps_every_bit_of_the_score(
+    event_id, predicted, score, updates, truth
+):
+    output = answers().prediction(event_id, predicted, score, updates, truth, 5)
+    read = Prediction.model_validate_json(output.value)
+    assert read == Prediction(
+        id=event_id,
+        label=predicted,
+        score=score,
+        updates=updates,
+        truth=truth,
+        mistake=None if truth is None else predicted != truth,
+    )
+    assert str(json.loads(output.value)["score"]) == str(score)  # and the sign of a zero
+    assert (output.topic, output.key, output.timestamp_ms) == ("predictions", event_id.encode(), 5)
+
+
+@given(ids, st.booleans(), st.booleans(), finite)
+def test_an_outcome_is_valid_json_under_the_key_of_its_prediction(event_id, truth, predicted, delay):
+    output = answers().outcome(event_id, truth, predicted, delay, 5)
+    assert Outcome.model_validate_json(output.value) == Outcome(
+        id=event_id, label=truth, predicted=predicted, mistake=predicted != truth, label_delay_seconds=delay
+    )
+    assert output.key == event_id.encode()
+
+
+@pytest.mark.parametrize("truth", [None, *NAMES])
+@pytest.mark.parametrize("predicted", NAMES)
+def test_names_of_classes_may_hold_any_character(predicted, truth):
+    output = answers(NAMES).prediction("a", predicted, 0.5, 1, truth, 0)
+    fields = json.loads(output.value)
+    assert (fields["label"], fields.get("truth"), fields["score"]) == (predicted, truth, 0.5)
+
+
+def test_without_a_truth_nothing_is_said_of_a_mistake():
+    output = answers().prediction("a", True, 1.0, 2, None, 0)
+    assert output.value == b'{"id":"a","label":true,"score":1.0,"updates":2}'
+
+
+def test_answers_follow_the_labels_of_the_stream():
+    written = answers()
+    labels = []
+    for label in (True, 1, 0, False):
+        written.follow(label)
+        labels.append(json.loads(written.prediction("a", False, 0.0, 0, True, 0).value))
+    assert [(fields["label"], fields["truth"]) for fields in labels] == [
+        (False, True),
+        (-1, 1),
+        (0, 1),
+        (False, True),
+    ]

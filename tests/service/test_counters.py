@@ -1,0 +1,43 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.counters import WINDOW, Counters
+
+
+@given(st.lists(st.lists(st.booleans(), max_size=WINDOW), max_size=5))
+def test_predictions_scored_together_count_as_one_by_one(batches):
+    together, one_by_one = Counters(), Counters()
+    for batch in batches:
+        together.score(batch)
+        for mistake in batch:
+            one_by_one.score([mistake])
+    assert together == one_by_one
+    assert together.mistakes == sum(map(sum, batches))
+
+
+def test_the_recent_error_forgets_what_left_the_window():
+    counters = Counters()
+    counters.score([True] * WINDOW)
+    counters.score([False] * (WINDOW // 2))
+    assert (counters.error_ratio(), counters.recent_error_ratio()) == (2 / 3, 0.5)
+
+
+def test_a_copy_is_left_alone_by_later_counting():
+    counters = Counters()
+    copy = counters.copy()
+    counters.consumed["events"] += 1
+    counters.rejected["empty"] += 1
+    counters.labels["late"] += 1
+    counters.score([True])
+    assert copy == Counters()
+    assert counters != copy
+
+
+def test_counters_come_back_from_their_state():
+    counters = Counters()
+    counters.labels["late"] += 1
+    counters.score([True, False])
+    back = Counters.from_state(counters.state())
+    assert back == counters
+    back.labels["new"] += 1
+    assert back.recent.maxlen == WINDOW

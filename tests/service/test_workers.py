@@ -1,0 +1,141 @@
+import pickle
+from time import monotonic
+from unittest.mock import MagicMock
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service import errors
+from service.errors import ConfigurationError, ServiceError, StorageFull, TransportUnavailable
+from service.health import Health, State
+from service.kafka_settings import KafkaSettings
+from service.merged_metrics import NOTHING
+from service.worker import Report, _settings_of
+from service.workers import Workers, _Place
+from tests.service.building import settings
+
+ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, ServiceError)]
+
+
+@pytest.fixture
+def workers():
+    return Workers(settings(workers=2), "sqlite:///s.db", registry=CollectorRegistry(), health=Health())
+
+
+def worker(**known):
+    """Give a worker that is at work, or as told."""
+    given = {"last": Report(State.READY), "has_ended": False, "failure": None, "started_at": monotonic()}
+    return MagicMock(
+        **{"metrics": NOTHING, "heard_at": monotonic(), "how_it_ended": "died", **given, **known}
+    )
+
+
+def lose(workers, **known):
+    """Let the first place find its worker ended."""
+    place = workers._places[0]
+    place.worker = worker(has_ended=True, **known)
+    workers._look_after(place)
+    return place
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_every_error_of_ours_passes_the_pipe_whole(kind):
+    sent = kind("what happened", hint="what to do")
+    found = pickle.loads(pickle.dumps(sent))
+    assert (type(found), str(found), found.hint) == (kind, "what happened", "what to do")
+
+
+def test_settings_pass_the_pipe_as_they_are_resolved_with_their_secrets(monkeypatch):
+    sent = settings(checkpoint_key="secret", model="arow", model_params={"r": 0.5})
+    written = pickle.dumps(sent)
+    monkeypatch.setenv("PERCEPTRON_MODEL", "perceptron")
+    found = pickle.loads(written)
+    assert found == sent
+    assert found.checkpoint_key.get_secret_value() == "secret"
+
+
+def test_each_worker_has_names_of_its_own_on_kafka():
+    kafka = KafkaSettings(client_id="spam", instance_id="node-7")
+    names = {
+        (each.client_id, each.instance_id)
+        for each in (_settings_of(number, settings(kafka=kafka)).kafka for number in (1, 2))
+    }
+    assert names == {("spam-1", "node-7-1"), ("spam-2", "node-7-2")}
+
+
+def test_dynamic_membership_stays_dynamic():
+    assert _settings_of(1, settings()).kafka.instance_id == ""
+
+
+def test_a_stream_in_memory_cannot_be_shared():
+    with pytest.raises(ConfigurationError, match=r"workers = 2: .*memory") as refused:
+        Workers(settings(workers=2), "memory://", registry=CollectorRegistry(), health=Health())
+    assert "sqlite" in refused.value.hint
+
+
+def test_one_that_died_is_started_again_after_longer_and_longer_waits_but_for_one_long_life(workers):
+    waits = [lose(workers).start_at - monotonic() for _ in range(6)]
+    assert not workers._is_stopping
+    assert 0 < waits[0] < 0.2
+    assert waits[5] > 1
+    assert lose(workers, started_at=monotonic() - 3600).start_at - monotonic() < 0.2
+    assert workers._own.get_sample_value("perceptron_worker_restarts_total") == 7
+
+
+def test_an_error_that_does_not_pass_ends_all_with_the_first_of_them(workers):
+    first, second = AccessError("first"), AccessError("second")
+    lose(workers, failure=first)
+    lose(workers, failure=second)
+    assert workers._is_stopping
+    with pytest.raises(AccessError, match="first"):
+        workers.run()
+
+
+class AccessError(ServiceError):
+    """As if."""
+
+
+@pytest.mark.parametrize("error", [TransportUnavailable("away"), StorageFull("full")])
+def test_a_stream_that_is_away_ends_a_service_none_of_which_ever_worked(workers, error):
+    lose(workers, failure=error, last=Report())
+    assert workers._is_stopping
+
+
+def test_a_stream_that_is_away_is_no_reason_to_end_once_one_has_worked(workers):
+    workers._places[1].worker = worker()
+    workers._look_after(workers._places[1])
+    lose(workers, failure=TransportUnavailable("away"), last=Report())
+    assert not workers._is_stopping
+
+
+def test_one_that_has_come_to_the_end_ends_all(workers):
+    lose(workers, last=Report(State.STOPPED, is_finished=True))
+    assert workers._is_stopping
+    other = workers._places[1]
+    other.worker = worker()
+    workers._look_after(other)
+    other.worker.leave.assert_called_once_with()
+
+
+def test_all_are_ready_when_each_is(workers):
+    for place in workers._places:
+        place.worker = worker()
+    assert workers._condition() == (State.READY, "")
+
+
+@pytest.mark.parametrize(
+    ("second", "state", "reason"),
+    [
+        (lambda: None, State.UNAVAILABLE, "started again"),
+        (lambda: worker(heard_at=monotonic() - 3600), State.UNAVAILABLE, "has said nothing"),
+        (lambda: worker(last=Report()), State.STARTING, ""),
+        (lambda: worker(last=Report(State.UNAVAILABLE, "broker away")), State.UNAVAILABLE, "broker away"),
+        (lambda: worker(last=Report(State.STOPPED, "it has ended")), State.UNAVAILABLE, "has ended"),
+    ],
+)
+def test_one_that_is_not_ready_is_named_with_its_reason(workers, second, state, reason):
+    workers._places = [_Place(1, worker()), _Place(2, second())]
+    found, said = workers._condition()
+    assert found is state
+    assert said.startswith("worker 2: ")
+    assert reason in said
