@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 # A module imports from the layers above its own line, never from its own line or from below.
 MAP = """
 # What a learner is: numbers in, numbers out.
-perceptron_core.errors perceptron_core.version
+perceptron_core.errors perceptron_core.version perceptron_core.step
 perceptron_core.values perceptron_core.envelope
 perceptron_core.tokens
 perceptron_core.text
@@ -21,7 +21,7 @@ perceptron_core.sparse perceptron_core.frames perceptron_core.explanation percep
 perceptron_core.entries perceptron_core.prefetch
 perceptron_core.names perceptron_core.variances
 perceptron_core.slots
-perceptron_core.hashed_slots perceptron_core.rules
+perceptron_core.hashed_slots perceptron_core.rules perceptron_core.multiclass_rules perceptron_core.copies
 perceptron_core.batches
 perceptron_core.csr
 perceptron_core.confidence perceptron_core.kernels

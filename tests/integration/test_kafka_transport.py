@@ -16,6 +16,7 @@ import pytest
 
 from service.errors import (
     AccessRefused,
+    OwnershipLost,
     ServiceError,
     TopicMissing,
     TransactionFailed,
