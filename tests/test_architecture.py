@@ -80,7 +80,7 @@ service.setting_fields
 service.settings
 service.assembly service.charts
 service.examples
-service.recovery service.redelivery
+service.recovery service.redelivery service.activity
 service.task
 service.runner
 service.worker

@@ -7,6 +7,7 @@ command's module is imported, so that ``--help`` and shell completion stay quick
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from service.errors import ConfigurationError, ServiceError
+from service.logs import end_log, logs_json
+
+_log = logging.getLogger(__name__)
 
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
 
@@ -87,12 +91,17 @@ class LazyGroup(click.Group):
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override] # noqa: ANN401 - what click takes; it always exits
         """Run the command line and exit."""
         extra["standalone_mode"] = False  # click raises, and everything is reported here
+        end_log()  # a command that wants one begins it
         try:
             result = super().main(args, prog_name or "perceptron", **extra)
             code = result if isinstance(result, int) else 0
+        except ConfigurationError as error:
+            end_log()  # this is for who has typed it
+            report_error(str(error), error.hint)
+            code = USAGE
         except ServiceError as error:
             report_error(str(error), error.hint)
-            code = USAGE if isinstance(error, ConfigurationError) else FAILURE
+            code = FAILURE
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             code = USAGE
@@ -101,11 +110,16 @@ class LazyGroup(click.Group):
             code = error.exit_code
         except (click.Abort, KeyboardInterrupt):
             code = INTERRUPTED
+        finally:
+            end_log()
         sys.exit(code)
 
 
 def report_error(message: str, hint: str = "") -> None:
     """Write ``error: …`` and ``hint: …`` to stderr, in colour on a terminal unless NO_COLOR is set."""
+    if logs_json():
+        _log.error("%s", message, extra={"hint": hint} if hint else {})
+        return
     report("error", "red", message)
     if hint:
         report("hint", "cyan", hint)
@@ -113,7 +127,18 @@ def report_error(message: str, hint: str = "") -> None:
 
 def report_warning(message: str) -> None:
     """Write ``warning: …`` to stderr."""
+    if logs_json():
+        _log.warning("%s", message)
+        return
     report("warning", "yellow", message)
+
+
+def report_progress(message: str, **fields: object) -> None:
+    """Write what a service does as a line to stderr; where that is a log, with its parts as fields."""
+    if logs_json():
+        _log.info("%s", message, extra=fields)
+        return
+    click.echo(message, err=True)
 
 
 def report(label: str, colour: str, message: str) -> None:

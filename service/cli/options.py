@@ -14,7 +14,8 @@ import click
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from service.cli.app import report, report_warning
+from service.cli.app import report_progress, report_warning
+from service.logs import log_to_stderr
 from service.setting_fields import MODEL_SETTINGS
 from service.settings import KafkaSettings, Loaded, Settings, load_settings, parse_scalar
 from service.sources import Format, Source, open_source
@@ -74,7 +75,7 @@ def broker_url(loaded: Loaded) -> str:
     """Give the stream's URL; when it is the default, say so on stderr."""
     settings = loaded.settings
     if not settings.broker:
-        report("note", "cyan", f"no --broker given; the stream is {settings.broker_url}")
+        report_progress(f"note: no --broker given; the stream is {settings.broker_url}")
     return settings.broker_url
 
 
@@ -116,6 +117,8 @@ def source_options(command: Command) -> Command:
 
 def _load(command_line: Mapping[str, object], config_file: Path | None) -> Loaded:
     loaded = load_settings(command_line, config_file)
+    if "log_format" in command_line:  # a command that goes on for long: all that follows is its log
+        log_to_stderr(loaded.settings.log_level, loaded.settings.log_format)
     for variable in loaded.unknown_variables:
         report_warning(f"the environment variable {variable} is no setting and is ignored")
     return loaded
