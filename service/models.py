@@ -9,7 +9,10 @@ from __future__ import annotations
 import hmac
 import importlib
 import importlib.util
+import math
 import pickle
+import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -52,6 +55,12 @@ _OF_SEVERAL_CLASSES: Final[Mapping[str, str]] = {
 """What a name means where more than two classes are named."""
 
 
+_FACTORY_HINT: Final = (
+    "--model package.module:factory or path/to/file.py:factory names a function or class that, called with "
+    "the --model-param values, gives a River classifier or a pipeline that ends in one"
+)
+
+
 class Learner(Protocol):
     """What the processor asks of a model."""
 
@@ -78,10 +87,24 @@ class Learner(Protocol):
         """Become the model that `dump` wrote. Raises `DamagedError` if that cannot be trusted."""
 
 
+class ModelError(Exception):
+    """A model that is not ours has raised, or has answered with what is no prediction."""
+
+    def __init__(self, error: Exception) -> None:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}:{where.lineno}, in {where.name}"
+        super().__init__(f"{type(error).__name__}: {error} ({place})")
+
+
 class RiverLearner:
     """Drives any River classifier: the score is P(True) − P(False), every example an update.
 
     With more than two classes the score is the probability of the winning one.
+
+    What the model raises becomes a `ModelError`. A prediction is no change, so what fails there leaves the
+    model as it was; and every example is predicted before it is learned, so what a model cannot read fails
+    there. What fails while learning leaves the model as the exception left it: the same in recovery, which
+    learns the same examples again.
 
     Such a model can only be written down as a pickle, and reading a pickle runs whatever code is in it:
     so it is signed with HMAC-SHA256, and nothing is unpickled whose signature does not fit.
@@ -105,8 +128,17 @@ class RiverLearner:
 
     def assess(self, x: X) -> tuple[Truth, float]:
         """Give the most probable class; before anything was learned, False or the first one."""
-        if self._classes:
-            return self._assess_several(x)
+        try:
+            predicted, score = self._assess_several(x) if self._classes else self._assess_two(x)
+            if not math.isfinite(score):
+                raise ValueError(f"the score is {score}")  # noqa: TRY301  as if the model had
+        except MemoryError:  # no fault of the example
+            raise
+        except Exception as error:
+            raise ModelError(error) from error
+        return predicted, score
+
+    def _assess_two(self, x: X) -> tuple[Truth, float]:
         try:
             p = self.model.predict_proba_one(x)
         except NotImplementedError:
@@ -126,7 +158,12 @@ class RiverLearner:
 
     def learn(self, x: X, truth: Truth) -> float:
         """Learn one example, which River always takes for an update."""
-        self.model.learn_one(x, truth)
+        try:
+            self.model.learn_one(x, truth)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise ModelError(error) from error
         self.updates += 1
         return 0.0
 
@@ -140,7 +177,13 @@ class RiverLearner:
 
     def dump(self) -> bytes:
         """Write the model down: a pickle behind its signature."""
-        body = pickle.dumps((self.model, self.updates))
+        try:
+            body = pickle.dumps((self.model, self.updates))
+        except Exception as error:
+            raise ConfigurationError(
+                f"model: a checkpoint of it cannot be made: {type(error).__name__}: {error}",
+                hint="use no lambda, open file or inner class in a model that `serve` is to run",
+            ) from error
         return self._signature(body) + body
 
     def load(self, data: bytes) -> None:
@@ -150,7 +193,11 @@ class RiverLearner:
             raise perceptron_core.DamagedError(
                 "the signature of the pickled model does not fit: another checkpoint_key, or tampered with"
             )
-        self.model, self.updates = pickle.loads(body)  # noqa: S301  signed by us, as just proved
+        try:
+            self.model, self.updates = pickle.loads(body)  # noqa: S301  signed by us, as just proved
+        except Exception as error:  # a class has moved, or its package has another version
+            reason = f"{type(error).__name__}: {error}"
+            raise perceptron_core.DamagedError(f"the pickled model cannot be read: {reason}") from error
 
     def _signature(self, body: bytes) -> bytes:
         if not self._key:
@@ -178,10 +225,7 @@ def make_learner(
     try:
         made = factory(**params)
     except Exception as error:
-        raise ConfigurationError(
-            f"model_params: {model} cannot be made with {dict(params)!r}: {error}",
-            hint="parameters are given one by one: --model-param key=value",
-        ) from error
+        raise _cannot_be_made(model, params, error) from error
     if isinstance(made, MulticlassClassifier):
         return MulticlassLearner(with_classes(made, classes))
     if len(classes) > BINARY and not getattr(made, "_multiclass", False):
@@ -191,9 +235,29 @@ def make_learner(
         )
     if isinstance(made, BinaryClassifier) and can_be_written(made):
         return BinaryLearner(made)
-    if not (hasattr(made, "learn_one") and hasattr(made, "predict_proba_one")):
-        raise ConfigurationError(f"model: {model} made {type(made).__name__}, which is no River classifier")
+    if not _classifies(made):
+        raise ConfigurationError(
+            f"model: {model} made {type(made).__name__}, which is no River classifier", hint=_FACTORY_HINT
+        )
     return RiverLearner(made, key, classes)
+
+
+def _cannot_be_made(model: str, params: Mapping[str, Any], error: Exception) -> ConfigurationError:
+    """Blame the parameters, if there are any; a factory that fails without has to be another one."""
+    if params:
+        return ConfigurationError(
+            f"model_params: {model} cannot be made with {dict(params)!r}: {error}",
+            hint="parameters are given one by one: --model-param key=value",
+        )
+    reason = f"{type(error).__name__}: {error}"
+    return ConfigurationError(f"model: {model} could not make a model: {reason}", hint=_FACTORY_HINT)
+
+
+def _classifies(made: object) -> bool:
+    """Tell whether it learns and predicts classes; a pipeline does what its last step does."""
+    while steps := getattr(made, "steps", None):
+        made = list(steps.values())[-1]
+    return hasattr(made, "learn_one") and hasattr(made, "predict_proba_one")
 
 
 def _import_factory(model: str) -> Callable[..., Any]:
@@ -207,9 +271,12 @@ def _import_factory(model: str) -> Callable[..., Any]:
     try:
         factory = getattr(_import_module(location), name)
     except Exception as error:
-        raise ConfigurationError(f"model: cannot import {model!r}: {error}") from error
+        reason = (
+            str(error) if isinstance(error, (ImportError, OSError)) else f"{type(error).__name__}: {error}"
+        )
+        raise ConfigurationError(f"model: cannot import {model!r}: {reason}", hint=_FACTORY_HINT) from error
     if not callable(factory):
-        raise ConfigurationError(f"model: {model!r} is no function or class")
+        raise ConfigurationError(f"model: {model!r} is no function or class", hint=_FACTORY_HINT)
     return factory  # type: ignore[no-any-return]
 
 
@@ -217,9 +284,15 @@ def _import_module(location: str) -> ModuleType:
     if not location.endswith(".py"):
         return importlib.import_module(location)
     path = Path(location)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # A name that no other module has: a pickle refers to the classes of the file by it.
+    name = f"perceptron_model_{path.stem}"
+    known = sys.modules.get(name)
+    if known is not None and known.__file__ == str(path.absolute()):
+        return known  # once for all partitions: another import would make other classes
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.exists():
         raise FileNotFoundError(f"no such file: {path}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    sys.modules[name] = module
     return module
