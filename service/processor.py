@@ -18,7 +18,8 @@ from service.dead_letters import dead_letter
 from service.decode import Decoder, Incoming, Reason, Rejection
 from service.features import FeatureExtractor, X
 from service.labels import EarlyLabel, Example, LabelJoin
-from service.models import Learner, ModelError
+from service.models import Learner
+from service.river import ModelError
 from service.transport.base import Output, Record
 from service.vocabulary import Truth, Vocabulary
 

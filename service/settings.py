@@ -34,6 +34,7 @@ __all__ = [
     "KafkaSettings",
     "Loaded",
     "Settings",
+    "closest_variable",
     "default_stream_path",
     "load_settings",
     "option_settings",
@@ -199,7 +200,8 @@ def _from_toml(path: Path) -> dict[str, _Given]:
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: not UTF-8 at byte {error.start}") from None
     except tomllib.TOMLDecodeError as error:  # its text ends in "(at line 1, column 5)"
-        raise ConfigurationError(f"{path}: not TOML: {error}") from None
+        hint = "A setting is written name = value, and text in quotes."
+        raise ConfigurationError(f"{path}: not TOML: {error}", hint=hint) from None
     for name in given:
         if not _is_setting(name):
             raise ConfigurationError(f"{name} (from {path}): no such setting", hint=_closest(name))
@@ -256,6 +258,11 @@ def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:
         elif isinstance(holder := nested.setdefault(outer, {}), dict):
             holder[inner] = value
     return nested
+
+
+def closest_variable(variable: str) -> str:
+    """Give the environment variable of a setting that looks most like this one; empty if none does."""
+    return next(iter(difflib.get_close_matches(variable, map(_variable, _NAMES), n=1)), "")
 
 
 def _closest(name: str, spell: Callable[[str], str] = str) -> str:

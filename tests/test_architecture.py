@@ -40,7 +40,7 @@ service.kafka_settings service.health service.counters service.rows service.feat
 service.backoff service.logs service.visitor service.version service.merged_metrics
 
 # The way of a message: bytes → message → x → prediction → update.
-service.binary service.multiclass
+service.binary service.multiclass service.river
 service.messages service.labels service.models service.sources service.playback
 service.decode
 service.dead_letters service.answers

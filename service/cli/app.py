@@ -6,6 +6,7 @@ command's module is imported, so that ``--help`` and shell completion stay quick
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
 import os
@@ -16,11 +17,12 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from service.errors import ConfigurationError, ServiceError
+from service.errors import ConfigurationError, ServiceError, StorageFull
 from service.logs import end_log, logs_json
 
 _log = logging.getLogger(__name__)
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
 
 # Each command is the click command named `command` in the module `service.cli.<name>`, - written as _.
@@ -83,9 +85,14 @@ class LazyGroup(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Python flushes stdout once more at exit; that must not fail a second time.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _let_go_of_stdout()
             return None
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            _let_go_of_stdout()
+            reason = f"{error.filename or 'the output'}: {error.strerror}"
+            raise StorageFull(reason, hint="free some space where it is written to") from error
         return result
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override] # noqa: ANN401 - what click takes; it always exits
@@ -113,6 +120,11 @@ class LazyGroup(click.Group):
         finally:
             end_log()
         sys.exit(code)
+
+
+def _let_go_of_stdout() -> None:
+    """Keep Python, which flushes stdout once more at exit, from failing a second time."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report_error(message: str, hint: str = "") -> None:

@@ -52,6 +52,7 @@ class Stoppable(Protocol):
     "log_level",
     "log_format",
     "log_interval_seconds",
+    logs=True,
 )
 @click.option("--exit-at-end", is_flag=True, help="Process what is there, commit, and exit with 0.")
 def command(loaded: Loaded, *, exit_at_end: bool) -> None:
@@ -78,10 +79,11 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     """Be the one process; give the counts by partition, and the signals received."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-    from service.assembly import open_stream  # noqa: PLC0415
+    from service.assembly import make_processor, open_stream  # noqa: PLC0415
     from service.metrics import Metrics  # noqa: PLC0415
     from service.runner import Runner  # noqa: PLC0415
 
+    make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
     metrics, health = Metrics(CollectorRegistry()), Health()
     with http_server(settings.http, metrics.registry, health) as address:
         transport = open_stream(settings, url)

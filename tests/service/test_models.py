@@ -6,7 +6,8 @@ from perceptron_core import DamagedError, KernelPerceptron, Perceptron
 from perceptron_core.binary import BinaryClassifier
 from service.binary import BinaryLearner
 from service.errors import ConfigurationError
-from service.models import BUILT_IN, ModelError, RiverLearner, make_learner
+from service.models import BUILT_IN, make_learner
+from service.river import ModelError, RiverLearner
 
 FACTORY = """
 from perceptron_core import KernelPerceptron, Perceptron
