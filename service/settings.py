@@ -22,6 +22,7 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from service.errors import ConfigurationError
 from service.kafka_settings import KafkaSettings
+from service.secret_files import read_secret
 from service.setting_fields import (
     ENVIRONMENT_PREFIX,
     Settings,
@@ -229,24 +230,8 @@ def _with_secrets_read(given: dict[str, _Given]) -> dict[str, _Given]:
                 f"{secret} (from {read[secret].origin}) and {name} (from {origin}) are both given",
                 hint=f"give one of them: the secret itself, or the file that holds it ({name})",
             )
-        read[secret] = _Given(_read_secret(name, str(path), origin), f"file {path}")
+        read[secret] = _Given(read_secret(name, str(path), origin), f"file {path}")
     return read
-
-
-def _read_secret(name: str, path: str, origin: str) -> str:
-    """Read a secret; the end of its last line does not belong to it."""
-    try:
-        secret = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
-    except OSError as error:
-        reason = f"cannot be read: {error.strerror}"
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8 at byte {error.start}"
-    else:
-        if secret:
-            return secret
-        reason = "the file is empty"
-    hint = f"{name} names a file that holds the secret and nothing else, readable by this process"
-    raise ConfigurationError(f"{name} = {path!r} (from {origin}): {reason}", hint=hint)
 
 
 def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ perceptron_core
 
 # The words everything else is said in.
 service service.errors service.vocabulary service.transport.base
-service.kafka_settings service.health service.counters service.rows service.features
+service.kafka_settings service.secret_files service.health service.counters service.rows service.features
 service.backoff service.logs service.visitor service.version service.merged_metrics
 
 # The way of a message: bytes → message → x → prediction → update.
