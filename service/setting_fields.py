@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service.kafka_settings import KafkaClient, KafkaSettings, disagreement
+from service.logs import LogFormat
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10
@@ -203,6 +204,12 @@ class Settings(BaseSettings):
     http: str = Field("127.0.0.1:8000", description="Address host:port of the HTTP server (empty: none).")
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
         "info", description="Least severity of what is logged."
+    )
+    log_format: LogFormat = Field(
+        "auto", description="Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."
+    )
+    log_interval_seconds: float = Field(
+        60.0, gt=0, le=86_400, description="Seconds between two log lines that sum up what was done."
     )
     kafka: Annotated[KafkaSettings, BeforeValidator(_parse_object)] = Field(
         default_factory=KafkaSettings, description="Settings for kafka:// streams."

@@ -44,11 +44,11 @@ perceptron_core
 
 # The words everything else is said in.
 service service.errors service.vocabulary service.transport.base
-service.kafka_settings service.health service.counters service.rows service.features
+service.kafka_settings service.secret_files service.health service.counters service.rows service.features
 service.backoff service.logs service.visitor service.version service.merged_metrics
 
 # The way of a message: bytes → message → x → prediction → update.
-service.binary service.multiclass
+service.binary service.multiclass service.river
 service.messages service.labels service.models service.sources service.playback
 service.decode
 service.dead_letters service.answers
@@ -88,7 +88,7 @@ service.setting_fields
 service.settings
 service.assembly service.charts
 service.examples
-service.recovery service.redelivery
+service.recovery service.redelivery service.activity
 service.task
 service.runner
 service.worker
@@ -142,7 +142,7 @@ IMPURE = FILES | NETWORK | PROCESS | CLOCKS_AND_CHANCE
 IMPURE_CALLS = {"open", "print", "input"}
 IMPURE_WITH_REASON = {
     "perceptron_core": {"importlib"},  # what brings NumPy is imported when it is asked for
-    "service.models": {"importlib", "pathlib"},  # a --model of one's own is a file
+    "service.models": {"importlib", "pathlib", "sys"},  # a --model of one's own is a file
     "perceptron_core.multiclass": {"sys"},  # whether NumPy is imported, without importing it
 }
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from service.cli.app import INTERRUPTED
+from service.cli.app import INTERRUPTED, report_progress
 from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
 from service.counters import Totals
 from service.health import Health
-from service.logs import log_to_stderr
 from service.settings import Loaded, Settings
 
 if TYPE_CHECKING:
@@ -51,6 +50,9 @@ class Stoppable(Protocol):
     "snapshots_kept",
     "http",
     "log_level",
+    "log_format",
+    "log_interval_seconds",
+    logs=True,
 )
 @click.option("--exit-at-end", is_flag=True, help="Process what is there, commit, and exit with 0.")
 def command(loaded: Loaded, *, exit_at_end: bool) -> None:
@@ -66,7 +68,6 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     the group; one that dies is started again, and the metrics and probes speak for all of them.
     """
     settings, url = loaded.settings, broker_url(loaded)
-    log_to_stderr(settings.log_level)
     run = _run_alone if settings.workers == 1 else _run_workers
     totals, stopped_by = run(settings, url, exit_at_end=exit_at_end)
     _report(totals.values())
@@ -78,10 +79,11 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     """Be the one process; give the counts by partition, and the signals received."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-    from service.assembly import open_stream  # noqa: PLC0415
+    from service.assembly import make_processor, open_stream  # noqa: PLC0415
     from service.metrics import Metrics  # noqa: PLC0415
     from service.runner import Runner  # noqa: PLC0415
 
+    make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
     metrics, health = Metrics(CollectorRegistry()), Health()
     with http_server(settings.http, metrics.registry, health) as address:
         transport = open_stream(settings, url)
@@ -115,7 +117,13 @@ def _run_workers(
 def _announce(settings: Settings, url: str, address: str) -> None:
     workers = f", {settings.workers} workers" if settings.workers > 1 else ""
     where = f", {address}" if address else ""
-    click.echo(f"serving {url}, model {settings.model}{workers}{where}", err=True)
+    report_progress(
+        f"serving {url}, model {settings.model}{workers}{where}",
+        broker=url,
+        model=settings.model,
+        workers=settings.workers,
+        http=address,
+    )
 
 
 @contextmanager
@@ -156,7 +164,10 @@ def _report(totals: Iterable[Totals]) -> None:
         sum(column) for column in zip(Totals(0, 0, 0, 0), *totals, strict=True)
     )
     error = f", error {mistakes / labelled:.4f}" if labelled else ""
-    click.echo(
+    report_progress(
         f"stopped: {events} events, {labelled} labelled, {mistakes} mistakes{error}, {rejected} rejected",
-        err=True,
+        events=events,
+        labelled=labelled,
+        mistakes=mistakes,
+        rejected=rejected,
     )

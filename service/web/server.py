@@ -40,7 +40,11 @@ class HttpServer:
         bound = self._socket.getsockname()[1]
         self.url = f"http://[{host}]:{bound}" if ":" in host else f"http://{host}:{bound}"
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=int(_STOP_SECONDS)
+            app,
+            log_config=None,  # its lines are lines of ours
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=int(_STOP_SECONDS),
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
