@@ -19,6 +19,7 @@ from river import base
 
 import perceptron_core
 from perceptron_core.binary import BinaryClassifier
+from perceptron_core.explanation import Term
 from perceptron_core.multiclass import MulticlassClassifier
 from service.binary import BinaryLearner, can_be_written
 from service.errors import ConfigurationError
@@ -70,6 +71,12 @@ class Learner(Protocol):
 
     def weights(self) -> tuple[Mapping[Any, float], float | Mapping[Any, float]] | None:
         """Give (weights, bias) where the model has them; of a multiclass model, a bias by class."""
+
+    def score(self, x: X, label: Truth) -> float:
+        """Give the score that `assess` gives when it predicts `label`; signed where there are two classes."""
+
+    def terms(self, x: X, label: Truth) -> Sequence[Term] | None:
+        """Give what that score is the sum of, the bias last; None where it is no sum over features."""
 
     def dump(self) -> bytes:
         """Write the model down."""
@@ -136,6 +143,19 @@ class RiverLearner:
 
     def weights(self) -> None:
         """Give nothing: a pipeline has no one weight vector."""
+        return
+
+    def score(self, x: X, label: Truth) -> float:
+        """Give the score of a class; of two classes the signed one."""
+        if not self._classes:
+            return self.assess(x)[1]
+        try:
+            return float(self.model.predict_proba_one(x).get(label, 0.0))
+        except NotImplementedError:
+            return float(self.model.predict_one(x) == label)
+
+    def terms(self, x: X, label: Truth) -> None:  # noqa: ARG002  the protocol's signature
+        """Give nothing: what goes on in a pipeline is its own business."""
         return
 
     def dump(self) -> bytes:

@@ -20,7 +20,7 @@ from service.features import FeatureExtractor, X
 from service.labels import EarlyLabel, Example, LabelJoin
 from service.models import Learner
 from service.transport.base import Output, Record
-from service.vocabulary import Truth, Vocabulary
+from service.vocabulary import Spelling, Truth, Vocabulary
 
 _topic: Final = attrgetter("topic")
 
@@ -130,6 +130,11 @@ class Processor:
         self.counters.score([step.mistake for step in self._steps])
         self.observe(self._steps)
         return Processed(outputs, dead_letters)
+
+    @property
+    def spelling(self) -> Spelling:
+        """How answers write the two classes at present."""
+        return self._answers.spelling
 
     def state(self) -> dict[str, Any]:
         """Give the whole state as plain values: the model, what waits for labels, the counts."""

@@ -25,6 +25,7 @@ from service.cli.summary import summary_text
 from service.errors import ServerError
 from service.evaluation import Evaluation, summarise
 from service.health import Health
+from service.live import LiveModels
 from service.metrics import Metrics
 from service.processor import Step
 from service.runner import Runner
@@ -33,7 +34,6 @@ from service.transport.base import Output
 
 _TICK_SECONDS: Final = 0.05
 """How often the producer sends: often enough to look like a stream."""
-_HTTP: Final = "127.0.0.1:8000"
 _ANY_PORT: Final = "127.0.0.1:0"
 
 _INTRODUCTION: Final = """\
@@ -74,8 +74,9 @@ def _run(url: str, rate: float) -> None:
     events = _events()
     settings = Settings(commit_interval_seconds=_TICK_SECONDS)
     metrics, health, evaluation = Metrics(CollectorRegistry()), Health(), Evaluation()
+    live = LiveModels(settings)
     with ExitStack() as stack:
-        address = stack.enter_context(_metrics_server(metrics, health))
+        address = stack.enter_context(_server(settings, metrics, health, live))
         click.echo(_INTRODUCTION.format(count=len(events), url=url, address=address), err=True)
         transport = open_stream(settings, url)
         stack.callback(transport.close)
@@ -89,7 +90,7 @@ def _run(url: str, rate: float) -> None:
             if evaluation.labelled == len(events):
                 runner.stop()
 
-        runner = Runner(transport, settings, metrics=metrics, health=health, observe=observe)
+        runner = Runner(transport, settings, metrics=metrics, health=health, live=live, observe=observe)
         with stopping(runner) as stopped_by, _producing(settings, url, events, rate, runner):
             began = perf_counter()
             runner.run()
@@ -115,13 +116,14 @@ def _events() -> list[bytes]:
 
 
 @contextmanager
-def _metrics_server(metrics: Metrics, health: Health) -> Iterator[str]:
-    """Serve metrics where `serve` does, or on any port if that one is taken."""
+def _server(settings: Settings, metrics: Metrics, health: Health, live: LiveModels) -> Iterator[str]:
+    """Serve page and metrics where `serve` does, or on any port if that one is taken."""
     with ExitStack() as stack:
         try:
-            address = stack.enter_context(http_server(_HTTP, metrics.registry, health))
+            address = stack.enter_context(http_server(settings, metrics.registry, health, metrics, live))
         except ServerError:
-            address = stack.enter_context(http_server(_ANY_PORT, metrics.registry, health))
+            elsewhere = settings.model_copy(update={"http": _ANY_PORT})
+            address = stack.enter_context(http_server(elsewhere, metrics.registry, health, metrics, live))
         yield address
 
 

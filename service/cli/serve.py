@@ -21,6 +21,9 @@ from service.settings import Loaded, Settings
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+    from service.live import LiveModels
+    from service.metrics import Metrics
+
 # What a run needs is imported when it runs, and by whom: the help, and a parent of workers, do without.
 
 
@@ -50,6 +53,8 @@ class Stoppable(Protocol):
     "snapshot_interval_records",
     "snapshots_kept",
     "http",
+    "http_token_file",
+    "http_show_events",
     "log_level",
 )
 @click.option("--exit-at-end", is_flag=True, help="Process what is there, commit, and exit with 0.")
@@ -59,7 +64,8 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     Every event gets one prediction on the predictions topic, every bad message one dead letter; each
     batch is one transaction together with the model's checkpoint and the position in the input: killed at
     any moment, it goes on as if nothing had happened. SIGTERM and Ctrl-C finish the batch, commit and
-    leave. Metrics are at /metrics, probes at /livez and /readyz.
+    leave. The live page is at /, the API is described at /docs, metrics are at /metrics, probes at /livez
+    and /readyz.
 
     Several partitions can be shared by several processes, on one machine with --workers N: worth it when
     the model is what takes the time, up to the number of cores and of partitions. Each worker is a member of
@@ -79,15 +85,16 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
     from service.assembly import open_stream  # noqa: PLC0415
+    from service.live import LiveModels  # noqa: PLC0415
     from service.metrics import Metrics  # noqa: PLC0415
     from service.runner import Runner  # noqa: PLC0415
 
-    metrics, health = Metrics(CollectorRegistry()), Health()
-    with http_server(settings.http, metrics.registry, health) as address:
+    metrics, health, live = Metrics(CollectorRegistry()), Health(), LiveModels(settings)
+    with http_server(settings, metrics.registry, health, metrics, live) as address:
         transport = open_stream(settings, url)
         _announce(settings, url, address)
         try:
-            runner = Runner(transport, settings, metrics=metrics, health=health)
+            runner = Runner(transport, settings, metrics=metrics, health=health, live=live)
             with stopping(runner) as stopped_by:
                 runner.run(exit_at_end=exit_at_end)
         finally:
@@ -106,7 +113,7 @@ def _run_workers(
 
     registry, health = CollectorRegistry(), Health()
     workers = Workers(settings, url, registry=registry, health=health, exit_at_end=exit_at_end)
-    with http_server(settings.http, registry, health) as address:
+    with http_server(settings, registry, health) as address:
         _announce(settings, url, address)
         with stopping(workers) as stopped_by:
             return workers.run(), stopped_by
@@ -119,15 +126,22 @@ def _announce(settings: Settings, url: str, address: str) -> None:
 
 
 @contextmanager
-def http_server(address: str, registry: CollectorRegistry, health: Health) -> Iterator[str]:
-    """Serve metrics and probes meanwhile; give the URL, empty if there is no server."""
-    if not address:
+def http_server(
+    settings: Settings,
+    registry: CollectorRegistry,
+    health: Health,
+    metrics: Metrics | None = None,
+    live: LiveModels | None = None,
+) -> Iterator[str]:
+    """Serve the page, the API, metrics and probes meanwhile; give the URL, empty if there is no server."""
+    if not settings.http:
         yield ""
         return
     from service.web.app import make_app  # noqa: PLC0415  the web framework takes long to import
     from service.web.server import HttpServer  # noqa: PLC0415
 
-    with HttpServer(make_app(registry, health), address) as server:
+    app = make_app(registry, health, settings, metrics, live)
+    with HttpServer(app, settings.http) as server:
         yield server.url
 
 
