@@ -1,4 +1,4 @@
-# make demo   set up everything and run the main job on the embedded broker
+# make demo   set up everything and run the main job on the embedded broker; DEMO_ARGS=--keep: go on until Ctrl-C
 # make test   set up everything and pass the tests
 # make lint   ruff with all rules, mypy --strict
 # make chaos  the long form of the tests that kill, freeze and cut things
@@ -7,6 +7,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+DEMO_ARGS ?=
 PYTEST_ARGS ?=
 BENCH  ?= .venv-bench
 BENCH_ARGS ?=
@@ -14,7 +15,7 @@ BENCH_ARGS ?=
 .PHONY: demo test lint chaos bench clean
 
 demo: $(VENV)/installed
-	$(BIN)/perceptron demo
+	$(BIN)/perceptron demo $(DEMO_ARGS)
 
 test: $(VENV)/installed-dev
 	$(BIN)/pytest $(PYTEST_ARGS)

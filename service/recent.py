@@ -16,7 +16,7 @@ from typing import Any, Final
 from service.processor import Step
 from service.transport.base import Output, Record
 
-ANSWERS_KEPT: Final = 20
+ANSWERS_KEPT: Final = 12
 _RECORDS_KEPT: Final = 200
 _RECORDS_BYTES: Final = 1_000_000
 """Of the values of the records kept: few, should they be huge."""

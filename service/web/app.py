@@ -42,7 +42,6 @@ def make_app(
     app = FastAPI(
         title="online-perceptron", version=version(), description=_DESCRIPTION, docs_url=None, redoc_url=None
     )
-    add_probes(app, registry, health)
     if metrics is None or live is None:
         _add_absent_models(app)
     else:
@@ -50,6 +49,7 @@ def make_app(
         from service.web.window import Window  # noqa: PLC0415
 
         add_api(app, Window(health, metrics, live))
+    add_probes(app, registry, health)
     add_pages(app)
     translate_errors(app)
     app.add_middleware(Guard, rules=rules(settings))

@@ -36,7 +36,11 @@ _HEADERS: Final[Mapping[str, str]] = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-_CHALLENGES: Final = 'Bearer realm="online-perceptron", Basic realm="online-perceptron", charset="UTF-8"'
+_CHALLENGES: Final = (
+    'Basic realm="online-perceptron", charset="UTF-8"',
+    'Bearer realm="online-perceptron"',
+)
+"""A header each: a browser finds the one it knows only so, and asks for a password."""
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -97,13 +101,7 @@ class Guard:
                 f"it listens for this machine alone, as {', '.join(sorted(rules.hosts))}; --http says where",
             )
         if rules.token and not _has_token(headers.get("authorization", ""), rules.token):
-            return problem_response(
-                HTTPStatus.UNAUTHORIZED,
-                "a token is needed, and this is not it",
-                "header Authorization",
-                "send `Authorization: Bearer TOKEN`; in a browser the token is the password of any user",
-                WWW_Authenticate=_CHALLENGES,
-            )
+            return _unauthorized()
         return None
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
@@ -129,6 +127,18 @@ class Guard:
                 "body",
                 Connection="close",
             )
+
+
+def _unauthorized() -> Response:
+    response = problem_response(
+        HTTPStatus.UNAUTHORIZED,
+        "a token is needed, and this is not it",
+        "header Authorization",
+        "send `Authorization: Bearer TOKEN`; in a browser the token is the password of any user",
+    )
+    for challenge in _CHALLENGES:
+        response.headers.append("WWW-Authenticate", challenge)
+    return response
 
 
 def _too_large(limit: int) -> Response:
