@@ -24,8 +24,9 @@ from service.features import X
 from service.history import History, Point
 from service.metrics import Published
 from service.models import Learner
-from service.processor import Processor, Step
+from service.processor import Processor, Step, rejection_of
 from service.recent import RecentAnswers
+from service.river import ModelError
 from service.settings import Settings
 from service.transport.base import Output, Record, partition_for_key
 from service.vocabulary import LabelValue, Truth, Vocabulary
@@ -143,15 +144,14 @@ class LiveModel:
             Try again later.
 
         """
-        with self._looking() as learner:
-            return self._answer(question.id, *_assess(learner, question.x))
+        with self._looking() as learner, _as_rejections():
+            return self._answer(question.id, *learner.assess(question.x))
 
     def explain(self, question: Question) -> tuple[Answer, Decision]:
         """Predict as `predict` does, and tell which features decided. Raises as `predict`."""
-        with self._looking() as learner:
-            predicted, score = _assess(learner, question.x)
-            with _models_own_errors():
-                decision = decide(learner, question.x, predicted, score)
+        with self._looking() as learner, _as_rejections():
+            predicted, score = learner.assess(question.x)
+            decision = decide(learner, question.x, predicted, score)
             return self._answer(question.id, predicted, score), decision
 
     def portrait(self) -> Portrait:
@@ -280,26 +280,13 @@ class LiveModels:
         return models[partition]
 
 
-def _assess(learner: Learner, x: X) -> tuple[Truth, float]:
-    try:
-        with _models_own_errors():
-            predicted, score = learner.assess(x)
-    except LearnerError as error:
-        raise Rejection(Reason.OUT_OF_RANGE, str(error)) from None
-    if score - score != 0:  # NaN or infinite, of a model of somebody's own
-        raise Rejection(Reason.MODEL_ERROR, f"the model's score is {score}")
-    return predicted, score
-
-
 @contextmanager
-def _models_own_errors() -> Iterator[None]:
-    """Turn whatever a model of somebody's own raises into a rejection."""
+def _as_rejections() -> Iterator[None]:
+    """Refuse for the reason that a dead letter would have."""
     try:
         yield
-    except LearnerError:
-        raise
-    except Exception as error:
-        raise Rejection(Reason.MODEL_ERROR, f"the model raised {type(error).__name__}: {error}") from error
+    except (LearnerError, ModelError) as error:
+        raise rejection_of(error) from error
 
 
 def _rank(entries: list[tuple[Any, float]], bias: float | Mapping[Any, float]) -> Weights:

@@ -21,6 +21,7 @@ from operator import attrgetter
 from time import monotonic
 from typing import Final
 
+from service.activity import Activity
 from service.assembly import input_topics
 from service.backoff import Backoff
 from service.errors import OwnershipLost, StorageFull, TransactionFailed, TransportError, TransportUnavailable
@@ -81,6 +82,7 @@ class Runner:
         self._health = health
         self._live = live
         self._observe = observe
+        self._activity = Activity(metrics, settings.log_interval_seconds)
         self._topics = input_topics(settings)
         self._partitions: frozenset[int] = frozenset()
         self._tasks: dict[int, Task] = {}
@@ -121,6 +123,7 @@ class Runner:
                 for partition, records in batch.items():
                     self._advance(partition, records)
                 self._open_waiting()
+                self._activity.observe()
                 if exit_at_end and not batch and self._is_at_end():
                     return True
             return False
@@ -291,7 +294,7 @@ class Runner:
                 how(task)
 
     def _report_trouble(self, error: TransportError, wait_seconds: float) -> None:
-        _log.warning("%s; trying again in %.1f s", error, wait_seconds)
+        _log.warning("%s; trying again in %.1f s", error, wait_seconds, extra={"hint": error.hint})
         self._health.become(State.UNAVAILABLE, str(error))
 
     def _report_health(self, *, is_idle: bool) -> None:

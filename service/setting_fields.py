@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service.kafka_settings import KafkaClient, KafkaSettings, disagreement
+from service.logs import LogFormat
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10
@@ -203,13 +204,18 @@ class Settings(BaseSettings):
     http_token: SecretStr = Field(
         SecretStr(""), description="Token that HTTP requests must show, except to the probes (empty: none)."
     )
-    http_token_file: str = Field("", description="File that holds http_token instead.")
     http_show_events: Literal["auto", "yes", "no"] = Field(
         "auto",
         description="Whether the live page shows texts and features of events (auto: on loopback addresses).",
     )
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
         "info", description="Least severity of what is logged."
+    )
+    log_format: LogFormat = Field(
+        "auto", description="Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."
+    )
+    log_interval_seconds: float = Field(
+        60.0, gt=0, le=86_400, description="Seconds between two log lines that sum up what was done."
     )
     kafka: Annotated[KafkaSettings, BeforeValidator(_parse_object)] = Field(
         default_factory=KafkaSettings, description="Settings for kafka:// streams."

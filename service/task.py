@@ -97,8 +97,10 @@ class Task:
             The poison limit was passed; nothing was written.
 
         """
+        began = perf_counter()
         self._is_clean = False
         outputs = self._process(records)
+        n_outputs = len(outputs)
         self._sequence += 1
         self._offsets |= _next_offsets(records)
         self._records_since_snapshot += len(records)
@@ -110,6 +112,21 @@ class Task:
             self._writer.commit(outputs, self._offsets)
         self._is_clean = True
         self._publish(records, outputs)
+        self._log_commit(len(records), n_outputs, perf_counter() - began)
+
+    def _log_commit(self, n_records: int, n_outputs: int, seconds: float) -> None:
+        _log.debug(
+            "partition %d: batch %d committed: %d records in, %d out, %.1f ms",
+            *(self._partition, self._sequence, n_records, n_outputs, 1000 * seconds),
+            extra={
+                "partition": self._partition,
+                "sequence": self._sequence,
+                "records": n_records,
+                "outputs": n_outputs,
+                "seconds": round(seconds, 6),
+                "offsets": self.offsets,
+            },
+        )
 
     def replace_model(self, dumped: bytes) -> None:
         """Put another model in the place of this one and commit it; offsets, pending labels and counts stay.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from service.errors import ConfigurationError, NoSuchModel
+from service.errors import NoSuchModel
 from service.health import Health
 from service.settings import Settings
 from service.version import version
@@ -71,22 +70,7 @@ def rules(settings: Settings) -> Rules:
     """Say who may ask, by the settings: a server that listens for this machine alone knows its names."""
     return Rules(
         max_body_bytes=settings.max_message_bytes,
-        token=_token(settings),
+        token=settings.http_token.get_secret_value(),
         hosts=LOOPBACK_NAMES if settings.is_on_loopback else (),
         body_seconds=BODY_SECONDS,
     )
-
-
-def _token(settings: Settings) -> str:
-    path = settings.http_token_file
-    if not path:
-        return settings.http_token.get_secret_value()
-    try:
-        token = Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"http_token_file: {path}: cannot be read: {error}") from None
-    if not token:
-        raise ConfigurationError(
-            f"http_token_file: {path}: no token in it", hint="leave the setting empty to need none"
-        )
-    return token

@@ -17,8 +17,8 @@ from service.history import RECENT
 from service.live import LiveModel, LiveModels, Portrait
 from service.metrics import Metrics, Published
 from service.model_file import ModelKind
-from service.models import RiverLearner
 from service.recent import Recent
+from service.river import RiverLearner
 from service.web.answers import Bound, Counts, Memory, ModelDescription, Weight
 
 _PAGE_WEIGHTS: Final = 12

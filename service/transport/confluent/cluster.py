@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from service.errors import AccessRefused, ServiceError
 from service.transport.confluent.errors import meaning_of, translate, translated
-from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS, away
+from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS, away, no_tls
 
 # librdkafka's own lines; `service.logs` decides who hears them.
 _LIBRDKAFKA_LOG: Final = logging.getLogger("confluent_kafka")
@@ -73,15 +73,16 @@ class Cluster:
         deadline = monotonic() + CONNECT_TIMEOUT_SECONDS
         while not hello.done() and monotonic() < deadline:
             self.admin.poll(_LOOK_SECONDS)
-            refusal = next((each for each in self._trouble if meaning_of(each) is AccessRefused), None)
-            if refusal is not None:
-                raise translate(refusal, self.name)
+            for each in self._trouble:
+                if meaning_of(each) is AccessRefused:
+                    raise translate(each, self.name)
+                if _is_about_tls(each):
+                    raise no_tls(self.name, each.str())
         try:
             self.answer(hello, self.name)
         except ServiceError as error:
-            if self._trouble:
-                raise away(f"{self.name} ({self._trouble[-1].str()})") from error
-            raise away(self.name) from error
+            told = [each.str() for each in self._trouble if each.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
+            raise away(f"{self.name} ({told[-1]})" if told else self.name) from error
 
     @property
     def admin(self) -> AdminClient:
@@ -135,3 +136,8 @@ class Cluster:
     def close(self) -> None:
         """Let the client for questions go. Idempotent."""
         self._admin = None
+
+
+def _is_about_tls(error: KafkaError) -> bool:
+    """Tell whether a handshake was refused, by us or, with an alert, by the broker."""
+    return error.code() == KafkaError._SSL or "SSL alert number" in error.str()  # noqa: SLF001

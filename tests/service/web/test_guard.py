@@ -8,10 +8,8 @@ import time
 import httpx
 import pytest
 
-from service.errors import ConfigurationError
 from service.web import guard, server
-from service.web.app import rules
-from tests.service.building import event, settings
+from tests.service.building import event
 from tests.service.web.stage import Stage
 
 TOKEN = "correct horse"
@@ -62,21 +60,6 @@ def test_with_the_token_everything_is(locked, right):
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])
 def test_probes_need_no_token(locked, path):
     assert locked.get(path).status_code == 200
-
-
-def test_the_token_may_stand_in_a_file(tmp_path):
-    path = tmp_path / "token"
-    path.write_text(f"{TOKEN}\n")
-    assert rules(settings(http_token_file=str(path))).token == TOKEN
-
-
-@pytest.mark.parametrize("content", [None, "", " \n"])
-def test_a_token_file_without_a_token_is_an_error_and_no_open_door(tmp_path, content):
-    path = tmp_path / "token"
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(ConfigurationError, match="http_token_file"):
-        rules(settings(http_token_file=str(path)))
 
 
 def test_a_stranger_s_name_is_refused_where_only_this_machine_listens(client):

@@ -35,11 +35,11 @@ def test_a_wrong_request_is_told_what_where_and_what_to_do(client, method, path,
     assert problem["hint"]
 
 
-def test_an_accident_is_an_answer_too(monkeypatch, capsys):
+def test_an_accident_is_an_answer_too(monkeypatch, caplog):
     stage = Stage()
     monkeypatch.setattr(stage.live, "get", lambda *_: 1 / 0)
     with stage.served() as client:
         answer = client.get("/model")
     assert answer.status_code == 500
     assert answer.json()["what"] == "the service failed: ZeroDivisionError"
-    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert "ZeroDivisionError" in caplog.text
