@@ -19,6 +19,7 @@ from river import base
 
 import perceptron_core
 from perceptron_core.binary import BinaryClassifier
+from perceptron_core.explanation import Term
 from perceptron_core.multiclass import MulticlassClassifier
 from service.binary import BinaryLearner, can_be_written
 from service.errors import ConfigurationError
@@ -75,6 +76,12 @@ class Learner(Protocol):
 
     def weights(self) -> tuple[Mapping[Any, float], float | Mapping[Any, float]] | None:
         """Give (weights, bias) where the model has them; of a multiclass model, a bias by class."""
+
+    def score(self, x: X, label: Truth) -> float:
+        """Give the score that `assess` gives when it predicts `label`; signed where there are two classes."""
+
+    def terms(self, x: X, label: Truth) -> Sequence[Term] | None:
+        """Give what that score is the sum of, the bias last; None where it is no sum over features."""
 
     def dump(self) -> bytes:
         """Write the model down."""

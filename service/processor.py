@@ -21,7 +21,7 @@ from service.labels import EarlyLabel, Example, LabelJoin
 from service.models import Learner
 from service.river import ModelError
 from service.transport.base import Output, Record
-from service.vocabulary import Truth, Vocabulary
+from service.vocabulary import Spelling, Truth, Vocabulary
 
 _topic: Final = attrgetter("topic")
 
@@ -122,7 +122,7 @@ class Processor:
             try:
                 output = take(record)
             except (Rejection, LearnerError, ModelError) as error:
-                rejection = _rejection(error)
+                rejection = rejection_of(error)
                 self.counters.rejected[rejection.reason] += 1
                 output = dead_letter(record, rejection, self._dead_letters_topic)
                 dead_letters.append((position, output))
@@ -132,6 +132,11 @@ class Processor:
         self.counters.score([step.mistake for step in self._steps])
         self.observe(self._steps)
         return Processed(outputs, dead_letters)
+
+    @property
+    def spelling(self) -> Spelling:
+        """How answers write the two classes at present."""
+        return self._answers.spelling
 
     def state(self) -> dict[str, Any]:
         """Give the whole state as plain values: the model, what waits for labels, the counts."""
@@ -278,7 +283,7 @@ class Processor:
             self.counters.labels["refused"] += 1
 
 
-def _rejection(error: Rejection | LearnerError | ModelError) -> Rejection:
+def rejection_of(error: Rejection | LearnerError | ModelError) -> Rejection:
     """Give the reason behind a refusal: of the message, of our model, or of somebody's model."""
     if isinstance(error, Rejection):
         return error

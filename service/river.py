@@ -110,6 +110,21 @@ class RiverLearner:
         """Give nothing: a pipeline has no one weight vector."""
         return
 
+    def score(self, x: X, label: Truth) -> float:
+        """Give the score of a class; of two classes the signed one. Raises `ModelError` as `assess`."""
+        if not self._classes:
+            return self.assess(x)[1]
+        try:
+            return float(self.model.predict_proba_one(x).get(label, 0.0))
+        except NotImplementedError:
+            return float(self.model.predict_one(x) == label)
+        except Exception as error:
+            raise ModelError(error) from error
+
+    def terms(self, x: X, label: Truth) -> None:  # noqa: ARG002  the protocol's signature
+        """Give nothing: what goes on in a pipeline is its own business."""
+        return
+
     def dump(self) -> bytes:
         """Write the model down: a pickle behind its signature."""
         try:

@@ -53,6 +53,7 @@ service.messages service.labels service.models service.sources service.playback
 service.decode
 service.dead_letters service.answers
 service.processor
+service.contributions service.history service.recent
 service.evaluation service.metrics service.snapshot service.model_file
 service.checkpoint service.poison
 service.standing
@@ -88,7 +89,7 @@ service.setting_fields
 service.settings
 service.assembly service.charts
 service.examples
-service.recovery service.redelivery service.activity
+service.recovery service.redelivery service.activity service.live
 service.task
 service.runner
 service.worker
@@ -96,7 +97,11 @@ service.worker_process
 service.workers
 
 # What people and other programs see.
-service.web service.web.app service.web.server
+service.web service.web.problems
+service.web.answers service.web.guard service.web.probes
+service.web.window service.web.page
+service.web.api
+service.web.app service.web.server
 service.cli.app
 service.cli.options service.cli.progress service.cli.sender service.cli.summary service.cli.table
 service.cli.line_filter
@@ -120,6 +125,8 @@ FENCES = {
     "multiprocessing": ["service.worker", "service.worker_process"],
     "matplotlib": ["service.charts", "service.cli.plot"],
     "fastapi": ["service.web"],
+    "fastapi_offline": ["service.web"],
+    "starlette": ["service.web"],
     "uvicorn": ["service.web"],
     "service.transport.kafka_python": ["service.transport"],
     "service.transport.confluent": ["service.transport"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +20,11 @@ from service.settings import Loaded, Settings
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+
+    from service.live import LiveModels
+    from service.metrics import Metrics
+
+_log = logging.getLogger(__name__)
 
 # What a run needs is imported when it runs, and by whom: the help, and a parent of workers, do without.
 
@@ -49,6 +55,7 @@ class Stoppable(Protocol):
     "snapshot_interval_records",
     "snapshots_kept",
     "http",
+    "http_show_events",
     "log_level",
     "log_format",
     "log_interval_seconds",
@@ -61,7 +68,8 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     Every event gets one prediction on the predictions topic, every bad message one dead letter; each
     batch is one transaction together with the model's checkpoint and the position in the input: killed at
     any moment, it goes on as if nothing had happened. SIGTERM and Ctrl-C finish the batch, commit and
-    leave. Metrics are at /metrics, probes at /livez and /readyz.
+    leave. The live page is at /, the API is described at /docs, metrics are at /metrics, probes at /livez
+    and /readyz.
 
     Several partitions can be shared by several processes, on one machine with --workers N: worth it when
     the model is what takes the time, up to the number of cores and of partitions. Each worker is a member of
@@ -80,16 +88,17 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
     from service.assembly import make_processor, open_stream  # noqa: PLC0415
+    from service.live import LiveModels  # noqa: PLC0415
     from service.metrics import Metrics  # noqa: PLC0415
     from service.runner import Runner  # noqa: PLC0415
 
     make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
-    metrics, health = Metrics(CollectorRegistry()), Health()
-    with http_server(settings.http, metrics.registry, health) as address:
+    metrics, health, live = Metrics(CollectorRegistry()), Health(), LiveModels(settings)
+    with http_server(settings, metrics.registry, health, metrics, live) as address:
         transport = open_stream(settings, url)
         _announce(settings, url, address)
         try:
-            runner = Runner(transport, settings, metrics=metrics, health=health)
+            runner = Runner(transport, settings, metrics=metrics, health=health, live=live)
             with stopping(runner) as stopped_by:
                 runner.run(exit_at_end=exit_at_end)
         finally:
@@ -108,7 +117,7 @@ def _run_workers(
 
     registry, health = CollectorRegistry(), Health()
     workers = Workers(settings, url, registry=registry, health=health, exit_at_end=exit_at_end)
-    with http_server(settings.http, registry, health) as address:
+    with http_server(settings, registry, health) as address:
         _announce(settings, url, address)
         with stopping(workers) as stopped_by:
             return workers.run(), stopped_by
@@ -127,15 +136,24 @@ def _announce(settings: Settings, url: str, address: str) -> None:
 
 
 @contextmanager
-def http_server(address: str, registry: CollectorRegistry, health: Health) -> Iterator[str]:
-    """Serve metrics and probes meanwhile; give the URL, empty if there is no server."""
-    if not address:
+def http_server(
+    settings: Settings,
+    registry: CollectorRegistry,
+    health: Health,
+    metrics: Metrics | None = None,
+    live: LiveModels | None = None,
+) -> Iterator[str]:
+    """Serve the page, the API, metrics and probes meanwhile; give the URL, empty if there is no server."""
+    if not settings.http:
         yield ""
         return
     from service.web.app import make_app  # noqa: PLC0415  the web framework takes long to import
     from service.web.server import HttpServer  # noqa: PLC0415
 
-    with HttpServer(make_app(registry, health), address) as server:
+    if not settings.is_on_loopback and not settings.http_token.get_secret_value():
+        _log.warning("http: others can reach %s, and no http_token is set: anyone may ask", settings.http)
+    app = make_app(registry, health, settings, metrics, live)
+    with HttpServer(app, settings.http) as server:
         yield server.url
 
 
