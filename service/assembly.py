@@ -80,6 +80,7 @@ def make_processor(settings: Settings, observe: Observer = lambda _: None) -> Pr
             settings.model_params,
             settings.classes,
             settings.checkpoint_key.get_secret_value().encode(),
+            settings.hash_bits,
         ),
         vocabulary=Vocabulary(settings.classes),
         decoder=make_decoder(settings),

@@ -28,6 +28,9 @@ from service.multiclass import MulticlassLearner, with_classes
 from service.river import RiverLearner
 from service.vocabulary import BINARY, Truth
 
+_MOST_BITS_IN_ARRAYS: Final = 24
+"""128 MiB for each number that a learner keeps per feature; above, few of the cells would ever be used."""
+
 BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {
     "perceptron": perceptron_core.Perceptron,
     "margin-perceptron": perceptron_core.MarginPerceptron,
@@ -91,9 +94,16 @@ class Learner(Protocol):
 
 
 def make_learner(
-    model: str, params: Mapping[str, Any], classes: Sequence[str] = (), key: bytes = b""
+    model: str,
+    params: Mapping[str, Any],
+    classes: Sequence[str] = (),
+    key: bytes = b"",
+    hash_bits: int = 0,
 ) -> Learner:
     """Make the learner that the settings `model` and `model_params` describe; `key` signs pickles.
+
+    Where features are hashed, a built-in learner of two classes keeps its weights in arrays: the same
+    answers, in less memory.
 
     Raises
     ------
@@ -116,12 +126,21 @@ def make_learner(
             hint=f"models of several classes: {', '.join(_OF_SEVERAL_CLASSES.values())}",
         )
     if isinstance(made, BinaryClassifier) and can_be_written(made):
-        return BinaryLearner(made)
+        return BinaryLearner(_in_arrays(made, hash_bits))
     if not _classifies(made):
         raise ConfigurationError(
             f"model: {model} made {type(made).__name__}, which is no River classifier", hint=_FACTORY_HINT
         )
     return RiverLearner(made, key, classes)
+
+
+def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:
+    """Give a learner its weights in arrays, if it can have them and they are of a sensible size."""
+    if not 0 < hash_bits <= _MOST_BITS_IN_ARRAYS:
+        return made
+    from perceptron_core.hashed_classifier import HashedClassifier, Linear  # noqa: PLC0415  brings NumPy
+
+    return HashedClassifier(made, hash_bits) if isinstance(made, Linear) else made
 
 
 def _cannot_be_made(model: str, params: Mapping[str, Any], error: Exception) -> ConfigurationError:
