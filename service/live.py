@@ -250,7 +250,11 @@ class LiveModels:
 
     def partitions(self) -> list[int]:
         """List the partitions at work here."""
-        return sorted(self._at_work)
+        return sorted(self._shown())
+
+    def _shown(self) -> dict[int, LiveModel]:
+        """Give the models of which there is something to show: one that is being opened has no counts yet."""
+        return {p: model for p, model in dict(self._at_work).items() if model.published is not None}
 
     def get(self, partition: int | None = None, event_id: str | None = None) -> LiveModel:
         """Give the model of a partition.
@@ -264,7 +268,7 @@ class LiveModels:
             It is not at work here, or none is.
 
         """
-        models = dict(self._at_work)
+        models = self._shown()
         if partition is None and models:
             partition = min(models)
             if event_id is not None and self.n_partitions:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from pydantic import BeforeValidator, Field
 from starlette.exceptions import HTTPException
 
 from service.decode import Rejection
@@ -16,6 +18,8 @@ from service.web.problems import documented, problem_response
 from service.web.window import Window
 
 _JSON: Final = "application/json"
+_WHOLE_NUMBER: Final = re.compile("0|-?[1-9][0-9]*")
+_LONGEST_SHOWN: Final = 40
 _LARGEST_PARTITION: Final = 2**31 - 1
 _ASKED_FOR = documented(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.SERVICE_UNAVAILABLE)
 _BODY_READ = documented(
@@ -32,8 +36,19 @@ _WHICH: Final = (
     "Whose model to ask. Default: that of the partition that an event with this id as its key would go to, "
     "if it is at work in this process; else, and where there is no event, the first one that is."
 )
-Partition = Annotated[int | None, Query(ge=0, le=_LARGEST_PARTITION, description=_WHICH)]
-Top = Annotated[int, Query(ge=0, le=RANKED, description="How many weights to show.")]
+
+
+def _as_written(text: object) -> object:
+    """Take a whole number only as one writes it: Pydantic would read `1.0`, ` 1` and `1_0` as well."""
+    if isinstance(text, str) and not _WHOLE_NUMBER.fullmatch(text):
+        raise ValueError(f"{text[:_LONGEST_SHOWN]!r} is no whole number")
+    return text
+
+
+_AsWritten: Final = BeforeValidator(_as_written)
+PartitionNumber = Annotated[int, Field(ge=0, le=_LARGEST_PARTITION), _AsWritten]
+Partition = Annotated[PartitionNumber | None, Query(description=_WHICH)]
+Top = Annotated[int, Field(ge=0, le=RANKED), _AsWritten, Query(description="How many weights to show.")]
 
 
 async def event_body(request: Request) -> bytes:

@@ -76,7 +76,7 @@ def _of_service_error(request: Request, error: Exception) -> Response:
 def _of_parameters(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    where = " ".join(map(str, first["loc"]))
+    where = " ".join(map(str, first["loc"][:2]))  # what follows are the types that Pydantic tried
     return problem_response(
         HTTPStatus.UNPROCESSABLE_ENTITY, first["msg"], where, "/docs describes each parameter"
     )

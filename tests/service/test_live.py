@@ -60,6 +60,17 @@ def test_all_weights_are_looked_at_again_after_a_time_that_grows_with_the_model(
     assert model.portrait().weights.nonzero == seen
 
 
+def test_a_model_that_is_being_opened_is_not_shown_yet():
+    stage = Stage()
+    live = LiveModels(stage.settings)
+    model = live.open(0, stage.feeds[0].processor)
+    assert live.partitions() == []
+    with pytest.raises(NoSuchModel):
+        live.get(0)
+    model.committed(stage.metrics.publish(0, stage.feeds[0].processor))
+    assert live.get(0) is model
+
+
 @pytest.fixture
 def stream():
     transport = open_transport("memory://")
