@@ -3,15 +3,18 @@
 # make lint   ruff with all rules, mypy --strict
 # make chaos  the long form of the tests that kill, freeze and cut things
 # make bench  speed, as ratios against peers in the same run
+# make docs   the documentation site, strictly; make docs-plots draws its pictures anew
+# make dist   sdist and wheel; make release-check adds licences, bill of materials, known vulnerabilities
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST_ARGS ?=
 BENCH  ?= .venv-bench
+RELEASE ?= .venv-release
 BENCH_ARGS ?=
 
-.PHONY: demo test lint chaos bench clean
+.PHONY: demo test lint chaos bench docs docs-plots dist release-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/perceptron demo
@@ -31,8 +34,29 @@ chaos: $(VENV)/installed-dev
 bench: $(BENCH)/project/installed $(BENCH)/quix/installed
 	$(BENCH)/project/bin/python benchmarks/run.py $(BENCH_ARGS)
 
+docs: $(VENV)/installed-dev
+	$(BIN)/python -m documentation.build
+
+docs-plots: $(VENV)/installed-dev
+	$(BIN)/python -m documentation.plots
+
+dist: $(VENV)/installed-release
+	rm -rf dist build/lib build/bdist.*
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
+
+# What is looked at is what users get: the wheel with its extras, in an environment with nothing else.
+release-check: dist
+	$(PYTHON) -m venv --clear $(RELEASE)
+	$(RELEASE)/bin/pip install --quiet "$$(echo dist/*.whl)[confluent,plot]"
+	$(RELEASE)/bin/perceptron --version
+	$(BIN)/pip-licenses --python $(RELEASE)/bin/python --format markdown --order license --with-urls --output-file dist/licences.md
+	$(BIN)/cyclonedx-py environment $(RELEASE)/bin/python --pyproject pyproject.toml --output-reproducible \
+	  --of JSON --output-file dist/sbom.cdx.json
+	$(BIN)/python -m release.audit "$$($(RELEASE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" dist/audit.json
+
 clean:
-	rm -rf $(VENV) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(RELEASE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -48,6 +72,10 @@ $(VENV)/installed: $(VENV)/bin/pip pyproject.toml
 # --group reads [dependency-groups] of pyproject.toml: what only developers need.
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/pip install --quiet --group dev
+	@touch $@
+
+$(VENV)/installed-release: $(VENV)/installed
+	$(BIN)/pip install --quiet --group release
 	@touch $@
 
 # What is measured is what users install: the built package, not the sources; rebuilt when they change.
