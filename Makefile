@@ -41,7 +41,7 @@ docs-plots: $(VENV)/installed-dev
 	$(BIN)/python -m documentation.plots
 
 dist: $(VENV)/installed-release
-	rm -rf dist build/lib build/bdist.*
+	rm -rf dist build/lib* build/bdist.*
 	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
 
@@ -51,7 +51,7 @@ release-check: dist
 	$(RELEASE)/bin/pip install --quiet "$$(echo dist/*.whl)[confluent,plot]"
 	$(RELEASE)/bin/perceptron --version
 	$(BIN)/pip-licenses --python $(RELEASE)/bin/python --format markdown --order license --with-urls --output-file dist/licences.md
-	$(BIN)/cyclonedx-py environment $(RELEASE)/bin/python --pyproject pyproject.toml --output-reproducible \
+	$(BIN)/cyclonedx-py environment $(RELEASE)/bin/python --output-reproducible \
 	  --of JSON --output-file dist/sbom.cdx.json
 	$(BIN)/python -m release.audit "$$($(RELEASE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" dist/audit.json
 
