@@ -1,5 +1,6 @@
 # make demo   set up everything and run the main job on the embedded broker
-# make test   set up everything and pass the tests
+# make test   set up everything and pass the tests, with what was built and installed, not with what lies here
+# make test-uncompiled   the same for the core as it runs where there is no compiler
 # make lint   ruff with all rules, mypy --strict
 # make chaos  the long form of the tests that kill, freeze and cut things
 # make bench  speed, as ratios against peers in the same run
@@ -13,14 +14,22 @@ PYTEST_ARGS ?=
 BENCH  ?= .venv-bench
 RELEASE ?= .venv-release
 BENCH_ARGS ?=
+SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
+UNCOMPILED := $(CURDIR)/build/uncompiled
 
-.PHONY: demo test lint chaos bench docs docs-plots dist release-check clean
+.PHONY: demo test test-uncompiled lint chaos bench docs docs-plots dist release-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/perceptron demo
 
 test: $(VENV)/installed-dev
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+test-uncompiled: $(VENV)/installed-dev
+	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)
+	rm -f $(UNCOMPILED)/perceptron_core/*.so
+	PYTHONPATH=$(UNCOMPILED) PERCEPTRON_REQUIRE_COMPILED=0 $(BIN)/pytest \
+	  tests/perceptron_core tests/conformance/test_river*.py perceptron_core $(PYTEST_ARGS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -64,9 +73,9 @@ $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
 
-# setuptools warns of an editable installation of packages at the top level, which is what we want.
-$(VENV)/installed: $(VENV)/bin/pip pyproject.toml
-	PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --editable .
+# Not editable: it builds the wheel, compiled, and installs that.
+$(VENV)/installed: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
+	$(BIN)/pip install --quiet .
 	@touch $@
 
 # --group reads [dependency-groups] of pyproject.toml: what only developers need.
@@ -79,7 +88,7 @@ $(VENV)/installed-release: $(VENV)/installed
 	@touch $@
 
 # What is measured is what users install: the built package, not the sources; rebuilt when they change.
-$(BENCH)/project/installed: pyproject.toml $(wildcard setup.py) $(shell find perceptron_core service -name '*.p[yx]*' -not -path '*/__pycache__/*')
+$(BENCH)/project/installed: pyproject.toml setup.py $(SOURCES)
 	$(PYTHON) -m venv $(BENCH)/project
 	$(BENCH)/project/bin/pip install --quiet --upgrade 'pip>=25.1'
 	rm -rf build

@@ -5,6 +5,7 @@ from perceptron_core.assessment import Assessment, hold_out, perceptron_test
 from perceptron_core.averaged_multiclass_perceptron import AveragedMulticlassPerceptron
 from perceptron_core.averaged_perceptron import AveragedPerceptron
 from perceptron_core.batch_perceptron import BatchPerceptron
+from perceptron_core.entries import COMPILED
 from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.geometry import Hyperplane, margin, radius, signed_distances
 from perceptron_core.kernel_perceptron import KernelPerceptron
@@ -24,6 +25,7 @@ from perceptron_core.separability import (
 )
 from perceptron_core.serialisation import from_bytes, to_bytes
 from perceptron_core.structured import StructuredPerceptron
+from perceptron_core.text import TextHasher
 from perceptron_core.theory import (
     MistakeBound,
     OnlineMistakeBound,
@@ -37,6 +39,7 @@ from perceptron_core.voted_perceptron import VotedPerceptron
 
 __all__ = [
     "AROW",
+    "COMPILED",
     "SCW",
     "Assessment",
     "AveragedMulticlassPerceptron",
@@ -60,6 +63,7 @@ __all__ = [
     "Perceptron",
     "Separability",
     "StructuredPerceptron",
+    "TextHasher",
     "Training",
     "VotedPerceptron",
     "__version__",

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from typing import Final
 
-from perceptron_core.binary import Features
-from perceptron_core.confidence_weighted import ConfidenceWeightedClassifier
+from perceptron_core.confidence_weighted import ConfidenceWeightedClassifier, ConfidenceWeightedRule
+from perceptron_core.entries import Entries
 from perceptron_core.values import MAX_RATE, hinge
 
 _LARGEST: Final = 1e200
 """Of r divided by the weight of an example."""
 
 
-class AROW(ConfidenceWeightedClassifier):
+class AROWRule(ConfidenceWeightedRule):
+    """Updates while y·a < 1, as far as r lets it."""
+
+    r: float
+
+    def is_due(self, signed_score: float, x: Entries) -> bool:  # noqa: ARG002  the score says it all
+        """Tell whether y·a < 1."""
+        return signed_score < 1
+
+    def alpha(self, signed_score: float, variance: float, w: float) -> float:
+        """Give the loss over v + r."""
+        return hinge(signed_score) / (variance + self.rho(0.0, variance, w))
+
+    def rho(self, alpha: float, variance: float, w: float) -> float:  # noqa: ARG002  the same for all
+        """Give r, divided by the weight of the example."""
+        return min(self.r / w, _LARGEST)
+
+
+class AROW(AROWRule, ConfidenceWeightedClassifier):
     """Adaptive Regularisation of Weight Vectors.
 
     Each weight has a variance σ, 1 at first, which falls with every update that involves the feature; an
@@ -47,11 +65,11 @@ class AROW(ConfidenceWeightedClassifier):
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature; live, not to be changed.
+        Non-zero weights by feature. Computed when asked for.
     bias : float
         b.
     variances : dict
-        σ by feature, where it was updated. Empty with `full`.
+        σ by feature, where it was updated. Computed when asked for. Empty with `full`.
     bias_variance : float
         Variance of b. With `full` it is that of the feature None in `covariance`.
     covariance : dict
@@ -108,11 +126,4 @@ class AROW(ConfidenceWeightedClassifier):
         if not 1 / MAX_RATE <= r <= MAX_RATE:
             raise ValueError(f"r must be a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, not {r!r}")
         super().__init__(forgetting, intercept_forgetting, full=full, fit_intercept=fit_intercept)
-        self.r = r
-
-    def _is_due(self, signed_score: float, x: Features) -> bool:  # noqa: ARG002  the score says it all
-        return signed_score < 1
-
-    def _step(self, signed_score: float, variance: float, w: float) -> tuple[float, float]:
-        r = min(self.r / w, _LARGEST)
-        return hinge(signed_score) / (variance + r), r
+        self.r = float(r)

@@ -2,20 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from perceptron_core import sparse
-from perceptron_core.binary import BinaryClassifier, Features, check_example_weight
+from perceptron_core.binary import BinaryClassifier, Features
+from perceptron_core.compiled import CompiledClassifier
+from perceptron_core.entries import Column, Entries
 from perceptron_core.explanation import Term
+from perceptron_core.rules import BinaryRule
 from perceptron_core.schedules import Rate, check_rate, rate_at
-from perceptron_core.values import sign_of
+from perceptron_core.slots import Slots
+from perceptron_core.sparse import Vector
 
 _SMALLEST_FADE: Final = 1e-20
 """When the past has faded to this share, it is written down anew, so that its factors stay moderate."""
 
 
-class AveragedPerceptron(BinaryClassifier):
+class AveragedRule(BinaryRule):
+    """Learns by the last weights w and predicts by their mean; u keeps what the mean needs."""
+
+    decay: float
+    learning_rate: Rate
+    fit_intercept: bool
+    current_column: Column
+    late_column: Column
+    current_bias: float
+    n_examples: int
+    _late_bias: float
+    _fade: float
+    _remainder: float
+
+    def score(self, x: Entries) -> float:
+        """Compute the mean activation w̄·x + b̄."""
+        return self.mean(
+            self.current_column.dot(x, self.current_bias), self.late_column.dot(x, self._late_bias)
+        )
+
+    def learn(self, x: Entries, sign: int, w: float) -> float:
+        """Learn an example; the step is that of w, 0 if it stayed."""
+        current = self.current_column.dot(x, self.current_bias)
+        late = self.late_column.dot(x, self._late_bias)
+        mistaken = self.fires(self.mean(current, late)) != (sign > 0)
+        step = sign * rate_at(self.learning_rate, self.n_updates) * w if sign * current <= 0 else 0.0
+        if step != 0:
+            self.add(x, step)
+            self.n_updates += 1
+        self.n_mistakes += mistaken
+        self.tick()
+        return step
+
+    def mean(self, current: float, late: float) -> float:
+        """Give the mean of a number that is `current` in w and `late` in u."""
+        if not self.n_examples:
+            return 0.0
+        if self.decay == 1:
+            return (self.n_examples * current - late) / self.n_examples
+        return (current - self._fade * late) / (1.0 - self._remainder)
+
+    def add(self, x: Entries, step: float) -> None:
+        """Add step·x to w, and to u in proportion to how late it comes."""
+        late = step * self.n_examples if self.decay == 1 else step / self._fade
+        self.slots.claim(x)
+        n_zeros = self.current_column.add(x, step)
+        if self.late_column.add(x, late) and n_zeros:
+            self.slots.sweep(x)
+        if self.fit_intercept:
+            self.current_bias += step
+            self._late_bias += late
+
+    def tick(self) -> None:
+        """Let an example's time pass."""
+        self.n_examples += 1
+        if self.decay == 1:
+            return
+        self._fade *= self.decay
+        self._remainder *= self.decay
+        if self._fade < _SMALLEST_FADE:
+            self.late_column.scale(self._fade)
+            self.slots.sweep_all()
+            self._late_bias *= self._fade
+            self._fade = 1.0
+
+
+class AveragedPerceptron(AveragedRule, CompiledClassifier):
     """Perceptron that predicts by the mean of its weight vectors after each example.
 
     It learns as the perceptron does, on the mistakes of its last weights: if y·(w·x + b) ≤ 0,
@@ -44,7 +113,7 @@ class AveragedPerceptron(BinaryClassifier):
     bias : float
         b̄.
     current_weights : dict
-        w: what learns. Live, not to be changed.
+        w: what learns. Computed when asked for.
     current_bias : float
         b.
     n_examples : int
@@ -91,86 +160,53 @@ class AveragedPerceptron(BinaryClassifier):
             raise ValueError(f"decay must be above 0 and at most 1, not {decay!r}")
         check_rate(learning_rate)
         super().__init__()
-        self.decay = decay
+        self.decay = float(decay)
         self.learning_rate = learning_rate
-        self.fit_intercept = fit_intercept
-        self.current_weights: sparse.Vector = {}
+        self.fit_intercept = bool(fit_intercept)
+        self._clear()
         self.current_bias = 0.0
         self.n_examples = 0
-        self._late_weights: sparse.Vector = {}
         self._late_bias = 0.0
         self._fade = 1.0  # δ to the number of examples since u was last written anew
         self._remainder = 1.0  # δ to the number of examples
 
+    def _clear(self) -> None:
+        """Start with no feature stored."""
+        self.current_column, self.late_column = Column(), Column()
+        self.slots = Slots(self.current_column, self.late_column)
+
     @property
-    def weights(self) -> dict[Any, float]:
+    def current_weights(self) -> Vector:
+        """w: non-zero weights by feature."""
+        return self.slots.nonzero(self.current_column)
+
+    @current_weights.setter
+    def current_weights(self, weights: Mapping[Any, float]) -> None:
+        self._clear()
+        self.slots.write(self.current_column, weights)
+
+    @property
+    def weights(self) -> Vector:
         """w̄: non-zero weights by feature."""
-        current, late = self.current_weights, self._late_weights
-        means = {name: self._mean(current.get(name, 0.0), late.get(name, 0.0)) for name in current | late}
+        current, late = self.slots.stored(self.current_column), self.slots.stored(self.late_column)
+        means = {name: self.mean(weight, late.get(name, 0.0)) for name, weight in current.items()}
         return {name: mean for name, mean in means.items() if mean}
 
     @property
     def bias(self) -> float:
         """b̄."""
-        return self._mean(self.current_bias, self._late_bias)
+        return self.mean(self.current_bias, self._late_bias)
 
-    def score_one(self, x: Features) -> float:
-        """Compute the mean activation w̄·x + b̄.
+    @property
+    def _late_weights(self) -> Vector:
+        return self.slots.nonzero(self.late_column)
 
-        Raises `FeatureError` for a value that is not finite or is larger than 1e100.
-        """
-        return self._mean(*self._activations(x))
-
-    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
-        """Learn from one example as `learn_one` does; give the step of w, 0 if it stayed."""
-        sign = sign_of(y)
-        check_example_weight(w)
-        current, late = self._activations(x)
-        if w == 0:
-            return 0.0
-        mistaken = self.decide(self._mean(current, late)) != (sign > 0)
-        step = sign * rate_at(self.learning_rate, self.n_updates) * w if sign * current <= 0 else 0.0
-        if step:
-            self._add(x, step)
-            self.n_updates += 1
-        self.n_mistakes += mistaken
-        self._tick()
-        return step
-
-    def _activations(self, x: Features) -> list[float]:
-        """Compute the scores under w and under u."""
-        rows = (self.current_weights, self._late_weights)
-        return sparse.dots(rows, x, (self.current_bias, self._late_bias))
-
-    def _mean(self, current: float, late: float) -> float:
-        """Give the mean of a number that is `current` in w and `late` in u."""
-        if not self.n_examples:
-            return 0.0
-        if self.decay == 1:
-            return (self.n_examples * current - late) / self.n_examples
-        return (current - self._fade * late) / (1.0 - self._remainder)
-
-    def _add(self, x: Features, step: float) -> None:
-        late = step * self.n_examples if self.decay == 1 else step / self._fade
-        sparse.add(self.current_weights, x, step)
-        sparse.add(self._late_weights, x, late)
-        if self.fit_intercept:
-            self.current_bias += step
-            self._late_bias += late
-
-    def _tick(self) -> None:
-        self.n_examples += 1
-        if self.decay == 1:
-            return
-        self._fade *= self.decay
-        self._remainder *= self.decay
-        if self._fade < _SMALLEST_FADE:
-            sparse.scale(self._late_weights, self._fade)
-            self._late_bias *= self._fade
-            self._fade = 1.0
+    @_late_weights.setter
+    def _late_weights(self, weights: Mapping[Any, float]) -> None:
+        self.slots.write(self.late_column, weights)
 
     def _terms(self, x: Features) -> Iterator[Term]:
-        current, late = self.current_weights, self._late_weights
+        weights = self.weights
         for name, value in x.items():
-            yield name, value, self._mean(current.get(name, 0.0), late.get(name, 0.0))
+            yield name, value, weights.get(name, 0.0)
         yield "Intercept", 1.0, self.bias

@@ -14,7 +14,6 @@ from river import base
 
 from perceptron_core.explanation import Term, contribution_table
 from perceptron_core.frames import FrameClassifier
-from perceptron_core.values import MAX_RATE
 
 Features = dict[base.typing.FeatureName, Any]
 
@@ -110,12 +109,6 @@ class BinaryClassifier(FrameClassifier):
         for name in self.STATE:
             value = state[name]
             setattr(self, name, dict(value) if isinstance(value, dict) else value)
-
-
-def check_example_weight(w: float) -> None:
-    """Refuse a weight of an example that is negative or above `MAX_RATE`. Raises ValueError."""
-    if not 0 <= w <= MAX_RATE:
-        raise ValueError(f"the weight of an example must be a number from 0 to {MAX_RATE:g}, not {w!r}")
 
 
 def logistic(z: float) -> float:

@@ -1,20 +1,99 @@
 """What learners share that know how sure they are. In: features and a label. Out: weights and variances.
 
-A learner adds two things: `_is_due`, when to update, and `_step`, how far.
+A learner adds three things: `is_due`, when to update, `alpha`, how far, and `rho`, how much surer to be.
 """
 
 from __future__ import annotations
 
-import abc
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from perceptron_core import confidence, sparse
-from perceptron_core.binary import Features, check_example_weight
+from perceptron_core.entries import Column, Entries
 from perceptron_core.linear import LinearClassifier
-from perceptron_core.values import MAX_RATE, sign_of
+from perceptron_core.rules import LinearRule
+from perceptron_core.slots import Slots
+from perceptron_core.sparse import Vector
+from perceptron_core.values import MAX_RATE
+from perceptron_core.variances import Variances
 
 
-class ConfidenceWeightedClassifier(LinearClassifier):
+class ConfidenceWeightedRule(LinearRule):
+    """Moves weights in proportion to their variances, and shrinks these."""
+
+    forgetting: float
+    intercept_forgetting: float
+    full: bool
+    variance_column: Variances
+    bias_variance: float
+    covariance: confidence.Matrix
+
+    def is_due(self, signed_score: float, x: Entries) -> bool:
+        """Tell whether an example at y·a = `signed_score` is to be learned from."""
+        raise NotImplementedError
+
+    def alpha(self, signed_score: float, variance: float, w: float) -> float:
+        """Give α ≥ 0 of an example of weight w at y·a = `signed_score` and v = `variance` > 0."""
+        raise NotImplementedError
+
+    def rho(self, alpha: float, variance: float, w: float) -> float:
+        """Give ρ > 0 of such an example, α being above 0."""
+        raise NotImplementedError
+
+    def learn(self, x: Entries, sign: int, w: float) -> float:
+        """Learn an example; give y·α."""
+        a = self.score(x)
+        self.n_mistakes += self.fires(a) != (sign > 0)
+        if not self.is_due(sign * a, x):
+            return 0.0
+        alpha = self.learn_full(x, a, sign, w) if self.full else self.learn_diagonal(x, a, sign, w)
+        self.n_updates += alpha > 0
+        return sign * alpha
+
+    def variance(self, x: Entries) -> float:
+        """Compute v, the variance of the score of `x`."""
+        if self.full:
+            entries = self.with_constant(x)
+            gain = confidence.direction(self.covariance, entries)
+            return max(sparse.dot(gain, entries), 0.0)
+        return self.variance_column.of_score(x, self.bias_variance if self.fit_intercept else 0.0)
+
+    def learn_diagonal(self, x: Entries, a: float, sign: int, w: float) -> float:
+        """Learn under independent weights; give α."""
+        if self.forgetting < 1:
+            self.variance_column.widen(x, self.forgetting)
+        self.bias_variance = min(1.0, self.bias_variance / self.intercept_forgetting)
+        v = self.variance(x)
+        alpha = self.alpha(sign * a, v, w) if v > 0 else 0.0
+        if alpha > 0:
+            rho = self.rho(alpha, v, w)
+            self.slots.claim(x)
+            self.variance_column.move(self.weight_column, x, sign * alpha)
+            self.variance_column.shrink(x, rho, v)
+            if self.fit_intercept:
+                self.bias += sign * alpha * self.bias_variance
+                self.bias_variance *= (rho + (v - self.bias_variance)) / (rho + v)
+        return alpha
+
+    def learn_full(self, x: Entries, a: float, sign: int, w: float) -> float:
+        """Learn under dependent weights, the intercept being the feature None; give α."""
+        v = self.variance(x)
+        alpha = self.alpha(sign * a, v, w) if v > 0 else 0.0
+        if alpha > 0:
+            gain = confidence.direction(self.covariance, self.with_constant(x))
+            gain = confidence.bound(gain, self.covariance, v)
+            confidence.downdate(self.covariance, gain, self.rho(alpha, v, w), v)
+            self.bias += sign * alpha * gain.pop(None, 0.0)
+            self.slots.add(self.weight_column, gain, sign * alpha)
+        return alpha
+
+    def with_constant(self, x: Entries) -> Vector:
+        """Give the entries that are not 0 by name, and the constant feature."""
+        entries = x.by_name()
+        return {**entries, None: 1.0} if self.fit_intercept else entries
+
+
+class ConfidenceWeightedClassifier(ConfidenceWeightedRule, LinearClassifier):
     """A linear classifier with a variance for each weight, 1 at first, that falls with every update.
 
     An update moves weights in proportion to their variance. So rare features, which are what tells spam
@@ -59,71 +138,35 @@ class ConfidenceWeightedClassifier(LinearClassifier):
                 raise ValueError(f"{name} must be above 0 and at most 1, not {value!r}")
             if full and value != 1:
                 raise ValueError(f"{name} must be 1 with full=True, not {value!r}")
+        self.full = bool(full)
         super().__init__(fit_intercept)
-        self.forgetting = forgetting
-        self.intercept_forgetting = intercept_forgetting
-        self.full = full
-        self.variances: sparse.Vector = {}
+        self.forgetting = float(forgetting)
+        self.intercept_forgetting = float(intercept_forgetting)
         self.bias_variance = 1.0
-        self.covariance: confidence.Matrix = {}
+        self.covariance = {}
 
-    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
-        """Learn from one example as `learn_one` does; give y·α, 0 if nothing was written."""
-        sign = sign_of(y)
-        check_example_weight(w)
-        a = self.score_one(x)
-        if w == 0:
-            return 0.0
-        self.n_mistakes += self.decide(a) != (sign > 0)
-        if not self._is_due(sign * a, x):
-            return 0.0
-        alpha = (self._update_full if self.full else self._update_diagonal)(x, a, sign, w)
-        self.n_updates += alpha > 0
-        return sign * alpha
+    def _clear(self) -> None:
+        self.weight_column, self.variance_column = Column(), Variances(1.0)
+        # With all covariances there are no variances beside them.
+        columns = (self.weight_column,) if self.full else (self.weight_column, self.variance_column)
+        self.slots = Slots(*columns)
 
-    @abc.abstractmethod
-    def _is_due(self, signed_score: float, x: Features) -> bool:
-        """Tell whether an example at y·a = `signed_score` is to be learned from."""
+    @property
+    def variances(self) -> Vector:
+        """σ by feature, where it was updated. Computed when asked for; setting them starts anew."""
+        return {} if self.full else self.slots.stored(self.variance_column)
 
-    @abc.abstractmethod
-    def _step(self, signed_score: float, variance: float, w: float) -> tuple[float, float]:
-        """Give α ≥ 0 and ρ > 0 of an example of weight w at y·a = `signed_score` and v = `variance` > 0."""
+    @variances.setter
+    def variances(self, variances: Mapping[Any, float]) -> None:
+        self._clear()
+        if not self.full:
+            self.slots.write(self.variance_column, variances)
 
-    def _variance(self, x: Features) -> float:
-        """Compute v, the variance of the score of `x`."""
-        if self.full:
-            entries = self._with_constant(x)
-            gain = confidence.direction(self.covariance, entries)
-            return max(sum(value * gain[name] for name, value in entries.items()), 0.0)
-        return confidence.variance(self.variances, x, self.bias_variance if self.fit_intercept else 0.0)
+    @property
+    def weights(self) -> Vector:
+        """Non-zero weights by feature. Computed when asked for; to be set after `variances`."""
+        return self.slots.nonzero(self.weight_column)
 
-    def _update_diagonal(self, x: Features, a: float, sign: int, w: float) -> float:
-        """Learn under independent weights; give α."""
-        if self.forgetting < 1:
-            confidence.widen(self.variances, x, self.forgetting)
-        self.bias_variance = min(1.0, self.bias_variance / self.intercept_forgetting)
-        v = self._variance(x)
-        alpha, rho = self._step(sign * a, v, w) if v else (0.0, 1.0)
-        if alpha:
-            confidence.move(self.weights, self.variances, x, sign * alpha)
-            confidence.shrink(self.variances, x, rho, v)
-        if alpha and self.fit_intercept:
-            self.bias += sign * alpha * self.bias_variance
-            self.bias_variance *= (rho + (v - self.bias_variance)) / (rho + v)
-        return alpha
-
-    def _update_full(self, x: Features, a: float, sign: int, w: float) -> float:
-        """Learn under dependent weights, the intercept being the feature None; give α."""
-        v = self._variance(x)
-        alpha, rho = self._step(sign * a, v, w) if v else (0.0, 1.0)
-        if alpha:
-            gain = confidence.direction(self.covariance, self._with_constant(x))
-            gain = confidence.bound(gain, self.covariance, v)
-            confidence.downdate(self.covariance, gain, rho, v)
-            self.bias += sign * alpha * gain.pop(None, 0.0)
-            sparse.add(self.weights, gain, sign * alpha)
-        return alpha
-
-    def _with_constant(self, x: Features) -> sparse.Vector:
-        entries = {name: float(value) for name, value in x.items() if value}
-        return {**entries, None: 1.0} if self.fit_intercept else entries
+    @weights.setter
+    def weights(self, weights: Mapping[Any, float]) -> None:
+        self.slots.write(self.weight_column, weights)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from perceptron_core import sparse
-from perceptron_core.binary import BinaryClassifier, Features, check_example_weight
+from perceptron_core.binary import BinaryClassifier, Features
 from perceptron_core.explanation import Term
 from perceptron_core.kernels import Kernel, make_kernel
 from perceptron_core.schedules import Rate, check_rate, rate_at
-from perceptron_core.values import MAX_RATE, sign_of
+from perceptron_core.values import MAX_RATE, example_weight, sign_of
 
 
 class KernelPerceptron(BinaryClassifier):
@@ -128,7 +128,7 @@ class KernelPerceptron(BinaryClassifier):
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
         """Learn from one example as `learn_one` does; give its α, 0 if it was not kept."""
         sign = sign_of(y)
-        check_example_weight(w)
+        w = example_weight(w)
         entries = dict(sparse.checked(x))
         a = self._score(entries)
         if w == 0:
@@ -142,7 +142,10 @@ class KernelPerceptron(BinaryClassifier):
 
     def _score(self, x: sparse.Vector) -> float:
         kernel = self._kernel()
-        return sum((alpha * kernel(kept, x) for kept, alpha in self.support), start=self.bias)
+        score = self.bias
+        for kept, alpha in self.support:  # `sum` of floats differs between Python 3.11 and 3.12
+            score += alpha * kernel(kept, x)
+        return score
 
     def _kernel(self) -> Kernel:
         return make_kernel(self.kernel, self.gamma, self.degree, self.coef0)

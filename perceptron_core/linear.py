@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
-from perceptron_core import sparse
 from perceptron_core.binary import BinaryClassifier, Features
+from perceptron_core.compiled import CompiledClassifier
+from perceptron_core.entries import Column
 from perceptron_core.explanation import Term
+from perceptron_core.rules import LinearRule
+from perceptron_core.slots import Slots
+from perceptron_core.sparse import Vector
 
 
-class LinearClassifier(BinaryClassifier):
+class LinearClassifier(LinearRule, CompiledClassifier):
     """A classifier that decides by the sign of w·x + b.
 
     Parameters
@@ -20,8 +24,6 @@ class LinearClassifier(BinaryClassifier):
 
     Attributes
     ----------
-    weights : dict
-        Non-zero weights by feature; live, not to be changed.
     bias : float
         b.
 
@@ -31,40 +33,27 @@ class LinearClassifier(BinaryClassifier):
 
     def __init__(self, fit_intercept: bool = True) -> None:
         super().__init__()
-        self.fit_intercept = fit_intercept
-        self.weights: sparse.Vector = {}
+        self.fit_intercept = bool(fit_intercept)
         self.bias = 0.0
+        self._clear()
 
-    def score_one(self, x: Features) -> float:
-        """Compute the activation a = w·x + b, summed from b in the order of `x`.
+    def _clear(self) -> None:
+        """Start with no feature stored."""
+        self.weight_column = Column()
+        self.slots = Slots(self.weight_column)
 
-        Raises `FeatureError` for a value that is not finite or is larger than 1e100.
-        """
-        return sparse.dot(self.weights, x, self.bias)
+    @property
+    def weights(self) -> Vector:
+        """Non-zero weights by feature. Computed when asked for; setting them starts anew."""
+        return self.slots.nonzero(self.weight_column)
+
+    @weights.setter
+    def weights(self, weights: Mapping[Any, float]) -> None:
+        self._clear()
+        self.slots.write(self.weight_column, weights)
 
     def _terms(self, x: Features) -> Iterator[Term]:
+        weights = self.weights
         for name, value in x.items():
-            yield name, value, self.weights.get(name, 0.0)
+            yield name, value, weights.get(name, 0.0)
         yield "Intercept", 1.0, self.bias
-
-
-class AdditiveClassifier(LinearClassifier):
-    """A linear classifier whose updates add a multiple of the example to the weights.
-
-    So w is a sum of steps times examples, and an update can be taken back.
-    """
-
-    def undo_one(self, x: Features, step: float) -> None:
-        """Take back an update that `update_one` made on `x`, whatever was learned since.
-
-        The weights are a sum of steps times examples, so an update leaves by subtraction: exact
-        wherever the sums are (counts, binary features), else to rounding. Counts stay.
-        """
-        if step:
-            self._add(x, -step)
-
-    def _add(self, x: Features, step: float) -> None:
-        """Add step·x to w and step to b."""
-        sparse.add(self.weights, x, step)
-        if self.fit_intercept:
-            self.bias += step

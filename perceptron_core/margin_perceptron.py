@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from perceptron_core.perceptron import Perceptron
+from perceptron_core.perceptron import Perceptron, PerceptronRule
 from perceptron_core.schedules import Rate
 from perceptron_core.values import MAX_MAGNITUDE
 
 
-class MarginPerceptron(Perceptron):
+class MarginRule(PerceptronRule):
+    """Updates on mistakes and within a margin."""
+
+    margin: float
+
+    def updates_when_right(self, signed_distance: float) -> bool:
+        """Tell whether a correct guess was too close."""
+        return signed_distance <= self.margin
+
+
+class MarginPerceptron(MarginRule, Perceptron):
     """Perceptron that also updates on correct guesses that were too close.
 
     A `Perceptron` in all but one thing: it updates whenever y·(a − θ) ≤ `margin`, not only at ≤ 0. With
@@ -62,7 +72,4 @@ class MarginPerceptron(Perceptron):
         if not 0 <= margin <= MAX_MAGNITUDE:
             raise ValueError(f"margin must be a finite number from 0, not {margin!r}")
         super().__init__(threshold, tie, learning_rate=learning_rate, fit_intercept=fit_intercept)
-        self.margin = margin
-
-    def _updates_when_right(self, signed_distance: float) -> bool:
-        return signed_distance <= self.margin
+        self.margin = float(margin)

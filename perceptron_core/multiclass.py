@@ -13,11 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from river import base
 
-from perceptron_core.binary import Features, check_example_weight
+from perceptron_core.binary import Features
 from perceptron_core.errors import LabelError
 from perceptron_core.explanation import contribution_table
 from perceptron_core.frames import FrameClassifier
 from perceptron_core.sparse import Vector
+from perceptron_core.values import example_weight
 
 Label = Hashable
 Scores = dict[Label, float]
@@ -142,7 +143,7 @@ class MulticlassClassifier(FrameClassifier):
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> Step | None:
         """Learn from one example as `learn_one` does; give the step made, None if nothing was written."""
         label = self._check_label(y)
-        check_example_weight(w)
+        w = example_weight(w)
         scores = self.scores_one(x)
         if w == 0:
             return None
@@ -197,7 +198,9 @@ def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:
     """Compute exp(sᵢ) / Σ exp(sⱼ) without overflow."""
     highest = max(scores.values(), default=0.0)
     powers = {label: math.exp(score - highest) for label, score in scores.items()}
-    total = sum(powers.values())
+    total = 0.0
+    for power in powers.values():  # `sum` of floats differs between Python 3.11 and 3.12
+        total += power
     return {label: power / total for label, power in powers.items()}
 
 

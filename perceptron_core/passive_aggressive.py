@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from perceptron_core import sparse
-from perceptron_core.binary import Features, check_example_weight
-from perceptron_core.linear import AdditiveClassifier
-from perceptron_core.values import MAX_RATE, hinge, sign_of
+from perceptron_core.entries import Entries
+from perceptron_core.linear import LinearClassifier
+from perceptron_core.rules import AdditiveRule
+from perceptron_core.values import MAX_RATE, hinge
 
 _VARIANTS: Final = ("PA", "PA-I", "PA-II")
 _SMALLEST: Final = 1e-100
 """Least squared norm an example counts with, so that the step of a vanishing example stays finite."""
 
 
-class PassiveAggressive(AdditiveClassifier):
+class PassiveAggressiveRule(AdditiveRule):
+    """Updates whenever y·a < 1, as far as the variant says."""
+
+    C: float
+    variant: str
+
+    def learn(self, x: Entries, sign: int, w: float) -> float:
+        """Learn an example; the step y·τ is that of w ← w + y·τ·x, b ← b + y·τ. Its weight multiplies C."""
+        a = self.score(x)
+        self.n_mistakes += self.fires(a) != (sign > 0)
+        step = sign * self.tau(hinge(sign * a), x.squared_norm() + self.fit_intercept, self.C * w)
+        if step:
+            self.add(x, step)
+            self.n_updates += 1
+        return step
+
+    def tau(self, loss: float, squared_norm: float, price: float) -> float:
+        """Compute the step size; 0 for an example of length 0, which no weights can move."""
+        if not loss or not squared_norm:
+            return 0.0
+        squared_norm = max(squared_norm, _SMALLEST)
+        if self.variant == "PA-II":
+            return loss / (squared_norm + 0.5 / max(price, _SMALLEST))
+        tau = loss / squared_norm
+        return min(price, tau) if self.variant == "PA-I" else tau
+
+
+class PassiveAggressive(PassiveAggressiveRule, LinearClassifier):
     """Passive-aggressive classifier: PA, PA-I and PA-II.
 
     Passive while y·a ≥ 1. Otherwise it moves to the nearest weights that would have given y·a = 1, or part
@@ -41,7 +68,7 @@ class PassiveAggressive(AdditiveClassifier):
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature; live, not to be changed.
+        Non-zero weights by feature. Computed when asked for.
     bias : float
         b.
     n_mistakes : int
@@ -84,33 +111,5 @@ class PassiveAggressive(AdditiveClassifier):
         if variant not in _VARIANTS:
             raise ValueError(f"variant must be one of {', '.join(_VARIANTS)}, not {variant!r}")
         super().__init__(fit_intercept)
-        self.C = C
+        self.C = float(C)
         self.variant = variant
-
-    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
-        """Learn from one example as `learn_one` does.
-
-        Returns the step y·τ of the update w ← w + y·τ·x, b ← b + y·τ, which `undo_one` takes back; 0 if
-        nothing was written.
-        """
-        sign = sign_of(y)
-        check_example_weight(w)
-        a = self.score_one(x)
-        if w == 0:
-            return 0.0
-        self.n_mistakes += self.decide(a) != (sign > 0)
-        step = sign * self._tau(hinge(sign * a), sparse.squared_norm(x) + self.fit_intercept, self.C * w)
-        if step:
-            self._add(x, step)
-            self.n_updates += 1
-        return step
-
-    def _tau(self, loss: float, squared_norm: float, price: float) -> float:
-        """Compute the step size; 0 for an example of length 0, which no weights can move."""
-        if not loss or not squared_norm:
-            return 0.0
-        squared_norm = max(squared_norm, _SMALLEST)
-        if self.variant == "PA-II":
-            return loss / (squared_norm + 0.5 / max(price, _SMALLEST))
-        tau = loss / squared_norm
-        return min(price, tau) if self.variant == "PA-I" else tau

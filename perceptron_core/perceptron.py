@@ -3,15 +3,43 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from perceptron_core.binary import Features, check_example_weight
-from perceptron_core.linear import AdditiveClassifier
+from perceptron_core.entries import Entries
+from perceptron_core.linear import LinearClassifier
+from perceptron_core.rules import AdditiveRule
 from perceptron_core.schedules import Rate, check_rate, rate_at
-from perceptron_core.values import sign_of
 
 
-class Perceptron(AdditiveClassifier):
+class PerceptronRule(AdditiveRule):
+    """Updates on a mistake, and at a tie where asked to."""
+
+    threshold: float
+    tie: bool
+    update_on_tie: bool
+    learning_rate: Rate
+
+    def fires(self, score: float) -> bool:
+        """Tell the class at activation `score`: the sign of a − θ, `tie` at a = θ."""
+        return score > self.threshold or (self.tie and score == self.threshold)
+
+    def learn(self, x: Entries, sign: int, w: float) -> float:
+        """Learn an example; the step s is that of w ← w + s·x, b ← b + s. Its weight is a factor of η."""
+        a = self.score(x)
+        mistaken = self.fires(a) != (sign > 0)
+        if not mistaken and not self.updates_when_right(sign * (a - self.threshold)):
+            return 0.0
+        step = sign * rate_at(self.learning_rate, self.n_updates) * w
+        self.add(x, step)
+        self.n_mistakes += mistaken
+        self.n_updates += 1
+        return step
+
+    def updates_when_right(self, signed_distance: float) -> bool:
+        """Tell whether a correct guess at y·(a − θ) = `signed_distance` ≥ 0 is followed by an update."""
+        return signed_distance == 0 and self.update_on_tie
+
+
+class Perceptron(PerceptronRule, LinearClassifier):
     """Perceptron for two classes, with the textbook's arithmetic.
 
     With w = 0 and b = 0 at the start, for every example: a = w·x + b; the class is True if a > θ and
@@ -37,7 +65,7 @@ class Perceptron(AdditiveClassifier):
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature; live, not to be changed.
+        Non-zero weights by feature. Computed when asked for.
     bias : float
         b.
     n_mistakes : int
@@ -91,38 +119,10 @@ class Perceptron(AdditiveClassifier):
             raise ValueError(f"threshold must be a finite number, not {threshold!r}")
         check_rate(learning_rate)
         super().__init__(fit_intercept)
-        self.threshold = threshold
-        self.tie = tie
-        self.update_on_tie = update_on_tie
+        self.threshold = float(threshold)
+        self.tie = bool(tie)
+        self.update_on_tie = bool(update_on_tie)
         self.learning_rate = learning_rate
-
-    def decide(self, score: float) -> bool:
-        """Give the class at activation `score`: the sign of a − θ, `tie` at a = θ."""
-        return score > self.threshold or (self.tie and score == self.threshold)
-
-    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
-        """Learn from one example as `learn_one` does, and tell what it did.
-
-        Returns the step s of the update w ← w + s·x, b ← b + s: what `undo_one` takes back. 0 if
-        nothing was written. The weight `w` of the example is a factor of the learning rate.
-        """
-        sign = sign_of(y)
-        check_example_weight(w)
-        a = self.score_one(x)
-        if w == 0:
-            return 0.0
-        mistaken = self.decide(a) != (sign > 0)
-        if not mistaken and not self._updates_when_right(sign * (a - self.threshold)):
-            return 0.0
-        step = sign * rate_at(self.learning_rate, self.n_updates) * w
-        self._add(x, step)
-        self.n_mistakes += mistaken
-        self.n_updates += 1
-        return step
-
-    def _updates_when_right(self, signed_distance: float) -> bool:
-        """Tell whether a correct guess at y·(a − θ) = `signed_distance` ≥ 0 is followed by an update."""
-        return signed_distance == 0 and self.update_on_tie
 
     def _log_odds(self, score: float) -> float:
         return score - self.threshold

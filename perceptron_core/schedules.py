@@ -17,7 +17,8 @@ def check_rate(rate: Rate) -> None:
 
 def rate_at(rate: Rate, n_updates: int) -> float:
     """Give η for the update after `n_updates` others. Raises ValueError if it is not in (0, `MAX_RATE`]."""
-    value = rate.get(n_updates) if isinstance(rate, Scheduler) else rate
+    # A plain number most often, which is told faster than a scheduler.
+    value = rate.get(n_updates) if type(rate) is not float and isinstance(rate, Scheduler) else rate
     if not 0 < value <= MAX_RATE:
         raise ValueError(f"learning_rate must be above 0 and at most {MAX_RATE:g}, not {value!r}")
     return float(value)

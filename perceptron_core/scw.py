@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
-import math
+from math import hypot, sqrt
 from statistics import NormalDist
 from typing import Final
 
-from perceptron_core.binary import Features
-from perceptron_core.confidence_weighted import ConfidenceWeightedClassifier
+from perceptron_core.confidence_weighted import ConfidenceWeightedClassifier, ConfidenceWeightedRule
+from perceptron_core.entries import Entries
 from perceptron_core.values import MAX_LOSS, MAX_RATE
 
 _LARGEST: Final = 1e200
 
 
-class SCW(ConfidenceWeightedClassifier):
+class SCWRule(ConfidenceWeightedRule):
+    """Updates while y·a < φ·√v, as far as C lets it; written so that nothing overflows or cancels."""
+
+    C: float
+    confidence: float
+    phi: float
+
+    def is_due(self, signed_score: float, x: Entries) -> bool:
+        """Tell whether y·a < φ·√v."""
+        return signed_score < self.phi * sqrt(self.variance(x))
+
+    def alpha(self, signed_score: float, variance: float, w: float) -> float:
+        """Give α; 0 too if α·φ vanishes."""
+        phi = self.phi
+        m = max(signed_score, -MAX_LOSS)
+        psi, zeta = 1 + phi * phi / 2, 1 + phi * phi
+        reach = hypot(m * (phi * phi) / 2, sqrt(variance) * phi * sqrt(zeta))
+        alpha = min(self.C * w, max(0.0, (reach - m * psi) / variance / zeta))
+        return alpha if alpha * phi > 0 else 0.0
+
+    def rho(self, alpha: float, variance: float, w: float) -> float:  # noqa: ARG002  it is in α
+        """Give ρ = √u/(α·φ), for which β = 1/(ρ + v)."""
+        pull = alpha * self.phi
+        root_u = 2 * variance / (hypot(pull * variance, 2 * sqrt(variance)) + pull * variance)
+        return min(root_u / pull, _LARGEST)
+
+
+class SCW(SCWRule, ConfidenceWeightedClassifier):
     """Soft Confidence-Weighted learning, SCW-I.
 
     As in `AROW` each weight has a variance. The margin asked for is not 1 but grows with the variance of
@@ -78,22 +105,6 @@ class SCW(ConfidenceWeightedClassifier):
         if not 0.5 < confidence < 1:  # noqa: PLR2004  a half is a guess
             raise ValueError(f"confidence must be above 0.5 and below 1, not {confidence!r}")
         super().__init__(forgetting, intercept_forgetting, full=full, fit_intercept=fit_intercept)
-        self.C = C
-        self.confidence = confidence
-        self._phi = NormalDist().inv_cdf(confidence)
-
-    def _is_due(self, signed_score: float, x: Features) -> bool:
-        return signed_score < self._phi * math.sqrt(self._variance(x))
-
-    def _step(self, signed_score: float, variance: float, w: float) -> tuple[float, float]:
-        """Give α and ρ = √u/(α·φ), for which β = 1/(ρ + v); written so that nothing overflows or cancels."""
-        phi, root = self._phi, math.sqrt(variance)
-        m = max(signed_score, -MAX_LOSS)
-        psi, zeta = 1 + phi**2 / 2, 1 + phi**2
-        reach = math.hypot(m * phi**2 / 2, root * phi * math.sqrt(zeta))
-        alpha = min(self.C * w, max(0.0, (reach - m * psi) / variance / zeta))
-        pull = alpha * phi
-        if not pull:
-            return 0.0, 1.0
-        root_u = 2 * variance / (math.hypot(pull * variance, 2 * root) + pull * variance)
-        return alpha, min(root_u / pull, _LARGEST)
+        self.C = float(C)
+        self.confidence = float(confidence)
+        self.phi = NormalDist().inv_cdf(confidence)

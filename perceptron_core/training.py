@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from perceptron_core import sparse
 from perceptron_core.assessment import perceptron_test
-from perceptron_core.binary import BinaryClassifier, Features
+from perceptron_core.binary import Features
 from perceptron_core.chance import seeded_generator
 from perceptron_core.geometry import Example, Examples
 from perceptron_core.learning_curve import Epoch, Stopped, Training
@@ -228,10 +228,10 @@ def _check(
 
 def _start_at_random(model: Any, data: Sequence[Example], generator: np.random.Generator) -> None:
     """Give every feature of the data a random weight, and the intercept if there is one."""
-    if not (isinstance(model, BinaryClassifier) and {"weights", "bias"} <= set(model.STATE)):
+    if not {"weights", "bias"} <= set(getattr(model, "STATE", ())) or not isinstance(model.bias, float):
         raise ValueError(f"{type(model).__name__} keeps no weights and bias to start at random")
     names = dict.fromkeys(name for x, _ in data for name in x)
     drawn: sparse.Vector = dict(zip(names, generator.standard_normal(len(names)).tolist(), strict=True))
-    vars(model)["weights"] = drawn
+    model.weights = drawn
     if getattr(model, "fit_intercept", True):
-        vars(model)["bias"] = float(generator.standard_normal())
+        model.bias = float(generator.standard_normal())

@@ -39,6 +39,10 @@ def sign_of(label: Any) -> int:
         For anything else.
 
     """
+    if label is True:
+        return 1
+    if label is False:
+        return -1
     try:
         return _SIGNS[label]
     except (KeyError, TypeError):
@@ -56,9 +60,18 @@ def as_double(value: Any) -> float:
     Raises TypeError or ValueError for what is no number, text included; OverflowError for an integer
     beyond every double.
     """
+    if type(value) is int:
+        return float(value)
     if isinstance(value, (str, bytes)):
         raise TypeError("text is no number")
     return float(value)
+
+
+def example_weight(w: Any) -> float:
+    """Take the weight of an example. Raises ValueError if it is negative, NaN or above `MAX_RATE`."""
+    if not 0 <= w <= MAX_RATE:
+        raise ValueError(f"the weight of an example must be a number from 0 to {MAX_RATE:g}, not {w!r}")
+    return float(w)
 
 
 def refuse_features(x: Mapping[Any, Any]) -> FeatureError:

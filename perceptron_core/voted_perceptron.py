@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from river import base
 
 from perceptron_core import sparse
-from perceptron_core.binary import BinaryClassifier, Features, check_example_weight
+from perceptron_core.binary import BinaryClassifier, Features
 from perceptron_core.explanation import Term
-from perceptron_core.values import sign_of
+from perceptron_core.values import example_weight, sign_of
 
 
 class Survivor:
@@ -108,7 +108,7 @@ class VotedPerceptron(BinaryClassifier):
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
         """Learn from one example as `learn_one` does; give the step, 0 if the current vector survived."""
         sign = sign_of(y)
-        check_example_weight(w)
+        w = example_weight(w)
         entries = dict(sparse.checked(x))
         if w == 0:
             return 0.0

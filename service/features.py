@@ -15,6 +15,10 @@ from typing import Any, Final, Literal
 
 import mmh3
 
+from perceptron_core.text import TextHasher
+
+_TEXT_PREFIX = "text="
+
 X = dict[Any, float]
 """Feature values by name (str) or, hashed, by index (int)."""
 
@@ -43,13 +47,7 @@ class FeatureExtractor:
     """
 
     def __init__(self, options: FeatureOptions) -> None:
-        self._lowercase = options.lowercase
-        self._tokens: Callable[[str], Iterable[str]] = (
-            _word_ngrams(options.token_pattern, *options.ngrams)
-            if options.text == "words"
-            else _char_ngrams(*options.ngrams)
-        )
-        self._counts = options.text_values == "counts"
+        self._of_text = _hashed_text(options) if options.hash_bits else _named_text(options)
         self._l2 = options.normalize == "l2"
         self._mask = (1 << options.hash_bits) - 1
 
@@ -66,7 +64,7 @@ class FeatureExtractor:
         """
         x = self._named(features) if features else {}
         if text:
-            self._add_text(x, text)
+            x = _sum(x, self._of_text(text))
         if self._l2:
             _scale_to_unit_length(x)
         return x
@@ -79,18 +77,40 @@ class FeatureExtractor:
     def _hashed(self, named: X) -> X:
         x: X = {}
         for name, value in named.items():
-            index = mmh3.hash(name, 0, signed=False) & self._mask
+            index = (
+                mmh3.hash(name.encode(), 0, signed=False) & self._mask
+            )  # given str, 5.3 dies of a surrogate
             x[index] = x.get(index, 0.0) + value
         return x
 
-    def _add_text(self, x: X, text: str) -> None:
-        tokens: Iterable[Any] = self._tokens(text.lower() if self._lowercase else text)
-        names: Iterable[Any] = (f"text={token}" for token in tokens)
-        if self._mask:
-            names = (mmh3.hash(name, 0, signed=False) & self._mask for name in names)
-        counted = Counter(names) if self._counts else dict.fromkeys(names, 1)
-        for name, count in counted.items():
-            x[name] = x.get(name, 0.0) + count
+
+def _hashed_text(options: FeatureOptions) -> Callable[[str], X]:
+    return TextHasher(
+        options.hash_bits,
+        analyzer=options.text,
+        ngrams=options.ngrams,
+        token_pattern=options.token_pattern,
+        lowercase=options.lowercase,
+        counts=options.text_values == "counts",
+        prefix=_TEXT_PREFIX,
+    ).transform_one
+
+
+def _named_text(options: FeatureOptions) -> Callable[[str], X]:
+    tokens = (
+        _word_ngrams(options.token_pattern, *options.ngrams)
+        if options.text == "words"
+        else _char_ngrams(*options.ngrams)
+    )
+
+    def features(text: str) -> X:
+        found = tokens(text.lower() if options.lowercase else text)
+        names = (f"{_TEXT_PREFIX}{token}" for token in found)
+        if options.text_values == "counts":
+            return {name: float(times) for name, times in Counter(names).items()}
+        return dict.fromkeys(names, 1.0)
+
+    return features
 
 
 def _as_numbers(features: Mapping[str, bool | int | float | str]) -> X:
@@ -131,9 +151,20 @@ def _char_ngrams(shortest: int, longest: int) -> Callable[[str], Iterable[str]]:
     return ngrams
 
 
+def _sum(x: X, more: X) -> X:
+    if not x:
+        return more
+    for name, value in more.items():
+        x[name] = x.get(name, 0.0) + value
+    return x
+
+
 def _scale_to_unit_length(x: X) -> None:
     """Divide by ‖x‖₂, in place; x = 0 stays. Values are at most 1e100, so no square overflows."""
-    norm = math.sqrt(sum(value * value for value in x.values()))
+    squares = 0.0
+    for value in x.values():  # not `sum`, which since Python 3.12 rounds otherwise
+        squares += value * value
+    norm = math.sqrt(squares)
     if norm:
         for name in x:
             x[name] /= norm

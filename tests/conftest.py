@@ -11,11 +11,16 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.kafka_broker import KafkaBroker, NoBroker, answers
 
 DOCKER_ANSWERS_WITHIN_SECONDS = 5
 A_CLIENT_ENDS_WITHIN_SECONDS = 20
+
+# How long examples take says something about the machine, and nothing about the law that is tested.
+settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")
 
 
 @pytest.fixture(scope="module", autouse=True)

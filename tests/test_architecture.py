@@ -15,11 +15,17 @@ MAP = """
 # What a learner is: numbers in, numbers out.
 perceptron_core.errors perceptron_core.version
 perceptron_core.values perceptron_core.envelope
+perceptron_core.tokens
+perceptron_core.text
 perceptron_core.sparse perceptron_core.frames perceptron_core.explanation perceptron_core.schedules
+perceptron_core.entries
+perceptron_core.names perceptron_core.variances
+perceptron_core.slots
+perceptron_core.rules
 perceptron_core.confidence perceptron_core.kernels
 perceptron_core.binary
-perceptron_core.linear perceptron_core.averaged_perceptron perceptron_core.voted_perceptron
-perceptron_core.kernel_perceptron
+perceptron_core.compiled perceptron_core.voted_perceptron perceptron_core.kernel_perceptron
+perceptron_core.linear perceptron_core.averaged_perceptron
 perceptron_core.perceptron perceptron_core.passive_aggressive perceptron_core.confidence_weighted
 perceptron_core.margin_perceptron perceptron_core.arow perceptron_core.scw
 perceptron_core.multiclass perceptron_core.tables perceptron_core.viterbi

@@ -16,7 +16,6 @@ import pytest
 
 from service.errors import (
     AccessRefused,
-    OwnershipLost,
     ServiceError,
     TopicMissing,
     TransactionFailed,

@@ -21,7 +21,7 @@ def test_distances_are_signed_by_the_label():
 
 def test_a_threshold_moves_the_hyperplane_as_a_negative_bias_does():
     model = Perceptron(threshold=2.0)
-    model.weights["x"] = 1.0
+    model.weights = {"x": 1.0}
     assert signed_distances(model, [({"x": 5.0}, True)]) == [3.0]
 
 

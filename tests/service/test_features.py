@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from service.features import FeatureExtractor, FeatureOptions
+from tests.support.plain_text import plain_text_features
 
 
 def extract(features=None, text=None, **options):
@@ -97,6 +98,50 @@ def test_hashing_keeps_the_sum_and_stays_below_two_to_the_bits(features, bits):
 
 def test_the_hash_is_murmur3_of_the_name():
     assert extract({"lang": "en"}, hash_bits=20) == {mmh3.hash("lang=en", 0, signed=False) % 2**20: 1.0}
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), st.floats(-1e100, 1e100) | st.text(max_size=3), max_size=6),
+    texts | st.text(max_size=20),
+    ranges,
+    st.sampled_from(["words", "chars"]),
+    st.sampled_from(["binary", "counts"]),
+    st.sampled_from(["none", "l2"]),
+    st.sampled_from([2, 18]),
+)
+def test_hashed_text_adds_to_hashed_features_as_said_plainly(
+    features, text, ngrams, analyzer, text_values, normalize, bits
+):
+    expected = extract(features, hash_bits=bits)
+    counts = text_values == "counts"
+    of_text = plain_text_features(text, bits, analyzer=analyzer, ngrams=ngrams, counts=counts)
+    for index, value in of_text.items():
+        expected[index] = expected.get(index, 0.0) + value
+    if normalize == "l2":
+        scale_plainly(expected)
+    options = FeatureOptions(
+        text=analyzer, ngrams=ngrams, text_values=text_values, normalize=normalize, hash_bits=bits
+    )
+    x = FeatureExtractor(options).extract(features, text)
+    assert [*x.items()] == [*expected.items()]
+
+
+def scale_plainly(x):
+    squares = 0.0
+    for value in x.values():
+        squares += value * value
+    for name in x if squares else ():
+        x[name] /= math.sqrt(squares)
+
+
+def test_squares_are_added_one_after_the_other_on_every_version_of_python():
+    x = extract({"a": 1e8, "b": 1, "c": 1}, normalize="l2")
+    assert x["a"] == 1.0  # 1e16 + 1 + 1, added with more care, is 1e16 + 2
+
+
+def test_a_lone_surrogate_cannot_be_hashed_and_says_so():
+    with pytest.raises(UnicodeEncodeError):
+        extract({"\ud800": 1}, hash_bits=18)
 
 
 def test_colliding_tokens_of_a_binary_text_count_once():

@@ -19,7 +19,6 @@ from typing import Self
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-ROOT = Path(__file__).parents[2]
 # A process imports for a second on an idle machine; parallel test runs share this one.
 DEADLINE_SECONDS = 60.0
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
@@ -146,4 +145,4 @@ def environment(settings: Mapping[str, object]) -> dict[str, str]:
     """Give this process's environment with these settings and no others."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PERCEPTRON_")}
     given = {f"PERCEPTRON_{name.upper()}": str(value) for name, value in settings.items()}
-    return inherited | {"PYTHONPATH": str(ROOT)} | given
+    return inherited | given

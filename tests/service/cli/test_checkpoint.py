@@ -58,7 +58,7 @@ def committed(checkpoint, path):
 def trained_file(path, **parameters):
     model = Perceptron(**parameters)
     model.learn_one({"word1": 1.0}, True)
-    model.weights["word1"] = 0.1 + 0.2
+    model.weights = {"word1": 0.1 + 0.2}
     path.write_bytes(to_bytes(model))
     return path
 

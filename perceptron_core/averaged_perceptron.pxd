@@ -1,0 +1,33 @@
+# The C types of averaged_perceptron.py, for compiled code.
+cimport cython
+
+from perceptron_core.entries cimport Column, Entries
+from perceptron_core.rules cimport BinaryRule
+from perceptron_core.schedules cimport rate_at
+
+cdef double _SMALLEST_FADE
+
+
+cdef class AveragedRule(BinaryRule):
+    cdef public double decay
+    cdef public object learning_rate
+    cdef public bint fit_intercept
+    cdef public Column current_column
+    cdef public Column late_column
+    cdef public double current_bias
+    cdef public long long n_examples
+    cdef public double _late_bias
+    cdef public double _fade
+    cdef public double _remainder
+
+    cdef double score(self, Entries x) except? -1
+
+    @cython.locals(current=double, late=double, mistaken=bint, step=double)
+    cdef double learn(self, Entries x, int sign, double w) except? -1
+
+    cpdef double mean(self, double current, double late) noexcept
+
+    @cython.locals(late=double, n_zeros=Py_ssize_t)
+    cdef add(self, Entries x, double step)
+
+    cdef tick(self)

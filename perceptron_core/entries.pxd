@@ -1,0 +1,37 @@
+# The C types of entries.py, for compiled code.
+cimport cython
+
+
+cdef class Entries:
+    cdef int[::1] slots
+    cdef double[::1] values
+    cdef public Py_ssize_t capacity
+    cdef public Py_ssize_t first_slot
+    cdef public Py_ssize_t first_value
+    cdef public Py_ssize_t n
+    cdef public Py_ssize_t n_missing
+    cdef public list names
+    cdef public Py_ssize_t version
+
+    @cython.locals(k=Py_ssize_t, total=double, value=double)
+    cdef double squared_norm(self) noexcept
+
+    cpdef dict by_name(self)
+
+    cdef widen(self)
+
+
+cdef class Column:
+    cdef double[::1] cells
+    cdef public double default
+
+    cdef grow(self, Py_ssize_t capacity)
+
+    @cython.locals(k=Py_ssize_t, slot=int, total=double)
+    cdef double dot(self, Entries x, double start) noexcept
+
+    @cython.locals(k=Py_ssize_t, slot=int, cell=double, n_zeros=Py_ssize_t)
+    cdef Py_ssize_t add(self, Entries x, double step) noexcept
+
+    @cython.locals(slot=Py_ssize_t)
+    cdef scale(self, double factor)

@@ -1,0 +1,113 @@
+"""Examples as arrays of doubles, and what learners keep of them. In: slots and values. Out: sums.
+
+A slot is the row number of a feature: `names` gives them out, or a hash. All arithmetic of learners on
+examples is here and in what inherits from here; `entries.pxd` gives it its C types (docs/decisions.md).
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, Final
+
+COMPILED: Final = not __file__.endswith(".py")
+"""Whether this module, and with it the others that have a `.pxd`, runs as machine code."""
+
+NO_SLOT: Final = -1
+"""Of a feature that is not stored: its cells have their column's default."""
+
+_FIRST_CAPACITY: Final = 16
+
+
+class Entries:
+    """Features of an example: entry k is slots[first_slot + k] with the value values[first_value + k].
+
+    The two offsets let a row of a matrix, dense or sparse, be an example without being copied.
+    """
+
+    slots: array[int]
+    values: array[float]
+
+    def __init__(self, capacity: int = _FIRST_CAPACITY) -> None:
+        self.slots = _integers(capacity)
+        self.values = _doubles(capacity)
+        self.names: list[Any] = [None] * capacity
+        """Of the entries, in their order."""
+        self.capacity = capacity
+        self.first_slot = 0
+        self.first_value = 0
+        self.n = 0
+        self.n_missing = 0
+        """Entries with `NO_SLOT`."""
+        self.version = 0
+        """Of the `Names` they were looked up in."""
+
+    def squared_norm(self) -> float:
+        """Compute ‖x‖², summed in the order of the entries."""
+        total = 0.0
+        for k in range(self.n):
+            value = self.values[self.first_value + k]
+            total += value * value
+        return total
+
+    def by_name(self) -> dict[Any, float]:
+        """Give the values by name that are not 0."""
+        named = zip(self.names, self.values[: self.n], strict=False)
+        return {name: value for name, value in named if value}
+
+    def widen(self) -> None:
+        """Make room for twice as many entries."""
+        slots, values = _integers(2 * self.capacity), _doubles(2 * self.capacity)
+        memoryview(slots)[: self.capacity] = memoryview(self.slots)
+        memoryview(values)[: self.capacity] = memoryview(self.values)
+        self.slots, self.values = slots, values
+        self.names += [None] * self.capacity
+        self.capacity *= 2
+
+
+class Column:
+    """A number for each slot: the weights, say."""
+
+    cells: array[float]
+
+    def __init__(self, default: float = 0.0) -> None:
+        self.cells = _doubles(0)
+        self.default = default
+
+    def grow(self, capacity: int) -> None:
+        """Make room for `capacity` slots."""
+        cells = _doubles(capacity)
+        memoryview(cells)[: len(self.cells)] = memoryview(self.cells)
+        self.cells = cells
+
+    def dot(self, x: Entries, start: float) -> float:
+        """Compute start + w·x, summed from `start` in the order of `x`; a missing cell adds nothing."""
+        total = start
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0:
+                total += self.cells[slot] * x.values[x.first_value + k]
+        return total
+
+    def add(self, x: Entries, step: float) -> int:
+        """Add step·x; give the number of cells that are 0 now."""
+        n_zeros = 0
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0:
+                cell = self.cells[slot] + step * x.values[x.first_value + k]
+                self.cells[slot] = cell
+                n_zeros += cell == 0
+        return n_zeros
+
+    def scale(self, factor: float) -> None:
+        """Multiply every cell by `factor`."""
+        for slot in range(len(self.cells)):
+            self.cells[slot] *= factor
+
+
+def _doubles(n: int) -> array[float]:
+    return array("d", bytes(8 * n))
+
+
+def _integers(n: int) -> array[int]:
+    return array("i", bytes(4 * n))

@@ -1,0 +1,18 @@
+# The C types of passive_aggressive.py, for compiled code.
+cimport cython
+from perceptron_core.rules cimport AdditiveRule
+from perceptron_core.entries cimport Entries
+from perceptron_core.values cimport hinge
+
+cdef double _SMALLEST
+
+
+cdef class PassiveAggressiveRule(AdditiveRule):
+    cdef public double C
+    cdef public str variant
+
+    @cython.locals(a=double, step=double)
+    cdef double learn(self, Entries x, int sign, double w) except? -1
+
+    @cython.locals(tau=double)
+    cdef double tau(self, double loss, double squared_norm, double price)

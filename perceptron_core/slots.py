@@ -1,0 +1,140 @@
+"""Stored features: a slot for each name, a row of cells for each slot. In: examples. Out: entries.
+
+A name whose cells are all 0 leaves, and its slot is used again. `slots.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from perceptron_core.entries import NO_SLOT, Column, Entries
+from perceptron_core.names import Names
+
+_FIRST_CAPACITY: Final = 16
+
+
+class Slots:
+    """The columns of a learner and the names of their rows, in the order in which these came.
+
+    Slots are used again. So none may be kept from one call to the next, but in entries, which know by
+    their version that they are out of date.
+    """
+
+    def __init__(self, *columns: Column) -> None:
+        self._columns = columns
+        self._names = Names()
+        self._free: list[int] = []
+        self._n_slots = 0
+        self._capacity = 0
+        self._spare: Entries | None = None
+
+    def resolve(self, x: Mapping[Any, Any]) -> Entries:
+        """Look the features of `x` up; `put_back` takes what this gives, when it is done with.
+
+        Raises `FeatureError` for a value that is not finite or is larger than 1e100.
+        """
+        entries = self._spare
+        # While in use, out of the reach of other threads, and of a value's own __float__.
+        self._spare = None
+        if entries is None:
+            entries = Entries()
+        self._names.resolve(x, entries)
+        return entries
+
+    def put_back(self, entries: Entries) -> None:
+        """Take entries back whose example is done with, for the next."""
+        self._spare = entries
+
+    def claim(self, x: Entries) -> None:
+        """Give every entry a slot that has none and whose value is not 0."""
+        if x.version != self._names.version:
+            self._look_up_again(x)
+        if x.n_missing:
+            for k in range(x.n):
+                if x.slots[x.first_slot + k] < 0 and x.values[x.first_value + k] != 0:
+                    x.slots[x.first_slot + k] = self._new_slot(x.names[k])
+                    x.n_missing -= 1
+            x.version = self._names.version
+
+    def sweep(self, x: Entries) -> None:
+        """Let the names among the entries go whose cells are 0 in all columns."""
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0 and self._is_zero(slot):
+                self._release(x.names[k], slot)
+                x.slots[x.first_slot + k] = NO_SLOT
+                x.n_missing += 1
+        x.version = self._names.version
+
+    def sweep_all(self) -> None:
+        """Let all names go whose cells are 0 in all columns."""
+        for name, slot in self._names.items():
+            if self._is_zero(slot):
+                self._release(name, slot)
+
+    def stored(self, column: Column) -> dict[Any, float]:
+        """Give the cells of a column by name, zeros too."""
+        return {name: column.cells[slot] for name, slot in self._names.items()}
+
+    def nonzero(self, column: Column) -> dict[Any, float]:
+        """Give the cells of a column by name that are not 0."""
+        return {name: cell for name, cell in self.stored(column).items() if cell}
+
+    def write(self, column: Column, cells: Mapping[Any, float]) -> None:
+        """Replace what a column holds."""
+        for slot in range(self._capacity):
+            column.cells[slot] = column.default
+        for name, cell in cells.items():
+            slot = self._names.find(name)
+            if slot < 0:
+                slot = self._new_slot(name)
+            column.cells[slot] = cell
+
+    def add(self, column: Column, amounts: Mapping[Any, float], step: float) -> None:
+        """Add step·amount to the cells of a column by name, be they ever so large."""
+        for name, amount in amounts.items():
+            slot = self._names.find(name)
+            cell = (column.cells[slot] if slot >= 0 else column.default) + step * amount
+            if slot < 0 and cell != 0:
+                slot = self._new_slot(name)
+            if slot >= 0:
+                column.cells[slot] = cell
+            if slot >= 0 and self._is_zero(slot):
+                self._release(name, slot)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + 8 * self._capacity * len(self._columns)
+
+    def _look_up_again(self, x: Entries) -> None:
+        """Find the slots of entries since whose resolution another call has come between."""
+        x.n_missing = 0
+        for k in range(x.n):
+            slot = self._names.find(x.names[k])
+            x.slots[x.first_slot + k] = slot
+            x.n_missing += slot < 0
+
+    def _release(self, name: Any, slot: int) -> None:
+        self._names.remove(name)
+        self._free.append(slot)
+
+    def _is_zero(self, slot: int) -> bool:
+        for column in self._columns:  # noqa: SIM110  a generator is slower, and not compiled
+            if column.cells[slot] != 0:
+                return False
+        return True
+
+    def _new_slot(self, name: Any) -> int:
+        if self._free:
+            slot = self._free.pop()
+        else:
+            slot = self._n_slots
+            self._n_slots += 1
+        if slot >= self._capacity:
+            self._capacity = max(_FIRST_CAPACITY, 2 * self._capacity)
+            for column in self._columns:
+                column.grow(self._capacity)
+        for column in self._columns:
+            column.cells[slot] = column.default
+        self._names.add(name, slot)
+        return slot

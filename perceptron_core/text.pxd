@@ -1,0 +1,62 @@
+# The C types of text.py, for compiled code.
+cimport cython
+from libc.stdint cimport int64_t, uint64_t
+from perceptron_core.tokens cimport Tokenizer
+
+@cython.final
+cdef class TextHasher:
+    cdef readonly int[::1] indices
+    cdef readonly double[::1] values
+    cdef readonly Py_ssize_t filled
+
+    cdef int _index_mask
+    cdef Py_ssize_t _shortest, _longest
+    cdef bint _lowercase, _counts, _l2
+    cdef Tokenizer _tokens
+    cdef Py_ssize_t _prefix_bytes
+    cdef uint64_t _prefix_state, _carried
+    cdef int _carried_bits
+    cdef int64_t[::1] _table
+    cdef Py_ssize_t _slot_mask
+    cdef int64_t _stamp
+
+    @cython.locals(at=Py_ssize_t)
+    cpdef dict transform_one(self, text)
+
+    cpdef object transform_many(self, texts)
+
+    cpdef int clear(self) except -1
+
+    @cython.locals(row=Py_ssize_t)
+    cpdef int append(self, text) except -1
+
+    cdef int _allocate(self) except -1
+
+    @cython.locals(n=Py_ssize_t, most=Py_ssize_t)
+    cdef int _reserve(self) except -1
+
+    @cython.locals(
+        indices=int[::1], values=double[::1], table=int64_t[::1], tokens=Tokenizer, starts=int[::1], gap=int,
+        stamp=int64_t, filled=Py_ssize_t, first=int64_t, n=Py_ssize_t, token=Py_ssize_t, index=int,
+        slot=Py_ssize_t, entry=int64_t,
+    )
+    cdef int _add_ngrams(self, const unsigned char* data) except -1
+
+    @cython.locals(state=uint64_t, carried=uint64_t, bits=int, at=Py_ssize_t, byte=uint64_t)
+    cdef uint64_t _hash(self, const unsigned char* data, Py_ssize_t start, Py_ssize_t end) noexcept
+
+    @cython.locals(values=double[::1], squares=double, norm=double, at=Py_ssize_t)
+    cdef int _scale_to_unit_length(self, Py_ssize_t row) except -1
+
+
+@cython.locals(block=uint64_t)
+cdef uint64_t _block_at(const unsigned char* data, Py_ssize_t at) noexcept
+
+@cython.locals(low=uint64_t, c1=uint64_t, c2=uint64_t)
+cdef uint64_t _scrambled(uint64_t block) noexcept
+
+@cython.locals(low=uint64_t, n=uint64_t)
+cdef uint64_t _with_block(uint64_t state, uint64_t block) noexcept
+
+@cython.locals(low=uint64_t, c1=uint64_t, c2=uint64_t)
+cdef uint64_t _finished(uint64_t state, uint64_t length) noexcept

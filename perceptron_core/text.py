@@ -1,0 +1,281 @@
+"""Text to numbers. In: a text. Out: its distinct n-grams as indices below 2**bits, and their values.
+
+Where there is a compiler, `text.pxd` gives C types: objects are then made per text, never per n-gram.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from math import sqrt
+from typing import Any, Literal, NamedTuple
+
+from perceptron_core.tokens import Bytes, Tokenizer
+
+MAX_BITS = 30
+"""An index fits a signed integer of 32 bits."""
+
+_FIRST_CAPACITY = 1 << 10
+_LARGEST_CAPACITY_KEPT = 1 << 20  # a huge text or batch must not hold its memory for ever
+
+
+class Rows(NamedTuple):
+    """Sparse rows (CSR): row r has the entries `indptr[r]` up to `indptr[r + 1]`."""
+
+    indptr: array[int]
+    """64-bit integers, one more than there are rows."""
+    indices: array[int]
+    """32-bit integers, in each row distinct and in the order of first occurrence."""
+    values: array[float]
+    """Doubles, one beside each index."""
+
+
+class TextHasher:
+    r"""Hashes the n-grams of texts: MurmurHash3 of `prefix` + n-gram as UTF-8, its lowest `bits` bits.
+
+    N-grams that occur again, or whose hashes collide, are one feature. One thread at a time.
+
+    Parameters
+    ----------
+    bits
+        Indices are below 2**bits; 1 to 30.
+    analyzer
+        Whether n-grams are of words, joined by a blank, or of characters (code points).
+    ngrams
+        Shortest and longest n-gram.
+    token_pattern
+        Regular expression that finds words; fast for a run of one class, such as ``\w+`` or ``[a-z0-9]+``.
+    lowercase
+        Whether text is turned into lower case first, as `str.lower` does.
+    counts
+        Whether a value is how often the feature occurs, instead of 1.
+    l2
+        Whether the values of a text are scaled to length 1.
+    prefix
+        What stands before an n-gram when it is hashed.
+
+    Notes
+    -----
+    The sum of the squares of counts is a whole number, so its order does not matter: the scaled values are
+    those of any other way to add. MurmurHash3 (x86, 32 bits, seed 0) is by Austin Appleby (2008).
+
+    Examples
+    --------
+    >>> hasher = TextHasher(18)
+    >>> hasher.transform_one("Win a prize, WIN!")
+    {216735: 1.0, 9365: 1.0, 11184: 1.0}
+    >>> hasher.transform_many(["a prize", "", "win"]).indptr
+    array('q', [0, 2, 2, 3])
+
+    """
+
+    indices: array[int]
+    values: array[float]
+    filled: int
+    """Entries of `indices` and `values` that hold features appended since `clear`; the rest is room."""
+
+    def __init__(
+        self,
+        bits: int,
+        *,
+        analyzer: Literal["words", "chars"] = "words",
+        ngrams: tuple[int, int] = (1, 1),
+        token_pattern: str = r"\w+",  # noqa: S107  a token of text, not of access
+        lowercase: bool = True,
+        counts: bool = False,
+        l2: bool = False,
+        prefix: str = "text=",
+    ) -> None:
+        shortest, longest = ngrams
+        if not 1 <= bits <= MAX_BITS:
+            raise ValueError(f"bits must be from 1 to {MAX_BITS}, not {bits}")
+        if not 1 <= shortest <= longest:
+            raise ValueError(f"ngrams must be (shortest, longest), at least 1, not {ngrams}")
+        if analyzer not in {"words", "chars"}:
+            raise ValueError(f"analyzer must be 'words' or 'chars', not {analyzer!r}")
+        self._index_mask = (1 << bits) - 1
+        self._shortest = shortest
+        self._longest = longest
+        self._lowercase = lowercase
+        self._counts = counts
+        self._l2 = l2
+        self._tokens = Tokenizer(analyzer, token_pattern, shortest)
+        self._hash_prefix(prefix.encode())
+        self._stamp = 1
+        self._allocate()
+
+    def transform_one(self, text: str | bytes) -> dict[int, float]:
+        """Give the features of a text: values by index, in the order of first occurrence.
+
+        Raises `UnicodeError` for bytes that are no UTF-8 and for an n-gram with a lone surrogate.
+        """
+        self.clear()
+        self.append(text)
+        return {self.indices[at]: self.values[at] for at in range(self.filled)}
+
+    def transform_many(self, texts: Iterable[str | bytes]) -> Rows:
+        """Give the features of each text as a row. Raises as `transform_one` does."""
+        if isinstance(texts, (str, bytes)):
+            raise TypeError("texts must be several texts, not one")
+        indptr = array("q", [0])
+        self.clear()
+        for text in texts:
+            self.append(text)
+            indptr.append(self.filled)
+        return Rows(
+            indptr,
+            _resized("i", self.indices, self.filled, self.filled),
+            _resized("d", self.values, self.filled, self.filled),
+        )
+
+    def clear(self) -> None:
+        """Forget the rows appended so far."""
+        self._stamp += self.filled
+        self.filled = 0
+        if len(self.indices) > _LARGEST_CAPACITY_KEPT:
+            self._allocate()
+
+    def append(self, text: str | bytes) -> None:
+        """Add the features of a text to `indices` and `values`, which a compiled learner reads in place.
+
+        Raises as `transform_one` does, and then has added nothing.
+        """
+        if not isinstance(text, str):
+            text = text.decode()
+        data = self._tokens.cut(text.lower() if self._lowercase else text)
+        row = self.filled
+        self._reserve()
+        self._add_ngrams(data)
+        if self._l2:
+            self._scale_to_unit_length(row)
+
+    def _hash_prefix(self, prefix: bytes) -> None:
+        """Hash the whole blocks of the prefix once; up to three bytes are carried over to the n-gram."""
+        whole = len(prefix) // 4 * 4
+        self._prefix_bytes = len(prefix)
+        self._prefix_state = 0
+        for at in range(0, whole, 4):
+            self._prefix_state = _with_block(self._prefix_state, _block_at(prefix, at))
+        self._carried = int.from_bytes(prefix[whole:], "little")
+        self._carried_bits = 8 * (len(prefix) - whole)
+
+    def _allocate(self) -> None:
+        self.filled = 0
+        self.indices = _zeros("i", _FIRST_CAPACITY)
+        self.values = _zeros("d", _FIRST_CAPACITY)
+        self._table = _zeros("q", 2 * _FIRST_CAPACITY)
+
+    def _reserve(self) -> None:
+        """Make room for the n-grams of the text; the table of those seen stays half empty at least."""
+        most = 0
+        for n in range(self._shortest, self._longest + 1):
+            most += max(self._tokens.count - n + 1, 0)
+        most = min(most, self._index_mask + 1)
+        if len(self.indices) < self.filled + most:
+            capacity = 2 * (self.filled + most)
+            self.indices = _resized("i", self.indices, self.filled, capacity)
+            self.values = _resized("d", self.values, self.filled, capacity)
+        self._slot_mask = 63
+        while self._slot_mask < 2 * most:
+            self._slot_mask = 2 * self._slot_mask + 1
+        if len(self._table) <= self._slot_mask:
+            self._table = _zeros("q", self._slot_mask + 1)
+
+    def _add_ngrams(self, data: Bytes) -> None:
+        """Hash the n-grams and add those not seen in this text.
+
+        The table (open addressing, linear probing) holds where a feature is in `indices`, plus a stamp
+        that grows by as much: an entry of an earlier text is smaller than any of this one, so the table is
+        never cleared.
+        """
+        indices, values, table, tokens = self.indices, self.values, self._table, self._tokens
+        starts, gap, stamp, filled = tokens.starts, tokens.gap, self._stamp, self.filled
+        first = stamp + filled
+        for n in range(self._shortest, self._longest + 1):
+            for token in range(tokens.count - n + 1):
+                index = self._hash(data, starts[token], starts[token + n] - gap) & self._index_mask
+                slot = index & self._slot_mask
+                entry = table[slot]
+                while entry >= first and indices[entry - stamp] != index:
+                    slot = (slot + 1) & self._slot_mask
+                    entry = table[slot]
+                if entry < first:
+                    table[slot] = stamp + filled
+                    indices[filled] = index
+                    values[filled] = 1.0
+                    filled += 1
+                elif self._counts:
+                    values[entry - stamp] += 1.0
+        self.filled = filled
+
+    def _hash(self, data: Bytes, start: int, end: int) -> int:
+        """Give the MurmurHash3 of the prefix and `data[start:end]`."""
+        state, carried, bits = self._prefix_state, self._carried, self._carried_bits
+        at = start
+        while at + 4 <= end:
+            carried |= _block_at(data, at) << bits
+            state = _with_block(state, carried)
+            carried >>= 32
+            at += 4
+        while at < end:
+            byte = data[at]  # a variable, to be as wide in C as what it is shifted into
+            carried |= byte << bits
+            bits += 8
+            at += 1
+        if bits >= 32:  # noqa: PLR2004  a block
+            state = _with_block(state, carried)
+            carried >>= 32
+        return _finished(state ^ _scrambled(carried), self._prefix_bytes + end - start)
+
+    def _scale_to_unit_length(self, row: int) -> None:
+        values = self.values
+        squares = 0.0
+        for at in range(row, self.filled):
+            squares += values[at] * values[at]
+        norm = sqrt(squares)
+        for at in range(row, self.filled):
+            values[at] /= norm
+
+
+def _block_at(data: Bytes, at: int) -> int:
+    """Read four bytes, the least significant first, on any machine."""
+    block = data[at + 3]
+    block = block << 8 | data[at + 2]
+    block = block << 8 | data[at + 1]
+    return block << 8 | data[at]
+
+
+# In the next three, large constants are local variables: written in place, Cython makes objects of them.
+
+
+def _scrambled(block: int) -> int:
+    low, c1, c2 = 0xFFFFFFFF, 0xCC9E2D51, 0x1B873593
+    block = block * c1 & low
+    block = (block << 15 | block >> 17) & low
+    return block * c2 & low
+
+
+def _with_block(state: int, block: int) -> int:
+    low, n = 0xFFFFFFFF, 0xE6546B64
+    state ^= _scrambled(block & low)
+    state = (state << 13 | state >> 19) & low
+    return (state * 5 + n) & low
+
+
+def _finished(state: int, length: int) -> int:
+    low, c1, c2 = 0xFFFFFFFF, 0x85EBCA6B, 0xC2B2AE35
+    state ^= length
+    state = (state ^ state >> 16) * c1 & low
+    state = (state ^ state >> 13) * c2 & low
+    return state ^ state >> 16
+
+
+def _zeros(typecode: str, count: int) -> array[Any]:
+    return array(typecode, [0]) * count
+
+
+def _resized(typecode: str, old: array[Any], kept: int, count: int) -> array[Any]:
+    """Copy the first `kept` entries to an array of `count`."""
+    new = _zeros(typecode, count)
+    memoryview(new)[:kept] = memoryview(old)[:kept]
+    return new

@@ -1,0 +1,79 @@
+"""The compiled part of the build: modules of `perceptron_core` that have a `.pxd` beside them.
+
+The rest of the packaging is in pyproject.toml. Without a compiler, or with PERCEPTRON_UNCOMPILED=1, the same
+modules run interpreted, with the same answers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError, CCompilerError
+
+CORE = Path("perceptron_core")
+SHARED = "perceptron_core._cython"
+"""What Cython would otherwise repeat in every module."""
+
+# No fused multiply-add: it rounds once where the interpreter rounds twice.
+FLAGS = [] if sys.platform == "win32" else ["-O2", "-g0", "-ffp-contract=off"]
+
+DIRECTIVES = {
+    "language_level": 3,
+    "annotation_typing": False,  # the .pxd files alone say what is typed in C
+    "auto_pickle": False,  # learners say themselves what they are made of
+    "boundscheck": False,
+    "wraparound": False,
+    "initializedcheck": False,
+    "cdivision": True,
+}
+
+
+class BuildAllOrNone(build_ext):
+    """Compile all modules; where one cannot be, leave all to the interpreter: they call each other in C."""
+
+    def build_extensions(self) -> None:
+        """Compile, or say why not."""
+        self.parallel = self.parallel or os.cpu_count()
+        if os.environ.get("PERCEPTRON_UNCOMPILED") == "1":
+            self.leave_uncompiled("PERCEPTRON_UNCOMPILED=1")
+            return
+        try:
+            super().build_extensions()
+        except (BaseError, CCompilerError) as error:
+            self.leave_uncompiled(error)
+
+    def leave_uncompiled(self, reason: object) -> None:
+        """Give up, and take away what was compiled."""
+        self.warn(f"perceptron_core stays uncompiled, and slower: {reason}")
+        for extension in self.extensions:
+            Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+        self.extensions = []
+
+
+def extensions() -> list[Extension]:
+    """List what is to be compiled."""
+    modules = [
+        Extension(f"{CORE}.{path.stem}", [str(source(path))], extra_compile_args=FLAGS)
+        for path in sorted(CORE.glob("*.pxd"))
+    ]
+    return cythonize(
+        [Extension(SHARED, [], extra_compile_args=FLAGS), *modules],
+        build_dir="build/c",
+        compiler_directives=DIRECTIVES,
+        shared_utility_qualified_name=SHARED,
+        quiet=True,
+    )
+
+
+def source(declarations: Path) -> Path:
+    """Give what is compiled: the module itself, or the `.pyx` that stands in for it."""
+    own = declarations.with_suffix(".pyx")
+    return own if own.exists() else declarations.with_suffix(".py")
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildAllOrNone})

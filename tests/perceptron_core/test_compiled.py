@@ -1,0 +1,142 @@
+"""The core is compiled, and nobody can tell but by the clock."""
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import perceptron_core
+from perceptron_core import COMPILED, to_bytes
+from perceptron_core.names import Names
+from tests.support.binary_learners import LEARNERS
+from tests.support.interpreted import interpreted_core
+
+numbers = st.floats(-1e100, 1e100) | st.floats(-3, 3) | st.integers(-3, 3) | st.booleans()
+keys = st.sampled_from(["a", "b", "c", "naïve", "語", 1, 2**63, -1, None, ("t", 2), 0.5])
+examples = st.tuples(
+    st.dictionaries(keys, numbers, max_size=6), st.booleans(), st.sampled_from([1.0, 0.0, 0.3, 7])
+)
+streams = st.lists(examples, max_size=20)
+
+
+@pytest.fixture(scope="module")
+def interpreted(tmp_path_factory):
+    core = interpreted_core(tmp_path_factory.mktemp("interpreted"))
+    assert not core.COMPILED
+    assert core is not perceptron_core
+    return core
+
+
+@pytest.mark.skipif("PERCEPTRON_REQUIRE_COMPILED" not in os.environ, reason="nobody says what is tested")
+def test_what_is_tested_was_built_as_asked_and_installed():
+    assert (os.environ["PERCEPTRON_REQUIRE_COMPILED"] == "1") == COMPILED
+    assert Path(perceptron_core.__file__).parents[1] != Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
+@pytest.mark.parametrize("name", LEARNERS)
+@given(stream=streams)
+def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, name, stream):
+    ours = LEARNERS[name].clone()
+    cls = getattr(interpreted, type(ours).__name__)
+    theirs = cls(**{parameter: getattr(ours, parameter) for parameter in ours._get_params()})
+    made = []
+    for x, y, w in stream:
+        assert bits(ours.score_one(x)) == bits(theirs.score_one(x))
+        assert ours.predict_one(x) is theirs.predict_one(x)
+        step = ours.update_one(x, y, w)
+        assert bits(step) == bits(theirs.update_one(x, y, w))
+        made.append((x, step))
+    assert to_bytes(ours) == interpreted.to_bytes(theirs)
+    if hasattr(ours, "undo_one"):
+        for x, step in made[::2]:
+            ours.undo_one(x, step)
+            theirs.undo_one(x, step)
+        assert to_bytes(ours) == interpreted.to_bytes(theirs)
+
+
+def bits(number):
+    return number.hex()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@given(before=streams, after=streams)
+def test_a_model_read_from_bytes_learns_on_as_one_undisturbed(name, before, after):
+    model = LEARNERS[name].clone()
+    for x, y, w in before:
+        model.learn_one(x, y, w)
+    other = perceptron_core.from_bytes(to_bytes(model))
+    for x, y, w in after:
+        model.learn_one(x, y, w)
+        other.learn_one(x, y, w)
+    assert model._get_state() == other._get_state()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(-30, 30) | keys), max_size=200))
+def test_names_are_found_come_in_order_and_go(history):
+    names, expected = Names(), {}
+    for slot, (comes, name) in enumerate(history):
+        if name in expected:
+            names.remove(name)
+            del expected[name]
+        elif comes:
+            names.add(name, slot)
+            expected[name] = slot
+        assert names.find(name) == expected.get(name, -1)
+    assert names.items() == list(expected.items())
+    assert len(names) == len(expected)
+
+
+def test_equal_names_that_are_other_objects_are_one():
+    names = Names()
+    names.add(str(1234), 0)
+    names.add(1, 1)
+    assert names.find(str(1234)) == 0
+    assert names.find(1.0) == names.find(True) == 1
+
+
+def test_a_name_whose_comparison_changes_the_model_does_no_harm():
+    model = perceptron_core.Perceptron()
+
+    class Meddler:
+        def __init__(self, number):
+            self.number = number
+
+        def __hash__(self):
+            return 5
+
+        def __eq__(self, other):
+            if model.n_updates < 9:
+                mistaken = not model.predict_one({})
+                model.learn_one({f"fresh {model.n_updates} {k}": 1.0 for k in range(40)}, mistaken)
+            return isinstance(other, Meddler) and self.number == other.number
+
+    model.learn_one({Meddler(1): 1.0}, True)
+    model.learn_one({Meddler(2): 2.0}, not model.predict_one({}))
+    assert model.n_updates >= 9
+    assert len(model.weights) > 40
+    assert math.isfinite(model.score_one({Meddler(1): 1.0, Meddler(2): 1.0}))
+
+
+def test_a_value_whose_conversion_uses_the_model_gets_the_right_answers():
+    model = perceptron_core.Perceptron()
+    model.learn_one({"a": 1.0, "b": 2.0, "c": 4.0}, True)
+
+    class Meddler:
+        def __float__(self):
+            assert model.score_one({"c": 1.0}) == 5.0
+            return 1.0
+
+    assert model.score_one({"a": 1.0, "b": Meddler(), "c": 1.0}) == 1.0 + 1.0 + 2.0 + 4.0
+
+
+def test_a_model_whose_class_forgot_to_set_it_up_raises():
+    class Forgetful(perceptron_core.Perceptron):
+        def __init__(self):
+            pass
+
+    with pytest.raises(AttributeError):
+        Forgetful().learn_one({"a": 1.0}, True)

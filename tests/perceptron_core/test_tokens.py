@@ -1,0 +1,75 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core.tokens import Tokenizer
+
+RUNS_OF_ONE_CLASS = [r"\w+", r"\S+", r"\W+", r"[a-z0-9]+", r"[^ ]+", r"[\w'-]+", r"[^\W\d_]+", "[а-яё]+"]
+OTHER_PATTERNS = [
+    r"\b\w\w+\b",
+    r"(\w)\w+",
+    r"\w*",
+    r"[\]a]+",
+    r"[a^]+",
+    r"\w{2}",
+    "a|b",
+    r"\w+?",
+    "(?i)[a-f]+",
+]
+
+mixed = st.text(st.sampled_from("abZ09_ ,'-^]\n\0é٣ßя€😀") | st.characters(codec="utf-8"), max_size=40)
+
+
+def tokens(text, analyzer, pattern=r"\w+"):
+    tokenizer = Tokenizer(analyzer, pattern, 1)
+    data, starts = tokenizer.cut(text), tokenizer.starts
+    return [
+        bytes(data[starts[number] : starts[number + 1] - tokenizer.gap]).decode()
+        for number in range(tokenizer.count)
+    ]
+
+
+@pytest.mark.parametrize("pattern", RUNS_OF_ONE_CLASS + OTHER_PATTERNS)
+@given(text=mixed)
+def test_words_are_what_the_pattern_finds(pattern, text):
+    assert tokens(text, "words", pattern) == [match.group() for match in re.finditer(pattern, text)]
+
+
+@given(mixed)
+def test_characters_are_code_points(text):
+    assert tokens(text, "chars") == [*text]
+
+
+def test_every_code_point_is_told_from_its_neighbours():
+    every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000, 7)]))
+    assert tokens(every, "words") == re.findall(r"\w+", every)
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", r"\b\w+"])
+def test_a_lone_surrogate_between_words_does_no_harm(pattern):
+    assert tokens("win \ud800 prize", "words", pattern) == ["win", "prize"]
+
+
+@pytest.mark.parametrize(("analyzer", "pattern"), [("words", r"\S+"), ("words", r"\b.+"), ("chars", "")])
+def test_a_lone_surrogate_in_a_token_is_refused(analyzer, pattern):
+    with pytest.raises(UnicodeEncodeError):
+        tokens("win\ud800", analyzer, pattern)
+
+
+def test_fewer_tokens_than_are_of_use_are_none_even_with_a_lone_surrogate():
+    tokenizer = Tokenizer("chars", "", 4)
+    assert tokenizer.cut("a\ud800b") == b""
+    assert tokenizer.count == 0
+
+
+def test_a_text_of_any_length_has_room():
+    assert tokens("ab " * 5000, "words") == ["ab"] * 5000
+    assert tokens("ab " * 5000, "words", r"\b\w+") == ["ab"] * 5000
+    assert tokens("é" * 5000, "chars") == ["é"] * 5000
+
+
+def test_a_pattern_that_is_none_is_refused():
+    with pytest.raises(re.error):
+        Tokenizer("words", "[", 1)

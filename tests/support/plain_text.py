@@ -1,0 +1,33 @@
+"""The hashed features of a text, said plainly: `perceptron_core.text` must equal them bit for bit."""
+
+import math
+import re
+from collections import Counter
+
+import mmh3
+
+
+def plain_text_features(
+    text,
+    bits,
+    *,
+    analyzer="words",
+    ngrams=(1, 1),
+    token_pattern=r"\w+",
+    lowercase=True,
+    counts=False,
+    l2=False,
+    prefix="text=",
+):
+    text = text.lower() if lowercase else text
+    words = analyzer == "words"
+    tokens = [match.group() for match in re.finditer(token_pattern, text)] if words else text
+    names = [
+        prefix + (" " if words else "").join(tokens[start : start + n])
+        for n in range(ngrams[0], ngrams[1] + 1)
+        for start in range(len(tokens) - n + 1)
+    ]
+    times = Counter(mmh3.hash(name.encode(), 0, signed=False) % 2**bits for name in names)
+    x = {index: float(count) if counts else 1.0 for index, count in times.items()}
+    norm = math.sqrt(sum(value * value for value in x.values())) if l2 else 1.0
+    return {index: value / norm for index, value in x.items()}
