@@ -54,7 +54,7 @@ def steps() -> Chart:
 
     def step(make: Callable[[], Any], score: float) -> float:
         model = make()
-        model.weights["x"] = score
+        model.weights = {"x": score}
         return float(model.update_one({"x": 1.0}, y=True))
 
     scores = [round(-2 + 0.02 * n, 2) for n in range(201)]

@@ -15,6 +15,7 @@ def site(tmp_path_factory):
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", config.name]
     done = subprocess.run(command, cwd=config.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "griffe:" not in done.stdout + done.stderr  # a docstring that does not fit its signature
     return config.parent / "site"
 
 
