@@ -163,21 +163,20 @@ def metrics() -> str:
     families = sorted(exported_families(), key=lambda family: family.name)
     ours = [family for family in families if family.name.startswith("perceptron_")]
     others = [family for family in families if family not in ours]
-    head = ("Name", "Type", "Labels", "Meaning")
     return (
         "# Metrics\n\n`GET /metrics` gives them in Prometheus' text format or, if asked for, as "
         "OpenMetrics. Cumulative counts belong to the models: they are committed with them and go on after a "
-        "restart where they stopped. Units are base units; ratios are 0 to 1.\n\n"
-        f"{_table(head, map(_metric_row, ours))}\n\n## Of the process\n\n"
-        f"{_table(head, map(_metric_row, others))}\n"
+        "restart where they stopped. Units are base units; ratios are 0 to 1. Those without our prefix are "
+        "of the process itself.\n\n" + "\n".join(map(_metric, [*ours, *others]))
     )
 
 
-def _metric_row(family: Metric) -> Sequence[str]:
+def _metric(family: Metric) -> str:
     suffix = {"counter": "_total", "info": "_info"}.get(family.type, "")
-    labels = {label for sample in family.samples for label in sample.labels} - {"le"}
-    shown = ", ".join(f"`{label}`" for label in sorted(labels))
-    return f"`{family.name}{suffix}`", family.type, shown, family.documentation
+    labels = sorted({label for sample in family.samples for label in sample.labels} - {"le"})
+    shown = f", by {', '.join(f'`{label}`' for label in labels)}" if labels else ""
+    kind = family.type.capitalize()
+    return f"## {family.name}{suffix}\n\n{family.documentation}\n\n{kind}{shown}.\n"
 
 
 def exported_families() -> list[Metric]:
@@ -235,7 +234,7 @@ def _learns(value: object) -> bool:
     return isinstance(value, type) and (hasattr(value, "learn_one") or hasattr(value, "fit"))
 
 
-def _table(head: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]] | map[Any]) -> str:
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
 

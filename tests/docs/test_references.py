@@ -19,8 +19,8 @@ PART_OF_A_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
 
 
 def test_every_metric_that_a_real_run_exports_is_in_the_reference_with_its_labels(exported):
-    rows = re.findall(r"^\| `(\w+)` \| \w+ \| (.*?) \|", PAGES["reference/metrics.md"], re.MULTILINE)
-    documented = {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
+    sections = re.findall(r"^## (\w+)\n\n.+\n\n(.+)\.$", PAGES["reference/metrics.md"], re.MULTILINE)
+    documented = {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in sections}
     for name, labels in exported.items():
         if not name.endswith("_created"):  # the client library's companion of each counter and histogram
             family = PART_OF_A_HISTOGRAM.sub("", name)
