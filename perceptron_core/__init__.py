@@ -8,6 +8,7 @@ from perceptron_core.batch_perceptron import BatchPerceptron
 from perceptron_core.entries import COMPILED
 from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.geometry import Hyperplane, margin, radius, signed_distances
+from perceptron_core.hashed_classifier import HashedClassifier
 from perceptron_core.kernel_perceptron import KernelPerceptron
 from perceptron_core.learning_curve import Epoch, Training
 from perceptron_core.margin_perceptron import MarginPerceptron
@@ -25,7 +26,7 @@ from perceptron_core.separability import (
 )
 from perceptron_core.serialisation import from_bytes, to_bytes
 from perceptron_core.structured import StructuredPerceptron
-from perceptron_core.text import TextHasher
+from perceptron_core.text import Rows, TextHasher
 from perceptron_core.theory import (
     MistakeBound,
     OnlineMistakeBound,
@@ -48,6 +49,7 @@ __all__ = [
     "DamagedError",
     "Epoch",
     "FeatureError",
+    "HashedClassifier",
     "Hyperplane",
     "KernelPerceptron",
     "LabelError",
@@ -61,6 +63,7 @@ __all__ = [
     "OnlineMistakeBound",
     "PassiveAggressive",
     "Perceptron",
+    "Rows",
     "Separability",
     "StructuredPerceptron",
     "TextHasher",

@@ -11,7 +11,6 @@ from perceptron_core.entries import Column, Entries
 from perceptron_core.explanation import Term
 from perceptron_core.rules import BinaryRule
 from perceptron_core.schedules import Rate, check_rate, rate_at
-from perceptron_core.slots import Slots
 from perceptron_core.sparse import Vector
 
 _SMALLEST_FADE: Final = 1e-20
@@ -173,7 +172,7 @@ class AveragedPerceptron(AveragedRule, CompiledClassifier):
     def _clear(self) -> None:
         """Start with no feature stored."""
         self.current_column, self.late_column = Column(), Column()
-        self.slots = Slots(self.current_column, self.late_column)
+        self.slots = self._slots_of(self.current_column, self.late_column)
 
     @property
     def current_weights(self) -> Vector:

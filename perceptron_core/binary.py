@@ -59,8 +59,7 @@ class BinaryClassifier(FrameClassifier):
         The learners here make no probabilities: the numbers order examples, they are not calibrated.
         Raises `FeatureError` as `score_one` does.
         """
-        p = logistic(self._log_odds(self.score_one(x)))
-        return {False: 1.0 - p, True: p}
+        return self._probabilities(self.score_one(x))
 
     def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
         """Learn from one example.
@@ -98,6 +97,10 @@ class BinaryClassifier(FrameClassifier):
 
     def _known_classes(self) -> tuple[bool, bool]:
         return False, True
+
+    def _probabilities(self, score: float) -> dict[base.typing.ClfTarget, float]:
+        p = logistic(self._log_odds(score))
+        return {False: 1.0 - p, True: p}
 
     def _log_odds(self, score: float) -> float:
         return score

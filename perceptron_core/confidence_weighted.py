@@ -12,7 +12,6 @@ from perceptron_core import confidence, sparse
 from perceptron_core.entries import Column, Entries
 from perceptron_core.linear import LinearClassifier
 from perceptron_core.rules import LinearRule
-from perceptron_core.slots import Slots
 from perceptron_core.sparse import Vector
 from perceptron_core.values import MAX_RATE
 from perceptron_core.variances import Variances
@@ -149,7 +148,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, LinearClassifier):
         self.weight_column, self.variance_column = Column(), Variances(1.0)
         # With all covariances there are no variances beside them.
         columns = (self.weight_column,) if self.full else (self.weight_column, self.variance_column)
-        self.slots = Slots(*columns)
+        self.slots = self._slots_of(*columns)
 
     @property
     def variances(self) -> Vector:

@@ -51,8 +51,8 @@ class Entries:
 
     def by_name(self) -> dict[Any, float]:
         """Give the values by name that are not 0."""
-        named = zip(self.names, self.values[: self.n], strict=False)
-        return {name: value for name, value in named if value}
+        values = self.values[self.first_value : self.first_value + self.n]
+        return {name: value for name, value in zip(self.names, values, strict=False) if value}
 
     def widen(self) -> None:
         """Make room for twice as many entries."""
@@ -102,7 +102,8 @@ class Column:
     def scale(self, factor: float) -> None:
         """Multiply every cell by `factor`."""
         for slot in range(len(self.cells)):
-            self.cells[slot] *= factor
+            if self.cells[slot] != 0:  # memory that was never written to stays unused
+                self.cells[slot] *= factor
 
 
 def _doubles(n: int) -> array[float]:

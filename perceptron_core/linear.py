@@ -10,7 +10,6 @@ from perceptron_core.compiled import CompiledClassifier
 from perceptron_core.entries import Column
 from perceptron_core.explanation import Term
 from perceptron_core.rules import LinearRule
-from perceptron_core.slots import Slots
 from perceptron_core.sparse import Vector
 
 
@@ -40,7 +39,7 @@ class LinearClassifier(LinearRule, CompiledClassifier):
     def _clear(self) -> None:
         """Start with no feature stored."""
         self.weight_column = Column()
-        self.slots = Slots(self.weight_column)
+        self.slots = self._slots_of(self.weight_column)
 
     @property
     def weights(self) -> Vector:

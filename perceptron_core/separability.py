@@ -21,6 +21,7 @@ TOLERANCE: Final = 1e-9
 """A convex combination shorter than this, relative to its terms, counts as 0."""
 
 _SOLVER_TOLERANCE: Final = 1e-10  # the tightest that HiGHS takes
+_DUAL_TOLERANCE: Final = 1e-14
 _MARGIN_TOLERANCE: Final = 1e-6  # to which the conditions for the shortest vector are checked
 
 
@@ -260,21 +261,33 @@ def _least_distance(z: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     from scipy import optimize  # noqa: PLC0415  as above
 
     n, d = z.shape
-    target = np.zeros(d + 1)
+    system, target = np.vstack([z.T, np.ones(n)]), np.zeros(d + 1)
     target[-1] = 1.0
     try:
-        u, _ = optimize.nnls(np.vstack([z.T, np.ones(n)]), target, maxiter=10 * (n + d))
+        found = _shortest_on(z, optimize.nnls(system, target, maxiter=10 * (n + d))[0] > 0)
     except RuntimeError:  # too many iterations
         return None
-    support = u > 0
+    if found is not None:
+        return found
+    # Lawson and Hanson's NNLS, as SciPy has it, now and then ends beside the optimum. This one is slower.
+    u = optimize.lsq_linear(system, target, bounds=(0, np.inf), method="bvls", tol=_DUAL_TOLERANCE).x
+    return _shortest_on(z, u > _DUAL_TOLERANCE)
+
+
+def _shortest_on(z: np.ndarray, support: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Give the shortest a with z·a = 1 on the active rows, and its λ; None if it is not the shortest of all.
+
+    Exact to rounding: dividing by 1 − Σu, as algorithm LDP does, loses digits when the margin is small.
+    """
+    import numpy as np  # noqa: PLC0415  takes long to import
+    from scipy import optimize  # noqa: PLC0415  as above
+
     if not support.any():
         return None
-    # With the active rows known, a is the shortest solution of z·a = 1 on them: exact to rounding,
-    # while dividing by 1 − Σu, as algorithm LDP does, loses digits when the margin is small.
     a = np.linalg.lstsq(z[support], np.ones(support.sum()), rcond=None)[0]
-    multipliers = np.zeros(n)
-    multipliers[support] = np.linalg.lstsq(z[support].T, a, rcond=None)[0]
-    multipliers = np.maximum(multipliers, 0.0)
+    multipliers = np.zeros(len(z))
+    # Active rows may depend on each other: of the many combinations that give a, one has no negative λ.
+    multipliers[support] = optimize.nnls(z[support].T, a)[0]
     is_feasible = (z @ a).min() >= 1 - _MARGIN_TOLERANCE
     is_shortest = np.linalg.norm(z.T @ multipliers - a) <= _MARGIN_TOLERANCE * np.linalg.norm(a)
     return (a, multipliers) if is_feasible and is_shortest else None

@@ -17,6 +17,7 @@ from perceptron_core.averaged_perceptron import AveragedPerceptron
 from perceptron_core.batch_perceptron import BatchPerceptron
 from perceptron_core.envelope import seal, unseal
 from perceptron_core.errors import DamagedError
+from perceptron_core.hashed_classifier import HashedClassifier
 from perceptron_core.kernel_perceptron import KernelPerceptron
 from perceptron_core.margin_perceptron import MarginPerceptron
 from perceptron_core.multiclass_arow import MulticlassAROW
@@ -48,6 +49,7 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
         AveragedMulticlassPerceptron,
         AveragedPerceptron,
         BatchPerceptron,
+        HashedClassifier,
         KernelPerceptron,
         MarginPerceptron,
         MulticlassAROW,
@@ -75,10 +77,7 @@ def to_bytes(model: Model) -> bytes:
     name = type(model).__name__
     if _CLASSES.get(name) is not type(model):
         raise TypeError(f"{name} is no model of perceptron_core")
-    params = {
-        parameter: _written(f"{name}: {parameter}", value)
-        for parameter, value in model._get_params().items()  # noqa: SLF001
-    }
+    params = _parameters(type(model), model._get_params())  # noqa: SLF001
     return seal(_KIND, _VERSION, pack([name, params, model._get_state()]))  # noqa: SLF001
 
 
@@ -93,29 +92,44 @@ def from_bytes(data: bytes) -> Any:
     """
     _, body = unseal(_KIND, range(1, _VERSION + 1), data)
     name, params, state = unpack(body)
-    if name not in _CLASSES:
-        raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
-    model = _CLASSES[name](**{parameter: _read(value) for parameter, value in params.items()})
+    model = _made(name, params)
     model._set_state(state)  # noqa: SLF001
     return model
 
 
+def _made(name: str, params: Mapping[str, Any]) -> Any:
+    if name not in _CLASSES:
+        raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
+    return _CLASSES[name](**{parameter: _read(value) for parameter, value in params.items()})
+
+
+def _parameters(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _written(f"{cls.__name__}: {name}", value) for name, value in params.items()}
+
+
 def _written(what: str, value: Any) -> Any:
-    """Write a parameter as plain values; a scheduler, which River gives as (class, parameters), by name."""
+    """Write a parameter as plain values; what River gives as (class, parameters), by name."""
     if callable(value):
         raise TypeError(f"{what} is a function, which cannot be written down; a built-in name can")
     if isinstance(value, tuple) and value and isinstance(value[0], type):
-        if value[0] not in _SCHEDULERS.values():
+        cls, params = value
+        if cls in _CLASSES.values():
+            return {"model": cls.__name__, "parameters": _parameters(cls, params)}
+        if cls not in _SCHEDULERS.values():
             raise TypeError(
-                f"{what} is a {value[0].__name__}; of those only {', '.join(_SCHEDULERS)} can be written"
+                f"{what} is a {cls.__name__}; of those only {', '.join(_SCHEDULERS)} can be written"
             )
-        return {"scheduler": value[0].__name__, "parameters": value[1]}
+        return {"scheduler": cls.__name__, "parameters": params}
     return value
 
 
 def _read(value: Any) -> Any:
     """Read what `_written` wrote."""
-    return _SCHEDULERS[value["scheduler"]](**value["parameters"]) if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    if "model" in value:
+        return _made(value["model"], value["parameters"])
+    return _SCHEDULERS[value["scheduler"]](**value["parameters"])
 
 
 def pack(value: Any) -> bytes:

@@ -17,6 +17,11 @@ cdef class Slots:
     @cython.locals(entries=Entries)
     cdef Entries resolve(self, x)
 
+    @cython.locals(entries=Entries)
+    cpdef Entries columns(self, names)
+
+    cdef refresh(self, Entries x)
+
     cdef put_back(self, Entries entries)
 
     @cython.locals(k=Py_ssize_t)

@@ -5,7 +5,7 @@ A name whose cells are all 0 leaves, and its slot is used again. `slots.pxd` giv
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from perceptron_core.entries import NO_SLOT, Column, Entries
@@ -42,14 +42,26 @@ class Slots:
         self._names.resolve(x, entries)
         return entries
 
+    def columns(self, names: Sequence[Any]) -> Entries:
+        """Make entries of these names, distinct ones, for the rows of a matrix in which each has a column."""
+        entries = Entries(len(names))
+        entries.names = [*names]
+        entries.n = len(names)
+        self._look_up_again(entries)
+        return entries
+
+    def refresh(self, x: Entries) -> None:
+        """Look entries up again if names came or went since."""
+        if x.version != self._names.version:
+            self._look_up_again(x)
+
     def put_back(self, entries: Entries) -> None:
         """Take entries back whose example is done with, for the next."""
         self._spare = entries
 
     def claim(self, x: Entries) -> None:
         """Give every entry a slot that has none and whose value is not 0."""
-        if x.version != self._names.version:
-            self._look_up_again(x)
+        self.refresh(x)
         if x.n_missing:
             for k in range(x.n):
                 if x.slots[x.first_slot + k] < 0 and x.values[x.first_value + k] != 0:
@@ -113,6 +125,7 @@ class Slots:
             slot = self._names.find(x.names[k])
             x.slots[x.first_slot + k] = slot
             x.n_missing += slot < 0
+        x.version = self._names.version
 
     def _release(self, name: Any, slot: int) -> None:
         self._names.remove(name)

@@ -23,7 +23,7 @@ cdef class TextHasher:
     @cython.locals(at=Py_ssize_t)
     cpdef dict transform_one(self, text)
 
-    cpdef object transform_many(self, texts)
+    cpdef object transform_many(self, texts, bint copy=*)
 
     cpdef int clear(self) except -1
 

@@ -24,9 +24,9 @@ class Rows(NamedTuple):
 
     indptr: array[int]
     """64-bit integers, one more than there are rows."""
-    indices: array[int]
+    indices: array[int] | memoryview
     """32-bit integers, in each row distinct and in the order of first occurrence."""
-    values: array[float]
+    values: array[float] | memoryview
     """Doubles, one beside each index."""
 
 
@@ -113,8 +113,12 @@ class TextHasher:
         self.append(text)
         return {self.indices[at]: self.values[at] for at in range(self.filled)}
 
-    def transform_many(self, texts: Iterable[str | bytes]) -> Rows:
-        """Give the features of each text as a row. Raises as `transform_one` does."""
+    def transform_many(self, texts: Iterable[str | bytes], copy: bool = True) -> Rows:
+        """Give the features of each text as a row.
+
+        Without `copy`, indices and values are the hasher's own memory, good until it is used again: for a
+        learner that reads them at once. Raises as `transform_one` does.
+        """
         if isinstance(texts, (str, bytes)):
             raise TypeError("texts must be several texts, not one")
         indptr = array("q", [0])
@@ -122,6 +126,10 @@ class TextHasher:
         for text in texts:
             self.append(text)
             indptr.append(self.filled)
+        if not copy:
+            return Rows(
+                indptr, memoryview(self.indices)[: self.filled], memoryview(self.values)[: self.filled]
+            )
         return Rows(
             indptr,
             _resized("i", self.indices, self.filled, self.filled),

@@ -18,10 +18,12 @@ perceptron_core.values perceptron_core.envelope
 perceptron_core.tokens
 perceptron_core.text
 perceptron_core.sparse perceptron_core.frames perceptron_core.explanation perceptron_core.schedules
-perceptron_core.entries
+perceptron_core.entries perceptron_core.prefetch
 perceptron_core.names perceptron_core.variances
 perceptron_core.slots
-perceptron_core.rules
+perceptron_core.hashed_slots perceptron_core.rules
+perceptron_core.batches
+perceptron_core.csr
 perceptron_core.confidence perceptron_core.kernels
 perceptron_core.binary
 perceptron_core.compiled perceptron_core.voted_perceptron perceptron_core.kernel_perceptron
@@ -36,7 +38,7 @@ perceptron_core.averaged_multiclass_perceptron
 perceptron_core.geometry perceptron_core.chance perceptron_core.learning_curve
 perceptron_core.batch_perceptron perceptron_core.separability perceptron_core.assessment
 perceptron_core.training
-perceptron_core.theory perceptron_core.sklearn_estimator
+perceptron_core.theory perceptron_core.sklearn_estimator perceptron_core.hashed_classifier
 perceptron_core.serialisation
 perceptron_core
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from river import base, checks
+from river import base, checks, preprocessing
 from river.optim.schedulers import InverseScaling
 
 import perceptron_core
@@ -19,6 +19,13 @@ VARIANTS = {
     ],
     "AveragedMulticlassPerceptron": [{"fit_intercept": False}],
     "AveragedPerceptron": [{"decay": 0.9}, {"learning_rate": InverseScaling(1.0)}, {"fit_intercept": False}],
+    "HashedClassifier": [
+        {"bits": 1},
+        {"classifier": perceptron_core.AROW(forgetting=0.9, intercept_forgetting=0.5), "bits": 10},
+        {"classifier": perceptron_core.AROW(full=True), "bits": 10},
+        {"classifier": perceptron_core.AveragedPerceptron(decay=0.9), "bits": 10},
+        {"classifier": perceptron_core.PassiveAggressive(), "bits": 10},
+    ],
     "KernelPerceptron": [
         {"kernel": "linear", "fit_intercept": False},
         {"kernel": "polynomial", "degree": 2},
@@ -61,7 +68,7 @@ def grid():
     for classifier in classifiers():
         defaults = tuple(classifier._unit_test_params())
         for parameters in (*defaults, *VARIANTS.get(classifier.__name__, ())):
-            model = classifier(**parameters)
+            model = _with_its_features(classifier(**parameters))
             variant = ",".join(f"{name}={value}" for name, value in parameters.items())
             label = f"{classifier.__name__}({variant})"
             times = Counter()
@@ -69,6 +76,13 @@ def grid():
                 times[check.__name__] += 1
                 # A check comes once for each of River's data sets.
                 yield pytest.param(model, check, id=f"{label}-{check.__name__}-{times[check.__name__]}")
+
+
+def _with_its_features(model):
+    """Put a hasher before a model that takes features by index, since River's checks name theirs."""
+    if isinstance(model, perceptron_core.HashedClassifier):
+        return preprocessing.FeatureHasher(2**model.bits, seed=1) | model
+    return model
 
 
 @pytest.mark.parametrize(("model", "check"), list(grid()))

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from perceptron_core import (
@@ -18,7 +18,6 @@ from perceptron_core import (
     to_bytes,
 )
 
-UNHURRIED = settings(deadline=None)  # solvers and epochs take their time on a busy machine
 points = st.dictionaries(st.sampled_from("abc"), st.integers(-8, 8), max_size=3)
 examples = st.lists(st.tuples(points, st.booleans()), min_size=1, max_size=10)
 LINE = [{"x": 3.0}, {"x": 2.0}, {"x": -1.0}]
@@ -29,7 +28,6 @@ def split(data):
     return [x for x, _ in data], [y for _, y in data]
 
 
-@UNHURRIED
 @given(examples, st.sampled_from([0.0, 0.5, 3.0]), st.booleans())
 def test_converges_on_separable_data_and_satisfies_its_margin(data, margin, fit_intercept):
     bound = mistake_bound(data, fit_intercept=fit_intercept)
@@ -41,7 +39,6 @@ def test_converges_on_separable_data_and_satisfies_its_margin(data, margin, fit_
     assert perceptron_criterion(model, data) == 0
 
 
-@UNHURRIED
 @given(examples)
 def test_never_claims_to_have_separated_what_cannot_be(data):
     assume(not linear_separability(data).separable)
@@ -56,7 +53,6 @@ def test_adds_the_sum_of_the_misclassified_normalised_samples():
     assert model.converged
 
 
-@UNHURRIED
 @given(examples, points, st.integers(-3, 3), st.sampled_from([0.25, 1.0]))
 def test_a_step_is_down_the_gradient_of_the_criterion(data, weights, bias, rate):
     plane = Hyperplane(weights, bias)

@@ -83,7 +83,7 @@ def test_an_example_of_weight_zero_might_as_well_not_exist(model):
         max_size=40,
     )
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_no_stream_of_sane_values_overflows_anything(name, stream):
     model = learn(LEARNERS[name].clone(), stream)
     assert all(map(math.isfinite, numbers(model._get_state())))
@@ -93,7 +93,7 @@ def test_no_stream_of_sane_values_overflows_anything(name, stream):
 
 @pytest.mark.parametrize("name", LEARNERS)
 @given(stream=streams, more=streams)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_a_model_written_down_and_read_goes_on_exactly_as_the_original(name, stream, more):
     model = learn(LEARNERS[name].clone(), stream)
     for restored in (from_bytes(to_bytes(model)), pickle.loads(pickle.dumps(model))):
@@ -103,7 +103,7 @@ def test_a_model_written_down_and_read_goes_on_exactly_as_the_original(name, str
 
 @pytest.mark.parametrize("name", LEARNERS)
 @given(stream=streams)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_n_mistakes_counts_what_predict_one_got_wrong(name, stream):
     model, mistakes = LEARNERS[name].clone(), 0
     for x, y in stream:
@@ -114,7 +114,7 @@ def test_n_mistakes_counts_what_predict_one_got_wrong(name, stream):
 
 @pytest.mark.parametrize("name", LEARNERS)
 @given(stream=streams, last=examples)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_a_step_is_given_just_when_an_update_is_counted_and_points_to_the_truth(name, stream, last):
     model = learn(LEARNERS[name].clone(), stream)
     before = model.n_updates
@@ -125,7 +125,7 @@ def test_a_step_is_given_just_when_an_update_is_counted_and_points_to_the_truth(
 
 @pytest.mark.parametrize("name", LEARNERS)
 @given(stream=streams)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_nothing_is_stored_for_a_feature_that_was_never_updated(name, stream):
     model = LEARNERS[name].clone()
     for number, (x, y) in enumerate(stream):

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perceptron_core
@@ -38,6 +38,7 @@ def test_what_is_tested_was_built_as_asked_and_installed():
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
 @pytest.mark.parametrize("name", LEARNERS)
+@settings(deadline=None, max_examples=60)
 @given(stream=streams)
 def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, name, stream):
     ours = LEARNERS[name].clone()
@@ -63,6 +64,7 @@ def bits(number):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
+@settings(deadline=None, max_examples=60)
 @given(before=streams, after=streams)
 def test_a_model_read_from_bytes_learns_on_as_one_undisturbed(name, before, after):
     model = LEARNERS[name].clone()

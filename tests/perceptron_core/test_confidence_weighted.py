@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import AROW, SCW
@@ -75,7 +75,6 @@ weighted = st.lists(
 
 
 @given(weighted, st.sampled_from([0.1, 1.0, 10.0]), st.booleans(), st.booleans())
-@settings(deadline=None)
 def test_arow_is_the_dense_algebra_of_the_paper(stream, r, full, fit_intercept):
     model = learn(AROW(r=r, full=full, fit_intercept=fit_intercept), stream)
     expected = brute_force(
@@ -91,7 +90,6 @@ def test_arow_is_the_dense_algebra_of_the_paper(stream, r, full, fit_intercept):
     st.booleans(),
     st.booleans(),
 )
-@settings(deadline=None)
 def test_scw_is_the_dense_algebra_of_the_paper(stream, price, confidence, full, fit_intercept):
     model = learn(SCW(C=price, confidence=confidence, full=full, fit_intercept=fit_intercept), stream)
     expected = brute_force(
@@ -104,7 +102,6 @@ def test_scw_is_the_dense_algebra_of_the_paper(stream, price, confidence, full, 
 
 
 @given(weighted)
-@settings(deadline=None)
 def test_an_unconstrained_scw_step_reaches_the_confidence_it_asks_for(stream):
     model = SCW(C=1e9, confidence=0.8, full=True)
     phi = NormalDist().inv_cdf(0.8)
@@ -116,7 +113,6 @@ def test_an_unconstrained_scw_step_reaches_the_confidence_it_asks_for(stream):
 
 
 @given(streams, st.sampled_from([AROW(), SCW(), AROW(full=True), SCW(full=True)]))
-@settings(deadline=None)
 def test_variances_start_at_one_and_never_grow_nor_become_negative(stream, model):
     model, before = model.clone(), np.ones(6)
     for x, y in stream:

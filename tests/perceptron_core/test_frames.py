@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -63,7 +64,7 @@ def test_predicting_a_frame_is_predicting_its_rows_bit_for_bit(model, backend):
         max_size=12,
     )
 )
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_columns_of_integers_floats_and_booleans_and_weights_by_row_are_the_same_either_way(examples):
     rows = [{"i": i, "f": f, "b": b} for i, f, b, _, _ in examples]
     labels, weights = [e[3] for e in examples], [e[4] for e in examples]
@@ -73,6 +74,71 @@ def test_columns_of_integers_floats_and_booleans_and_weights_by_row_are_the_same
             model = LEARNERS[name].clone()
             model.learn_many(frame(rows), series(labels), series(weights))
             assert to_bytes(model) == expected
+
+
+cells = st.integers(-1, 1).map(float)
+blocks = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from("abcde"), unique=True, min_size=1),
+        st.lists(st.tuples(st.lists(cells, min_size=5, max_size=5), st.booleans()), max_size=9),
+    ),
+    max_size=3,
+)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@given(blocks)
+@settings(max_examples=25)
+def test_columns_whose_weights_come_and_go_are_the_same_either_way(name, blocks):
+    expected, model = LEARNERS[name].clone(), LEARNERS[name].clone()
+    for columns, examples in blocks:
+        rows = [row[: len(columns)] for row, _ in examples]
+        labels = [label for _, label in examples]
+        X = pd.DataFrame(rows, columns=columns, dtype=float)
+        model.learn_many(X, pd.Series(labels, dtype=bool))
+        row_by_row(expected, [dict(zip(columns, row, strict=True)) for row in rows], labels)
+        assert to_bytes(model) == to_bytes(expected)
+        assert model.predict_many(X).tolist() == [expected.predict_one(x) for x in X.to_dict("records")]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([1, None, 3], dtype="Int64"),
+        pd.Series([1.5, 2.5, 3.5], dtype="Float32"),
+        pd.Series([1, 2.5, True], dtype=object),
+        pd.Series(["1", "2", "3"], dtype=object),
+        pd.Series(["1", "2", "1"], dtype="category"),
+        pd.Series([2**63 + 1025, 2**53 + 1, 0], dtype="uint64"),
+        pd.to_datetime(pd.Series([1, 2, 3])),
+        pd.Series([0.1, 0.2, 0.3], dtype="float32"),
+        pl.Series([1, None, 3]),
+        pl.Series([True, None, False]),
+        pl.Series([Decimal("0.1"), Decimal("0.2"), Decimal("0.3")]),
+        pl.Series([1, 2, 3], dtype=pl.Int128),
+        pl.Series([2**63 + 1025, 2**53 + 1, 0], dtype=pl.UInt64),
+        pl.Series([1, 2, 3], dtype=pl.Duration),
+        pl.Series([[1.0], [2.0], [3.0]]),
+    ],
+    ids=lambda column: f"{type(column).__module__.split('.')[0]}-{column.dtype}",
+)
+def test_columns_of_any_type_are_what_their_values_are_one_by_one(column):
+    backend = pd if isinstance(column, pd.Series) else pl
+    X = backend.DataFrame({"flag": [True, False, True], "small": [1, 2, 3], "own": column})
+    model, expected, refused = Perceptron(), Perceptron(), None
+    for number, values in enumerate(X.itertuples(index=False) if backend is pd else X.iter_rows()):
+        try:
+            expected.learn_one(dict(zip(X.columns, values, strict=True)), number != 1)
+        except FeatureError as error:
+            refused = f"row {number}: {error}"
+            break
+    found = None
+    try:
+        model.learn_many(X, backend.Series([True, False, True]))
+    except FeatureError as error:
+        found = str(error)
+    assert found == refused
+    assert to_bytes(model) == to_bytes(expected)
 
 
 def test_one_weight_may_stand_for_all(backend):

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from river import checks, compose, datasets, linear_model, preprocessing
 
@@ -154,7 +154,6 @@ def test_the_learning_rate_scales_the_weights_and_changes_no_prediction(stream):
     st.tuples(integers, integers, integers),
 )
 @example([(1, 0, 0)], (1, 0, 0))
-@settings(deadline=None)  # an epoch for each update the bound allows
 def test_separable_data_costs_at_most_r_over_gamma_squared_updates(points, separator):
     margins = [sum(p * s for p, s in zip(point, separator, strict=True)) for point in points]
     assume(all(margins))

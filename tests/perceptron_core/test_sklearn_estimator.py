@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from perceptron_core import MulticlassPerceptron, Perceptron
 from perceptron_core.sklearn_estimator import PerceptronEstimator
 
-UNHURRIED = settings(deadline=None)  # solvers and epochs take their time on a busy machine
 # Whole numbers: sums are exact in any order, so equality means equality.
 rows = st.integers(1, 30).flatmap(
     lambda n: st.tuples(
@@ -39,7 +38,6 @@ def test_passes_every_check_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-@UNHURRIED
 @given(rows)
 def test_predicts_as_theirs_row_by_row_without_shuffling(data):
     ours, theirs = PerceptronEstimator(), TheirPerceptron(shuffle=False)

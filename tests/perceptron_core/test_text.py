@@ -55,6 +55,13 @@ def test_rows_are_the_features_of_one_text_each(texts, options):
         assert [*row] == [*hasher.transform_one(text).items()]
 
 
+@given(st.lists(texts, max_size=8), options)
+def test_rows_in_place_are_the_same_rows(texts, options):
+    hasher = TextHasher(**options)
+    copied, in_place = hasher.transform_many(texts), hasher.transform_many(texts, copy=False)
+    assert [[*column] for column in in_place] == [[*column] for column in copied]
+
+
 def test_rows_have_the_widths_of_scipys_csr():
     rows = TextHasher(18).transform_many(["win"])
     assert [(column.typecode, column.itemsize) for column in rows] == [("q", 8), ("i", 4), ("d", 8)]

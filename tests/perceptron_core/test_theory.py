@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from perceptron_core import (
@@ -18,14 +18,12 @@ from perceptron_core import (
     perceptron_train,
 )
 
-UNHURRIED = settings(deadline=None)  # solvers and epochs take their time on a busy machine
 integers = st.integers(-8, 8)
 points = st.dictionaries(st.sampled_from("abc"), integers, max_size=3)
 examples = st.lists(st.tuples(points, st.booleans()), min_size=1, max_size=12)
 TINY = 1e-9
 
 
-@UNHURRIED
 @given(examples, st.booleans(), st.booleans(), st.booleans(), st.sampled_from([1.0, 0.5, 4.0]))
 def test_separable_data_costs_at_most_the_bound(data, fit_intercept, tie, update_on_tie, rate):
     bound = mistake_bound(data, fit_intercept=fit_intercept)
@@ -36,7 +34,6 @@ def test_separable_data_costs_at_most_the_bound(data, fit_intercept, tie, update
     assert training.updates <= bound.updates * (1 + TINY)
 
 
-@UNHURRIED
 @given(examples, st.booleans())
 def test_there_is_a_bound_exactly_where_there_is_a_separator(data, fit_intercept):
     bound = mistake_bound(data, fit_intercept=fit_intercept)
@@ -45,7 +42,6 @@ def test_there_is_a_bound_exactly_where_there_is_a_separator(data, fit_intercept
     assert (bound.reason == "") == separable
 
 
-@UNHURRIED
 @given(examples)
 def test_any_separator_bounds_and_the_default_one_bounds_best(data):
     answer = linear_separability(data)
@@ -73,7 +69,6 @@ def test_no_examples_cost_no_updates():
     assert mistake_bound([]).updates == 0
 
 
-@UNHURRIED
 @given(examples, points, integers)
 def test_the_perceptron_criterion_is_zero_exactly_where_nothing_is_on_the_wrong_side(data, weights, bias):
     plane = Hyperplane(weights, bias)
@@ -110,7 +105,6 @@ def fixed_step(weights, bias, example, name):
 
 
 @pytest.mark.parametrize("gradient", [slope, fixed_step])
-@UNHURRIED
 @given(st.lists(st.tuples(points, st.booleans()), max_size=15))
 def test_walks_the_trajectory_of_descent_on_the_criterion_and_of_the_half_difference_form(gradient, stream):
     model, weights, bias = Perceptron(), {}, 0.0
@@ -123,7 +117,6 @@ def test_walks_the_trajectory_of_descent_on_the_criterion_and_of_the_half_differ
         assert (model.weights, model.bias) == ({n: w for n, w in weights.items() if w}, bias)
 
 
-@UNHURRIED
 @given(st.lists(st.tuples(points, st.booleans()), max_size=30), st.booleans(), st.integers(1, 3))
 def test_the_online_bound_is_that_of_the_examples_since_the_last_update(stream, fit_intercept, enough):
     model = Perceptron(fit_intercept=fit_intercept)

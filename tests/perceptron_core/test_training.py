@@ -5,7 +5,7 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from river import base, datasets
 
@@ -20,7 +20,6 @@ from perceptron_core import (
     perceptron_train,
 )
 
-UNHURRIED = settings(deadline=None)  # solvers and epochs take their time on a busy machine
 points = st.dictionaries(st.sampled_from("abc"), st.integers(-8, 8), max_size=3)
 examples = st.lists(st.tuples(points, st.booleans()), min_size=1, max_size=12)
 AND = [({"a": a, "b": b}, bool(a and b)) for a in (0, 1) for b in (0, 1)]
@@ -57,7 +56,6 @@ def order_of(n, epochs, order, seed=0, **options):
     return [recorder.seen[start : start + n] for start in range(0, len(recorder.seen), n)]
 
 
-@UNHURRIED
 @given(examples, st.integers(1, 4), st.booleans())
 def test_the_constant_order_is_epochs_of_the_online_loop(data, epochs, tie):
     learner = Perceptron(tie=tie)
@@ -73,7 +71,6 @@ def test_the_constant_order_is_epochs_of_the_online_loop(data, epochs, tie):
     )
 
 
-@UNHURRIED
 @given(st.integers(1, 30), st.integers(0, 9))
 def test_shuffling_draws_every_example_once_each_epoch(n, seed):
     for epoch in order_of(n, 3, "shuffle", seed):
@@ -92,7 +89,6 @@ def test_random_draws_come_with_replacement():
     assert first != second
 
 
-@UNHURRIED
 @given(
     examples, st.sampled_from(["shuffle", "random"]), st.sampled_from(["zero", "random"]), st.integers(0, 99)
 )
@@ -192,7 +188,6 @@ def test_early_stopping_returns_the_model_of_the_best_epoch(patience, epochs, be
     assert training.best.held_out_error == min(epoch.held_out_error for epoch in training.curve)
 
 
-@UNHURRIED
 @given(examples, examples, st.integers(1, 3))
 def test_the_returned_model_has_the_smallest_held_out_error_of_the_curve(data, held_out, patience):
     training = perceptron_train(data, 8, held_out=held_out, patience=patience)
@@ -245,7 +240,6 @@ def test_the_error_on_nothing_is_not_a_number():
     assert math.isnan(perceptron_test(Perceptron(), []).error)
 
 
-@UNHURRIED
 @given(st.integers(2, 50), st.floats(0.001, 0.999), st.integers(0, 9))
 def test_holding_out_splits_without_loss_and_keeps_the_order(n, ratio, seed):
     data = numbered(n)
@@ -298,7 +292,6 @@ def test_only_learners_with_weights_start_at_random():
         perceptron_train(AND, start="random", learner=Foreign())
 
 
-@UNHURRIED
 @given(examples)
 def test_both_kinds_of_perceptron_separate_what_can_be_separated(data):
     online = perceptron_train(data, 300)

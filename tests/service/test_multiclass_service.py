@@ -160,7 +160,7 @@ messages = st.one_of(
     st.sampled_from(["perceptron", "averaged-multiclass-perceptron", "multiclass-arow"]),
     st.sampled_from([1, 4, 10**6]),
 )
-@hypothesis_settings(max_examples=25, deadline=None)
+@hypothesis_settings(max_examples=25)
 def test_the_restored_state_is_that_of_an_undisturbed_run(log, model, snapshot_interval_records):
     given_settings = {
         "classes": CLASSES,

@@ -1,0 +1,50 @@
+# The C types of hashed_slots.py, for compiled code.
+cimport cython
+from perceptron_core.entries cimport Column, Entries
+from perceptron_core.prefetch cimport prefetch
+from perceptron_core.slots cimport Slots
+from perceptron_core.values cimport as_double
+
+cdef double MAX_MAGNITUDE
+
+
+cdef class HashedEntries(Entries):
+    cpdef dict by_name(self)
+
+
+cdef class HashedSlots(Slots):
+    cdef readonly Py_ssize_t n_slots
+
+    @cython.locals(column=Column)
+    cdef _lay_out(self)
+
+    @cython.locals(entries=Entries, n=Py_ssize_t, number=double)
+    cdef Entries resolve(self, x)
+
+    @cython.locals(slot="long long")
+    cdef int slot_of(self, name) except -1
+
+    @cython.locals(column=Column)
+    cdef void prefetch(self, Entries x, Py_ssize_t start, Py_ssize_t end) noexcept
+
+    cdef claim(self, Entries x)
+
+    cdef sweep(self, Entries x)
+
+    cdef sweep_all(self)
+
+    @cython.locals(other=Column)
+    cpdef dict stored(self, Column column)
+
+    cpdef dict nonzero(self, Column column)
+
+    cpdef write(self, Column column, cells)
+
+    @cython.locals(slot=int)
+    cpdef add(self, Column column, amounts, double step)
+
+    @cython.locals(k=Py_ssize_t)
+    cdef _look_up_again(self, Entries x)
+
+
+cdef dict _chosen(Column column, slots)

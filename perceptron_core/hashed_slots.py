@@ -1,0 +1,137 @@
+"""Features that are their own slots. In: examples by index. Out: entries, with no name looked up or kept.
+
+The columns have a cell for every index from the start. `hashed_slots.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perceptron_core.entries import Column, Entries
+from perceptron_core.errors import FeatureError
+from perceptron_core.prefetch import prefetch
+from perceptron_core.slots import Slots
+from perceptron_core.values import MAX_MAGNITUDE, as_double, refuse_features
+
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+class HashedEntries(Entries):
+    """Entries whose slots are their names."""
+
+    def by_name(self) -> dict[Any, float]:
+        """Give the values by index that are not 0."""
+        slots = self.slots[self.first_slot : self.first_slot + self.n]
+        values = self.values[self.first_value : self.first_value + self.n]
+        return {slot: value for slot, value in zip(slots, values, strict=True) if value}
+
+
+class HashedSlots(Slots):
+    """Columns of 2**bits cells, of which feature i has cell i.
+
+    A column of zeros takes no memory until it is written to: the operating system lends pages of zeros.
+    """
+
+    def __init__(self, bits: int, *columns: Column) -> None:
+        super().__init__(*columns)
+        self._capacity = self.n_slots = 1 << bits
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        for column in self._columns:
+            n, value = self.n_slots, column.default
+            column.cells = in_place(np.full(n, value) if value else np.zeros(n))  # type: ignore[assignment]
+
+    def resolve(self, x: Mapping[Any, Any]) -> Entries:
+        """Take the features of `x`; `put_back` takes what this gives, when it is done with.
+
+        Raises `FeatureError` for a name that is no index, and for a value as `Slots.resolve` does.
+        """
+        entries = self._spare
+        self._spare = None
+        if entries is None:
+            entries = HashedEntries()
+        n = 0
+        try:
+            for name, value in x.items():
+                number = value if type(value) is float else as_double(value)
+                if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
+                    raise refuse_features(x)
+                if n == entries.capacity:
+                    entries.widen()
+                entries.slots[n] = self.slot_of(name)
+                entries.values[n] = number
+                n += 1
+        except FeatureError:
+            raise
+        except (TypeError, ValueError, OverflowError):
+            raise refuse_features(x) from None
+        entries.n = n
+        return entries
+
+    def slot_of(self, name: Any) -> int:
+        """Give an index as the slot it is. Raises `FeatureError` if it is none."""
+        slot = -1
+        try:
+            if type(name) is int or isinstance(name, np.integer):
+                slot = int(name)
+        except OverflowError:  # wider than a C integer
+            slot = -1
+        if not 0 <= slot < self.n_slots:
+            raise FeatureError(f"feature {name!r} is no integer from 0 to {self.n_slots - 1}")
+        return slot
+
+    def prefetch(self, x: Entries, start: int, end: int) -> None:
+        """Ask the memory for the cells of `x.slots[start:end]`: waiting for it is what costs most."""
+        for column in self._columns:
+            prefetch(column.cells, x.slots, start, end)
+
+    def claim(self, x: Entries) -> None:
+        """Do nothing: every feature has its slot."""
+
+    def sweep(self, x: Entries) -> None:
+        """Do nothing: every feature keeps its slot."""
+
+    def sweep_all(self) -> None:
+        """Do nothing: every feature keeps its slot."""
+
+    def stored(self, column: Column) -> dict[Any, float]:
+        """Give the cells of a column by index, where any column was changed."""
+        changed = np.zeros(self.n_slots, dtype=bool)
+        for other in self._columns:
+            changed |= np.asarray(other.cells) != other.default
+        return _chosen(column, np.flatnonzero(changed))
+
+    def nonzero(self, column: Column) -> dict[Any, float]:
+        """Give the cells of a column by index that are not 0."""
+        return _chosen(column, np.flatnonzero(np.asarray(column.cells)))
+
+    def write(self, column: Column, cells: Mapping[Any, float]) -> None:
+        """Replace what a column holds."""
+        slots = [self.slot_of(name) for name in cells]
+        target = np.asarray(column.cells)
+        target[target != column.default] = column.default  # only reads where no memory is taken
+        target[slots] = [*cells.values()]
+
+    def add(self, column: Column, amounts: Mapping[Any, float], step: float) -> None:
+        """Add step·amount to the cells of a column by index, be they ever so large."""
+        for name, amount in amounts.items():
+            column.cells[self.slot_of(name)] += step * amount
+
+    def _look_up_again(self, x: Entries) -> None:
+        """Take the names of entries as the slots they are."""
+        for k in range(x.n):
+            x.slots[x.first_slot + k] = self.slot_of(x.names[k])
+
+
+def in_place(array: Array) -> Array:
+    """Give an array such that, interpreted too, its items are numbers of Python and not of NumPy."""
+    return memoryview(array)  # type: ignore[return-value,arg-type]
+
+
+def _chosen(column: Column, slots: NDArray[np.intp]) -> dict[Any, float]:
+    return dict(zip(slots.tolist(), np.asarray(column.cells)[slots].tolist(), strict=True))

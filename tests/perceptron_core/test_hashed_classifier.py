@@ -1,0 +1,380 @@
+"""Where a weight is kept changes no answer: names, indices and arrays are three ways to say the same."""
+
+import copy
+import pickle
+import subprocess
+import sys
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from perceptron_core import (
+    AROW,
+    SCW,
+    AveragedPerceptron,
+    FeatureError,
+    HashedClassifier,
+    KernelPerceptron,
+    LabelError,
+    Perceptron,
+    Rows,
+    TextHasher,
+    from_bytes,
+    to_bytes,
+)
+from perceptron_core.compiled import CompiledClassifier
+from tests.support.binary_learners import LEARNERS
+from tests.support.interpreted import interpreted_core
+
+BITS = 4
+HASHABLE = [name for name, learner in LEARNERS.items() if isinstance(learner, CompiledClassifier)]
+
+numbers = st.floats(-1e100, 1e100) | st.floats(-3, 3) | st.integers(-3, 3).map(float)
+xs = st.dictionaries(st.integers(0, 2**BITS - 1), numbers, max_size=6)
+few = settings(max_examples=30, deadline=None)
+streams = st.lists(st.tuples(xs, st.booleans(), st.sampled_from([1.0, 0.0, 0.3, 7.0])), max_size=20)
+
+
+def rows_of(dictionaries):
+    indptr = np.cumsum([0, *map(len, dictionaries)])
+    indices = np.array([index for x in dictionaries for index in x], np.int32)
+    values = np.array([value for x in dictionaries for value in x.values()], float)
+    return Rows(indptr, indices, values)
+
+
+def bits(numbers):
+    return [float(number).hex() for number in numbers]
+
+
+def told(model):
+    """Give all that a model says of itself, in the order of the features."""
+    own = {name: getattr(model, name) for name in ("weights", "bias", "n_mistakes", "n_updates")}
+    return own | {"weights": dict(sorted(own["weights"].items()))}
+
+
+@pytest.fixture(scope="module")
+def interpreted(tmp_path_factory):
+    return interpreted_core(tmp_path_factory.mktemp("interpreted"))
+
+
+@pytest.mark.parametrize("name", HASHABLE)
+@given(stream=streams)
+@few
+def test_hashed_dictionaries_give_the_answers_of_named_ones_bit_for_bit(name, stream):
+    named, hashed = LEARNERS[name].clone(), HashedClassifier(LEARNERS[name], BITS)
+    for x, y, w in stream:
+        assert bits([hashed.score_one(x)]) == bits([named.score_one(x)])
+        assert hashed.predict_one(x) is named.predict_one(x)
+        assert hashed.predict_proba_one(x) == named.predict_proba_one(x)
+        assert bits([hashed.update_one(x, y, w)]) == bits([named.update_one(x, y, w)])
+    assert told(hashed) == told(named)
+
+
+@pytest.mark.parametrize("name", HASHABLE)
+@given(stream=streams, cuts=st.sets(st.integers(1, 19)))
+@few
+def test_rows_in_any_batches_give_the_answers_of_dictionaries_bit_for_bit(name, stream, cuts):
+    one_by_one = HashedClassifier(LEARNERS[name], BITS)
+    scores, classes = [], []
+    for x, y, w in stream:
+        scores.append(one_by_one.score_one(x))
+        classes.append(one_by_one.predict_one(x))
+        one_by_one.learn_one(x, y, w)
+    prequential, learned = HashedClassifier(LEARNERS[name], BITS), HashedClassifier(LEARNERS[name], BITS)
+    found = []
+    for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), None], strict=True):
+        part = stream[start:end]
+        rows, y, w = rows_of([x for x, _, _ in part]), [y for _, y, _ in part], [w for _, _, w in part]
+        learned.learn_rows(rows, np.array(y, bool), np.array(w))
+        found.append(prequential.predict_learn_rows(rows, y, w))
+    assert bits(np.concatenate([part.scores for part in found])) == bits(scores)
+    assert np.concatenate([part.classes for part in found]).tolist() == classes
+    assert to_bytes(learned) == to_bytes(prequential) == to_bytes(one_by_one)
+    everything = rows_of([x for x, _, _ in stream])
+    assert bits(learned.score_rows(everything)) == bits(learned.score_one(x) for x, _, _ in stream)
+    assert learned.predict_rows(everything).tolist() == [learned.predict_one(x) for x, _, _ in stream]
+
+
+@pytest.mark.parametrize("name", HASHABLE)
+@given(stream=streams)
+@few
+def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, name, stream):
+    learner = LEARNERS[name]
+    cls = getattr(interpreted, type(learner).__name__)
+    theirs = interpreted.HashedClassifier(
+        cls(**{parameter: getattr(learner, parameter) for parameter in learner._get_params()}), BITS
+    )
+    ours = HashedClassifier(learner, BITS)
+    rows, y, w = rows_of([x for x, _, _ in stream]), [y for _, y, _ in stream], [w for _, _, w in stream]
+    run, expected = theirs.predict_learn_rows(rows, y, w), ours.predict_learn_rows(rows, y, w)
+    assert bits(run.scores) == bits(expected.scores)
+    assert run.classes.tolist() == expected.classes.tolist()
+    assert interpreted.to_bytes(theirs) == to_bytes(ours)
+    for x, _, _ in stream:
+        assert bits([theirs.score_one(x)]) == bits([ours.score_one(x)])
+
+
+@pytest.mark.parametrize("name", HASHABLE)
+@given(before=streams, after=streams)
+@few
+def test_a_copy_of_any_kind_goes_on_as_the_original(name, before, after):
+    model = HashedClassifier(LEARNERS[name], BITS)
+    for x, y, w in before:
+        model.learn_one(x, y, w)
+    copies = [
+        from_bytes(to_bytes(model)),
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+        model.clone(include_attributes=True),
+    ]
+    for x, y, w in after:
+        for each in (model, *copies):
+            each.learn_one(x, y, w)
+    assert [to_bytes(each) for each in copies] == [to_bytes(model)] * len(copies)
+
+
+def test_a_clone_knows_the_parameters_and_nothing_more():
+    model = HashedClassifier(AROW(r=0.1), bits=7)
+    model.learn_one({3: 1.0}, True)
+    clone = model.clone()
+    assert (clone.bits, clone.classifier.r, clone.weights) == (7, 0.1, {})
+    assert model.clone({"bits": 9}).bits == 9
+    assert model.classifier.weights == {}
+
+
+def test_what_the_given_learner_has_learned_is_not_used():
+    learner = Perceptron()
+    learner.learn_one({"a": 1.0}, True)
+    assert HashedClassifier(learner, 4).score_one({0: 1.0}) == 0.0
+
+
+@given(streams)
+@few
+def test_an_update_that_is_undone_leaves_as_from_the_learner_itself(stream):
+    named, hashed = Perceptron(), HashedClassifier(bits=BITS)
+    for x, y, w in stream:
+        for model in (named, hashed):
+            step = model.update_one(x, y, w)
+            if y:
+                model.undo_one(x, step)
+    assert told(hashed) == told(named)
+
+
+def test_a_learner_that_cannot_undo_cannot_undo_here():
+    assert not hasattr(HashedClassifier(AROW(), BITS), "undo_one")
+
+
+@pytest.mark.parametrize(
+    "name", [-1, 2**BITS, 2**31, 2**70, True, "a", 1.0, None, (1,), np.uint64(2**64 - 1), np.float64(1)]
+)
+def test_a_feature_that_is_no_index_is_refused_by_name(name):
+    model = HashedClassifier(bits=BITS)
+    for call in (model.score_one, model.predict_one, lambda x: model.learn_one(x, True)):
+        with pytest.raises(FeatureError, match="is no integer from 0 to 15"):
+            call({0: 1.0, name: 1.0})
+    assert model.weights == {}
+
+
+def test_indices_may_be_numpys_integers():
+    model = HashedClassifier(bits=BITS)
+    model.learn_one({np.int64(3): 1.0, np.uint8(15): 2.0}, True)
+    assert model.weights == {3: 1.0, 15: 2.0}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 2e100, "1", None])
+def test_a_value_that_is_no_sane_number_is_refused_by_name(value):
+    with pytest.raises(FeatureError, match="feature 7"):
+        HashedClassifier(bits=BITS).score_one({3: 1.0, 7: value})
+
+
+GOOD = Rows([0, 2, 3], [1, 5, 2], [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"indices": [1, 5, 16]}, "row 1: feature 16 is no integer from 0 to 15"),
+        ({"indices": [1, -5, 2]}, "row 0: feature -5 is no integer"),
+        ({"indices": [1, 5, 2**40]}, "row 1: feature 1099511627776 is no integer"),
+        ({"indices": np.array([1, 5, 2**32 - 1], np.uint32)}, "row 1: feature 4294967295 is no integer"),
+        ({"indices": [5, 5, 2]}, "row 0: feature 5 occurs twice"),
+        ({"indices": [1.0, 5.0, 2.0]}, "indices must be integers, not float64"),
+        ({"values": [1.0, 2.0, float("nan")]}, "row 1: feature 2 is nan"),
+        ({"values": [1.0, float("-inf"), 0.0]}, "row 0: feature 5 is -inf"),
+        ({"values": [1.0, 2e100, 0.0]}, "row 0: feature 5 is 2e"),
+        ({"values": ["1", "2", "3"]}, "values must be numbers"),
+    ],
+)
+def test_rows_with_features_that_are_refused_change_nothing(wrong, said):
+    model = HashedClassifier(bits=BITS)
+    rows = GOOD._replace(**wrong)
+    calls = [model.score_rows, model.predict_rows]
+    calls += [
+        lambda rows: model.learn_rows(rows, [1, 1]),
+        lambda rows: model.predict_learn_rows(rows, [1, 1]),
+    ]
+    for call in calls:
+        with pytest.raises(FeatureError, match=said):
+            call(rows)
+    assert (model.weights, model.n_updates) == ({}, 0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"indptr": []},
+        {"indptr": [0, 2]},
+        {"indptr": [1, 2, 3]},
+        {"indptr": [0, 4, 3]},
+        {"indptr": [0, 2, 4]},
+        {"values": [1.0]},
+        {"indices": [[1, 5, 2]]},
+    ],
+)
+def test_arrays_that_do_not_fit_each_other_are_refused(wrong):
+    with pytest.raises(ValueError, match="indptr"):
+        HashedClassifier(bits=BITS).score_rows(GOOD._replace(**wrong))
+
+
+def test_labels_and_weights_that_are_refused_change_nothing():
+    model = HashedClassifier(bits=BITS)
+    for y in ([True, 7], np.array([1, 7]), np.array([0.0, np.nan]), ["yes", True]):
+        with pytest.raises(LabelError, match="row"):
+            model.learn_rows(GOOD, y)
+    for w in (-1.0, [1.0, float("nan")], [1.0, 1e26]):
+        with pytest.raises(ValueError, match="weight of an example"):
+            model.learn_rows(GOOD, [True, False], w)
+    for y, w in (([True], 1.0), ([True] * 3, 1.0), ([True] * 2, [1.0])):
+        with pytest.raises(ValueError, match="2 rows"):
+            model.learn_rows(GOOD, y, w)
+    assert (model.weights, model.n_updates) == ({}, 0)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [True, False],
+        [1, 0],
+        [1, -1],
+        np.array([1, -1], np.int8),
+        np.array([1.0, 0.0]),
+        np.array([1, 0], np.uint8),
+    ],
+)
+def test_labels_may_be_said_in_every_way_that_learn_one_knows(y):
+    model, expected = HashedClassifier(bits=BITS), HashedClassifier(bits=BITS)
+    model.learn_rows(GOOD, y)
+    expected.learn_one({1: 1.0, 5: 2.0}, True)
+    expected.learn_one({2: 3.0}, False)
+    assert to_bytes(model) == to_bytes(expected)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64, np.uint8])
+def test_arrays_of_other_widths_and_read_only_ones_are_taken(dtype):
+    rows = Rows(np.array([0, 2, 3], np.uint8), np.array([1, 5, 2], dtype), np.array([1, 2, 3], np.float32))
+    for array in rows:
+        array.flags.writeable = False
+    model = HashedClassifier(bits=BITS)
+    model.learn_rows(rows, [True, True])
+    assert model.weights == {1: 1.0, 5: 2.0}
+
+
+def test_scipys_matrices_are_rows():
+    X = sparse.csr_array(np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]]))
+    model = HashedClassifier(bits=BITS)
+    model.learn_rows(X, [True, False])
+    assert model.weights == {0: -1.0, 1: 2.0, 2: -3.0}
+    assert model.score_rows(X[:1]).tolist() == [4.0]
+    assert model.predict_rows(sparse.csr_matrix(X)).tolist() == [True, False]
+
+
+def test_no_rows_and_rows_without_entries_are_rows():
+    model = HashedClassifier(bits=BITS)
+    model.learn_rows(Rows([0], [], []), [])
+    assert len(model.predict_rows(Rows([0], [], []))) == 0
+    model.learn_rows(Rows([0, 0, 0], [], []), [True, True])
+    assert (model.bias, model.n_updates) == (1.0, 1)
+
+
+@given(st.lists(st.lists(st.integers(0, 200), max_size=90), min_size=1, max_size=6))
+@few
+def test_an_index_twice_in_a_row_is_found_wherever_it_stands(rows):
+    given_rows = Rows(np.cumsum([0, *map(len, rows)]), [*chain(*rows)], [1.0] * sum(map(len, rows)))
+    model = HashedClassifier(bits=8)
+    twice = [number for number, row in enumerate(rows) if len(set(row)) < len(row)]
+    if twice:
+        with pytest.raises(FeatureError, match=f"row {twice[0]}: feature .* occurs twice"):
+            model.score_rows(given_rows)
+    else:
+        assert len(model.score_rows(given_rows)) == len(rows)
+
+
+def test_texts_are_learned_as_their_dictionaries():
+    hasher = TextHasher(10, analyzer="chars", ngrams=(2, 4), counts=True, l2=True)
+    texts, labels = ["win a prize", "see you", "", "WIN", "you win"], [True, False, False, True, True]
+    model, expected = HashedClassifier(SCW(), 10), HashedClassifier(SCW(), 10)
+    model.learn_rows(hasher.transform_many(texts, copy=False), labels)
+    for text, label in zip(texts, labels, strict=True):
+        expected.learn_one(hasher.transform_one(text), label)
+    assert to_bytes(model) == to_bytes(expected)
+
+
+def test_frames_with_columns_named_by_index_are_learned_and_others_refused():
+    X, y = pd.DataFrame([[1.0, 2.0], [0.0, 3.0]], columns=[7, 3]), pd.Series([True, False])
+    model = HashedClassifier(bits=BITS)
+    model.learn_many(X, y)
+    assert model.weights == {7: 1.0, 3: -1.0}
+    assert model.predict_many(X).tolist() == [model.predict_one({7: 1.0, 3: 2.0}), False]
+    with pytest.raises(FeatureError, match="row 0: feature 'a' is no integer"):
+        model.learn_many(X.rename(columns={7: "a"}), y)
+
+
+def test_a_learner_that_keeps_examples_is_refused():
+    with pytest.raises(TypeError, match="KernelPerceptron keeps no weight for each feature"):
+        HashedClassifier(KernelPerceptron())
+
+
+@pytest.mark.parametrize("wrong", [0, 31, -1])
+def test_bits_out_of_range_are_refused(wrong):
+    with pytest.raises(ValueError, match="bits must be from 1 to 30"):
+        HashedClassifier(bits=wrong)
+
+
+def test_bytes_hold_only_the_weights_that_are_not_0():
+    model = HashedClassifier(bits=22)
+    model.learn_one(dict.fromkeys(range(0, 2**22, 2**12), 1.0), True)
+    assert len(model.weights) == 1024
+    assert len(to_bytes(model)) < 16 * 1024 + 300
+
+
+def test_bytes_with_an_index_out_of_range_are_refused():
+    model, small = HashedClassifier(bits=10), HashedClassifier(bits=4)
+    model.learn_one({1000: 1.0}, True)
+    with pytest.raises(FeatureError, match="1000"):
+        small._set_state(model._get_state())
+
+
+@pytest.mark.parametrize(("learner", "columns"), [(Perceptron, 1), (AveragedPerceptron, 2), (AROW, 2)])
+def test_a_model_of_four_million_weights_in_use_costs_little_more_than_its_columns(learner, columns):
+    program = (
+        "import numpy as np\n"
+        f"from perceptron_core import HashedClassifier, Rows, {learner.__name__}\n"
+        "def megabytes():\n"
+        "    lines = open('/proc/self/status').read().splitlines()\n"
+        "    return next(int(line.split()[1]) for line in lines if 'VmRSS' in line) / 1000\n"
+        "rows = Rows(np.arange(0, 2**22 + 1, 2**15), np.arange(2**22, dtype=np.int32), np.ones(2**22))\n"
+        "HashedClassifier(bits=4).learn_rows(rows._replace(indptr=[0], indices=[], values=[]), [])\n"
+        "empty = megabytes()\n"
+        f"model = HashedClassifier({learner.__name__}(), bits=22)\n"
+        "made = megabytes()\n"
+        "model.learn_rows(rows, np.arange(2**7) % 2)\n"
+        "print(made - empty, megabytes() - empty)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    fresh, used = map(float, done.stdout.split())
+    assert fresh <= used <= 40 * columns

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from perceptron_core import AROW, AveragedPerceptron, FeatureError, HashedClassifier, Perceptron, Rows
+
+
+def test_stored_means_that_any_column_was_changed():
+    model = HashedClassifier(AROW(), bits=4)
+    model.learn_one({3: 1.0, 9: 2.0, 5: 0.0}, True)
+    assert list(model.learner.variances) == [3, 9]
+    assert list(model.learner.weights) == [3, 9]
+
+
+def test_weights_come_in_the_order_of_their_indices():
+    model = HashedClassifier(bits=4)
+    model.learn_one({9: 1.0, 3: 2.0}, True)
+    assert list(model.weights.items()) == [(3, 2.0), (9, 1.0)]
+
+
+def test_a_weight_that_becomes_0_is_stored_no_more():
+    model = HashedClassifier(bits=4)
+    model.learn_one({3: 1.0, 9: 1.0}, True)
+    model.learn_one({3: 1.0}, False)
+    assert model.weights == {9: 1.0}
+
+
+def test_weights_that_are_set_replace_those_before():
+    learner = Perceptron().hashed(4)
+    learner.learn_one({3: 1.0, 9: 1.0}, True)
+    learner.weights = {7: 2.0}
+    assert learner.weights == {7: 2.0}
+    assert learner.score_one({3: 1.0, 7: 1.0}) == learner.bias + 2.0
+    with pytest.raises(FeatureError, match="feature 16"):
+        learner.weights = {16: 1.0}
+
+
+def test_the_past_of_a_decaying_mean_is_written_anew_without_touching_unused_cells():
+    model = HashedClassifier(AveragedPerceptron(decay=0.1), bits=4)
+    named = AveragedPerceptron(decay=0.1)
+    for number in range(100):
+        for each in (model, named):
+            each.learn_one({number % 3: 1.0, 15: 0.5}, number % 2 == 0)
+    assert model.weights == dict(sorted(named.weights.items()))
+
+
+def test_the_size_told_is_that_of_the_columns():
+    for learner, columns in ((Perceptron(), 1), (AveragedPerceptron(), 2), (AROW(full=True), 1)):
+        size = learner.hashed(10).slots.__sizeof__()
+        assert 8 * 1024 * columns <= size < 8 * 1024 * columns + 500
+
+
+def test_rows_at_the_very_end_of_the_arrays_ask_for_no_memory_beyond_them():
+    n = 200
+    rows = Rows(np.arange(n + 1), np.full(n, 15, np.int32), np.ones(n))
+    model = HashedClassifier(bits=4)
+    model.learn_rows(rows, np.arange(n) % 2 == 0)
+    assert model.n_updates > 0
