@@ -24,6 +24,9 @@ from service.workers import Workers
 
 _GENERATED: Final = "<!-- Generated from the code by documentation/references.py: change it there. -->\n\n"
 _WIDTH: Final = 100
+_ROWS: Final = ("learn_rows", "predict_rows", "score_rows", "predict_learn_rows")
+_SHOWN: Final = ("learn_one", "predict_one", "score_one", "update_one", "undo_one", *_ROWS)
+"""Methods of a learner that the reference shows."""
 _ENOUGH_FOR_A_BOUND: Final = 120
 """Separable examples in the run that the metrics are listed from."""
 
@@ -210,7 +213,7 @@ def _record(offset: int, value: bytes) -> Record:
 def learners() -> str:
     """Document the classes that learn."""
     names = [name for name in perceptron_core.__all__ if _learns(getattr(perceptron_core, name))]
-    members = "    options:\n      members: [learn_one, predict_one, score_one, undo_one]\n"
+    members = f"    options:\n      members: [{', '.join(_SHOWN)}]\n"
     documented = [f"::: perceptron_core.{name}\n{members}" for name in names]
     documented.append("::: perceptron_core.sklearn_estimator.PerceptronEstimator\n")
     return (
