@@ -88,8 +88,8 @@ def settings() -> str:
         "# Settings\n\nA value comes from the command line, else from the environment, else from `.env` in "
         "the working directory, else from the file named with `--config`, else it is the default. "
         "`perceptron config show` prints each value in force and where it came from. In TOML the name is "
-        'the key: `kafka.client_id = "spam"`. What is secret has no option, as other users of a machine can '
-        "see its command lines.\n\n" + "\n".join(sections)
+        'the key: `kafka.client_id = "spam"`. A setting without an option is given by environment or file; '
+        "secrets always are, as other users of a machine can see its command lines.\n\n" + "\n".join(sections)
     )
 
 
@@ -110,6 +110,8 @@ def _default(schema: Mapping[str, Any]) -> str:
     default = schema.get("default")
     if default is None or default in ("", [], {}):
         return ""
+    if isinstance(default, list):  # a range: as it is written on the command line
+        default = "-".join(map(str, dict.fromkeys(default)))
     return f"`{default if isinstance(default, str) else json.dumps(default)}`"
 
 
