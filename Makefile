@@ -11,6 +11,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST_ARGS ?=
+# A file of tests stays together: its broker and its clock are its own. PYTEST_ARGS="-n 0" for one process, as for --pdb.
+PARALLEL ?= -n 3 --dist loadfile --no-loadscope-reorder
 BENCH  ?= .venv-bench
 RELEASE ?= .venv-release
 BENCH_ARGS ?=
@@ -23,7 +25,7 @@ demo: $(VENV)/installed
 	$(BIN)/perceptron demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest $(PARALLEL) $(PYTEST_ARGS)
 
 test-uncompiled: $(VENV)/installed-dev
 	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)

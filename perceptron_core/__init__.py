@@ -1,5 +1,10 @@
 """Learning only: deterministic functions of their inputs. No I/O, no clock, no Kafka, no Pydantic."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from perceptron_core.arow import AROW
 from perceptron_core.assessment import Assessment, hold_out, perceptron_test
 from perceptron_core.averaged_multiclass_perceptron import AveragedMulticlassPerceptron
@@ -8,7 +13,6 @@ from perceptron_core.batch_perceptron import BatchPerceptron
 from perceptron_core.entries import COMPILED
 from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.geometry import Hyperplane, margin, radius, signed_distances
-from perceptron_core.hashed_classifier import HashedClassifier
 from perceptron_core.kernel_perceptron import KernelPerceptron
 from perceptron_core.learning_curve import Epoch, Training
 from perceptron_core.margin_perceptron import MarginPerceptron
@@ -25,7 +29,6 @@ from perceptron_core.separability import (
     minimum_length_solution,
 )
 from perceptron_core.serialisation import from_bytes, to_bytes
-from perceptron_core.structured import StructuredPerceptron
 from perceptron_core.text import Rows, TextHasher
 from perceptron_core.theory import (
     MistakeBound,
@@ -37,6 +40,10 @@ from perceptron_core.theory import (
 from perceptron_core.training import perceptron_train
 from perceptron_core.version import __version__
 from perceptron_core.voted_perceptron import VotedPerceptron
+
+if TYPE_CHECKING:
+    from perceptron_core.hashed_classifier import HashedClassifier
+    from perceptron_core.structured import StructuredPerceptron
 
 __all__ = [
     "AROW",
@@ -84,3 +91,16 @@ __all__ = [
     "signed_distances",
     "to_bytes",
 ]
+
+_WITH_NUMPY = {
+    "HashedClassifier": "perceptron_core.hashed_classifier",
+    "StructuredPerceptron": "perceptron_core.structured",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what brings NumPy along only when it is asked for."""
+    if name not in _WITH_NUMPY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_WITH_NUMPY[name]), name)
+    return found

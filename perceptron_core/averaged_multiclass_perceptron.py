@@ -2,15 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from perceptron_core import sparse
-from perceptron_core.binary import Features
-from perceptron_core.multiclass import Label, MulticlassClassifier, Scores, Step
+from perceptron_core.entries import Column, Entries
+from perceptron_core.multiclass import MulticlassClassifier
+from perceptron_core.multiclass_rules import AdditiveMulticlassRule
+from perceptron_core.sparse import Vector
+from perceptron_core.step import NO_CLASS, Label, Step
 
 
-class AveragedMulticlassPerceptron(MulticlassClassifier):
+class AveragedMulticlassRule(AdditiveMulticlassRule):
+    """Learns by the last weights w and predicts by their mean; u keeps what the mean needs."""
+
+    n_examples: int
+    late_columns: list[Column]
+    late_biases: Column
+
+    def clear(self) -> None:
+        """Start with no class and no feature."""
+        AdditiveMulticlassRule.clear(self)
+        self.late_columns, self.late_biases = [], Column()
+
+    def meet(self, label: Label) -> None:
+        """Start a class with zero weights; it comes last at ties."""
+        AdditiveMulticlassRule.meet(self, label)
+        column = Column()
+        self.slots.add_column(column)
+        self.late_columns.append(column)
+        self.late_biases.grow(len(self.labels))
+
+    def score(self, x: Entries) -> None:
+        """Compute the mean score w̄·x + b̄ of each class."""
+        AdditiveMulticlassRule.score(self, x)
+        for number in range(len(self.late_columns)):
+            column = self.late_columns[number]
+            late = column.dot(x, self.late_biases.cells[number])
+            self.scores.cells[number] = self.mean(self.scores.cells[number], late)
+
+    def mean(self, current: float, late: float) -> float:
+        """Give the mean of a number that is `current` in w and `late` in u."""
+        return (self.n_examples * current - late) / max(self.n_examples, 1)
+
+    def learn(self, x: Entries, number: int, w: float) -> Step | None:
+        """Learn an example; its weight is the step."""
+        AdditiveMulticlassRule.score(self, x)
+        guess = self.best(NO_CLASS)
+        step = None
+        if guess != number:
+            self.move(x, number, guess, w, self.n_examples)
+            step = Step(w, self.labels[number], self.labels[guess], self.n_examples)
+        self.n_examples += 1
+        return step
+
+    def move(self, x: Entries, gained: int, lost: int, size: float, n_before: int) -> None:
+        """Add size·x to w of one class and subtract it from another's; the same to u, as late as it is."""
+        self.slots.claim(x)
+        self.add_late(x, gained, size * n_before)
+        self.add_late(x, lost, -size * n_before)
+        if self.add(x, gained, size) + self.add(x, lost, -size):
+            self.slots.sweep(x)
+
+    def add_late(self, x: Entries, number: int, size: float) -> None:
+        """Add size·x to u of a class."""
+        if self.fit_intercept:
+            self.late_biases.cells[number] += size
+        column = self.late_columns[number]
+        column.add(x, size)
+
+
+class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier):
     """Multiclass perceptron that predicts by the mean of its weights after each example.
 
     It learns as `MulticlassPerceptron` does, on the mistakes of its last weights w. Beside them, u sums
@@ -32,7 +93,7 @@ class AveragedMulticlassPerceptron(MulticlassClassifier):
     bias : dict
         b̄ by class.
     current_weights : dict
-        w: what learns. Live, not to be changed.
+        w: what learns. Computed when asked for.
     current_bias : dict
         b by class.
     n_examples : int
@@ -77,76 +138,57 @@ class AveragedMulticlassPerceptron(MulticlassClassifier):
     )
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
-        self.current_weights: dict[Label, sparse.Vector] = {}
-        self.current_bias: dict[Label, float] = {}
         self.n_examples = 0
-        self._late_weights: dict[Label, sparse.Vector] = {}
-        self._late_bias: dict[Label, float] = {}
         super().__init__(classes, fit_intercept)
 
     @property
-    def weights(self) -> dict[Label, sparse.Vector]:
+    def weights(self) -> dict[Label, Vector]:
         """w̄: non-zero weights by feature, by class."""
         return {
-            label: self._mean_of(w, self._late_weights[label]) for label, w in self.current_weights.items()
+            label: self._mean_of(self.slots.stored(current), self.slots.stored(late))
+            for label, current, late in zip(self.labels, self.weight_columns, self.late_columns, strict=True)
         }
 
     @property
     def bias(self) -> dict[Label, float]:
         """b̄ by class."""
-        return {label: self._mean(b, self._late_bias[label]) for label, b in self.current_bias.items()}
+        late = self._late_bias
+        return {label: self.mean(b, late[label]) for label, b in self.current_bias.items()}
 
-    def scores_one(self, x: Features) -> Scores:
-        """Compute the mean score w̄·x + b̄ of each known class.
+    @property
+    def current_weights(self) -> dict[Label, Vector]:
+        """w: non-zero weights by feature, by class."""
+        return self._of_columns(self.weight_columns)
 
-        Raises `FeatureError` for a value that is not finite or is larger than 1e100.
-        """
-        late = sparse.dots(self._late_weights.values(), x, self._late_bias.values())
-        current = self._current_scores(x)
-        return {label: self._mean(current[label], u) for label, u in zip(current, late, strict=True)}
+    @current_weights.setter
+    def current_weights(self, weights: Mapping[Label, Mapping[Any, float]]) -> None:
+        self._write_columns(self.weight_columns, weights)
 
-    def undo_one(self, x: Features, step: Sequence[Any] | None) -> None:
-        """Take back the `step` that `update_one` made on `x`, out of the last weights and out of the mean.
+    @property
+    def current_bias(self) -> dict[Label, float]:
+        """B by class."""
+        return self.by_class(self.biases)
 
-        Exact wherever the sums are (counts, binary features), else to rounding. Counts stay, and so
-        does a class that was met with the example.
-        """
-        if step is not None:
-            made = Step(*step)
-            self._move(x, made._replace(size=-made.size))
+    @current_bias.setter
+    def current_bias(self, bias: Mapping[Label, float]) -> None:
+        self.write_by_class(self.biases, bias)
 
-    def _update(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:  # noqa: ARG002
-        guess = self.decide(self._current_scores(x))
-        step = None if guess == label else Step(w, label, guess, self.n_examples)
-        if step is not None:
-            self._move(x, step)
-        self.n_examples += 1
-        return step
+    @property
+    def _late_weights(self) -> dict[Label, Vector]:
+        return self._of_columns(self.late_columns)
 
-    def _current_scores(self, x: Features) -> Scores:
-        scores = sparse.dots(self.current_weights.values(), x, self.current_bias.values())
-        return dict(zip(self.current_bias, scores, strict=True))
+    @_late_weights.setter
+    def _late_weights(self, weights: Mapping[Label, Mapping[Any, float]]) -> None:
+        self._write_columns(self.late_columns, weights)
 
-    def _mean(self, current: float, late: float) -> float:
-        """Give the mean of a number that is `current` in w and `late` in u."""
-        return (self.n_examples * current - late) / max(self.n_examples, 1)
+    @property
+    def _late_bias(self) -> dict[Label, float]:
+        return self.by_class(self.late_biases)
 
-    def _mean_of(self, current: sparse.Vector, late: sparse.Vector) -> sparse.Vector:
-        means = {name: self._mean(current.get(name, 0.0), late.get(name, 0.0)) for name in current | late}
+    @_late_bias.setter
+    def _late_bias(self, bias: Mapping[Label, float]) -> None:
+        self.write_by_class(self.late_biases, bias)
+
+    def _mean_of(self, current: Vector, late: Vector) -> Vector:
+        means = {name: self.mean(weight, late[name]) for name, weight in current.items()}
         return {name: mean for name, mean in means.items() if mean}
-
-    def _move(self, x: Features, step: Step) -> None:
-        for label, size in ((step.gained, step.size), (step.lost, -step.size)):
-            late = size * step.n_before
-            sparse.add(self.current_weights[label], x, size)
-            sparse.add(self._late_weights[label], x, late)
-            if self.fit_intercept:
-                self.current_bias[label] += size
-                self._late_bias[label] += late
-
-    def _meet(self, label: Label) -> None:
-        self.current_weights[label], self._late_weights[label] = {}, {}
-        self.current_bias[label] = self._late_bias[label] = 0.0
-
-    def _known_classes(self) -> Collection[Label]:
-        return self.current_bias.keys()

@@ -196,6 +196,10 @@ class AveragedPerceptron(AveragedRule, CompiledClassifier):
         """b̄."""
         return self.mean(self.current_bias, self._late_bias)
 
+    def _get_state(self) -> dict[str, Any]:
+        # With all names, so that these keep their order.
+        return super()._get_state() | {"current_weights": self.slots.stored(self.current_column)}
+
     @property
     def _late_weights(self) -> Vector:
         return self.slots.nonzero(self.late_column)

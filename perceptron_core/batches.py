@@ -7,10 +7,7 @@ types.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final
 
 from perceptron_core.entries import Entries
 from perceptron_core.errors import LabelError
@@ -19,10 +16,14 @@ from perceptron_core.rules import BinaryRule
 from perceptron_core.slots import Slots
 from perceptron_core.values import MAX_MAGNITUDE, example_weight, sign_of
 
-Doubles = NDArray[np.float64]
-Integers = NDArray[np.int32]
-Positions = NDArray[np.int64]
-Signs = NDArray[np.int8]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Doubles = NDArray[np.float64]
+    Integers = NDArray[np.int32]
+    Positions = NDArray[np.int64]
+    Signs = NDArray[np.int8]
 
 _AHEAD: Final = 96
 """Entries between those that are computed with and those that the memory is asked for."""
@@ -104,6 +105,8 @@ def decide(rule: BinaryRule, scores: Doubles, classes: NDArray[np.uint8]) -> Non
 
 def signs_of(labels: Sequence[Any]) -> Signs:
     """Give y ∈ {−1, +1} of each label, up to the first that denotes no class."""
+    import numpy as np  # noqa: PLC0415  takes long to import
+
     signs = np.empty(len(labels), np.int8)
     n = 0
     try:
@@ -117,6 +120,8 @@ def signs_of(labels: Sequence[Any]) -> Signs:
 
 def weights_of(weights: Sequence[Any]) -> Doubles:
     """Give the weights of examples, up to the first that is refused."""
+    import numpy as np  # noqa: PLC0415  takes long to import
+
     taken = np.empty(len(weights))
     n = 0
     try:
@@ -135,6 +140,8 @@ def first_refused(indptr: Positions, indices: Integers, values: Doubles, n_slots
     the others a hash table (linear probing) holds where an index is; entries of earlier rows are told by
     lying before the row, so that the table is never cleared.
     """
+    import numpy as np  # noqa: PLC0415  takes long to import
+
     indptr, indices, values = in_place(indptr), in_place(indices), in_place(values)
     n_rows = len(indptr) - 1
     mask = 1023

@@ -1,28 +1,26 @@
-"""Two-class learners of compiled rules. In: a rule. Out: what River asks of a learner, copies and frames.
-
-Compiled rules keep their numbers where `copy` and `pickle` do not look.
-"""
+"""Two-class learners of compiled rules. In: a rule. Out: what River asks of a learner, frames at once."""
 
 from __future__ import annotations
 
 import abc
-import copy
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from river import base
 
-from perceptron_core.batches import DenseBatch, Doubles, decide, signs_of, weights_of
+from perceptron_core.batches import DenseBatch, decide, signs_of, weights_of
 from perceptron_core.binary import BinaryClassifier
+from perceptron_core.copies import Copied
 from perceptron_core.entries import Column
 from perceptron_core.frames import sound_rows
 from perceptron_core.hashed_slots import HashedSlots
 from perceptron_core.rules import BinaryRule
 from perceptron_core.slots import Slots
 
+if TYPE_CHECKING:
+    from perceptron_core.batches import Doubles
 
-class CompiledClassifier(BinaryRule, BinaryClassifier):
+
+class CompiledClassifier(BinaryRule, Copied, BinaryClassifier):
     """A two-class learner in two halves: River's interface, and a rule that learns.
 
     Of frames, the leading rows with which nothing is wrong are learned in one call. A class derived from ours
@@ -59,6 +57,8 @@ class CompiledClassifier(BinaryRule, BinaryClassifier):
         return len(sizes)
 
     def _predict_leading(self, frame: Any) -> list[bool]:
+        import numpy as np  # noqa: PLC0415  takes long to import
+
         scores = self._score_leading(frame)
         classes = np.empty(len(scores), bool)
         decide(self, scores, classes.view(np.uint8))
@@ -68,33 +68,10 @@ class CompiledClassifier(BinaryRule, BinaryClassifier):
         return [self._probabilities(score) for score in self._score_leading(frame).tolist()]
 
     def _score_leading(self, frame: Any) -> Doubles:
+        import numpy as np  # noqa: PLC0415  takes long to import
+
         matrix = sound_rows(frame)
         scores = np.empty(len(matrix))
         if len(matrix):
             DenseBatch(self.slots, frame.columns, matrix).score(self, scores)
         return scores
-
-    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
-        clone = super().clone(new_params, include_attributes)
-        if include_attributes:
-            clone._set_state(copy.deepcopy(self._get_state()))  # noqa: SLF001  of our own class
-        return clone
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        parameters = {name: getattr(self, name) for name in self._get_params()}
-        own = {name: value for name, value in vars(self).items() if not isinstance(value, Slots | Column)}
-        return _remake, (type(self), parameters, own, self._get_state())
-
-
-def _remake(
-    cls: type[CompiledClassifier],
-    parameters: Mapping[str, Any],
-    own: Mapping[str, Any],
-    state: Mapping[str, Any],
-) -> CompiledClassifier:
-    """Make a model again of what `__reduce__` gave; `own` is what a class derived from ours added."""
-    model = cls(**parameters)
-    vars(model).update(own)
-    model._set_state(state)
-    return model

@@ -15,45 +15,6 @@ Matrix = dict[Any, Vector]
 """A symmetric matrix as a dictionary of its rows; a missing row is one of the identity."""
 
 
-def variance(variances: Mapping[Any, float], x: Mapping[Any, Any], start: float) -> float:
-    """Compute start + Σ σᵢ·xᵢ², the variance of the score under independent weights."""
-    total = start
-    for name, value in x.items():
-        number = float(value)
-        total += variances.get(name, 1.0) * number * number
-    return total
-
-
-def move(weights: Vector, variances: Mapping[Any, float], x: Mapping[Any, Any], step: float) -> None:
-    """Add step·σᵢ·xᵢ to each weight, in place: far where little is known, near where much is."""
-    for name, value in x.items():
-        weight = weights.get(name, 0.0) + step * variances.get(name, 1.0) * float(value)
-        if weight:
-            weights[name] = weight
-        else:
-            weights.pop(name, None)
-
-
-def shrink(variances: Vector, x: Mapping[Any, Any], r: float, total: float) -> None:
-    """Replace each σᵢ by σᵢ − σᵢ²·xᵢ²/(r + total), in place, where total = Σ σⱼ·xⱼ².
-
-    Written as σᵢ·(r + the others' part)/(r + total), which cannot become negative, nor 0 too soon.
-    """
-    for name, value in x.items():
-        number = float(value)
-        if number:
-            old = variances.get(name, 1.0)
-            variances[name] = old * (r + (total - old * number * number)) / (r + total)
-
-
-def widen(variances: Vector, x: Mapping[Any, Any], forgetting: float) -> None:
-    """Divide the variance of each feature of `x` by `forgetting`, in place; to 1 at most."""
-    for name in x:
-        old = variances.get(name)
-        if old is not None:
-            variances[name] = min(1.0, old / forgetting)
-
-
 def direction(covariance: Matrix, x: Mapping[Any, float]) -> Vector:
     """Compute Σx."""
     result = dict.fromkeys(x, 0.0)

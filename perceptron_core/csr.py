@@ -5,15 +5,18 @@ Nothing is written before all of it is known to be sound.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from perceptron_core.batches import Doubles, Integers, Signs, SparseBatch, first_refused, signs_of, weights_of
+from perceptron_core.batches import SparseBatch, first_refused, signs_of, weights_of
 from perceptron_core.errors import FeatureError, LabelError
 from perceptron_core.hashed_slots import HashedSlots
 from perceptron_core.values import MAX_MAGNITUDE, example_weight, refuse_features, sign_of
+
+if TYPE_CHECKING:
+    from perceptron_core.batches import Doubles, Integers, Signs
 
 
 class CSR(Protocol):

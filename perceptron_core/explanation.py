@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from river.utils import pretty
-
 Term = tuple[object, float, float]
 """(name, value, weight): the contribution to the score is value · weight."""
 
@@ -14,6 +12,8 @@ _HEADERS = ("Name", "Value", "Weight", "Contribution")
 
 def contribution_table(terms: Iterable[Term], decimals: int = 5) -> str:
     """Lay out terms, those that speak loudest for True first."""
+    from river.utils import pretty  # noqa: PLC0415  takes long to import
+
     rows = [(str(name), float(value), float(weight)) for name, value, weight in terms]
     rows.sort(key=lambda row: row[1] * row[2], reverse=True)
 

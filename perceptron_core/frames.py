@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
 from river import base
-from river.utils import dataframe
 
 from perceptron_core.errors import LearnerError
 from perceptron_core.values import MAX_MAGNITUDE
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _NUMBERS: Final = frozenset(
     "Boolean Float32 Float64 Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64".split()  # noqa: SIM905  a list to read
@@ -55,6 +56,8 @@ class FrameClassifier(base.MiniBatchClassifier):
             If the lengths differ, or a weight is refused.
 
         """
+        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
         frame = dataframe.into_frame(X)
         labels = dataframe.into_series(y).to_list()
         weights = [w] * len(labels) if isinstance(w, int | float) else dataframe.into_series(w).to_list()
@@ -71,12 +74,16 @@ class FrameClassifier(base.MiniBatchClassifier):
 
     def predict_many(self, X: Any) -> Any:
         """Predict the class of each row: a series."""
+        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
         frame = dataframe.into_frame(X)
         predicted = _each(self._predict_leading, self.predict_one, frame)
         return dataframe.to_native_series(predicted, name=None, like=frame)
 
     def predict_proba_many(self, X: Any) -> Any:
         """Give the probabilities of each row: a data frame with a column for each class."""
+        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
         frame = dataframe.into_frame(X)
         rows = _each(self._predict_proba_leading, self.predict_proba_one, frame)
         classes = dict.fromkeys((*self._known_classes(), *(label for row in rows for label in row)))
@@ -105,6 +112,8 @@ def sound_rows(frame: Any) -> NDArray[np.float64]:
 
     None of them, if a column holds anything but numbers and booleans.
     """
+    import numpy as np  # noqa: PLC0415  takes long to import
+
     matrix = np.require(_numbers(frame), requirements=["C", "W"])  # as compiled code wants them
     if not matrix.size or (matrix.min() >= -MAX_MAGNITUDE and matrix.max() <= MAX_MAGNITUDE):
         return matrix
@@ -114,11 +123,15 @@ def sound_rows(frame: Any) -> NDArray[np.float64]:
 
 def _numbers(frame: Any) -> NDArray[np.float64]:
     """Give a frame as doubles, each value the one that it becomes by itself; what is missing as NaN."""
+    import numpy as np  # noqa: PLC0415  takes long to import
+
     if frame.implementation.is_pandas_like():
         matrix: NDArray[np.float64] = frame.to_numpy()
         if matrix.dtype == np.float64:  # known without a look at the types of the columns, which takes longer
             return matrix
     if _NUMBERS.issuperset(map(str, frame.schema.values())):
+        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
         return dataframe.to_numpy(frame)
     return np.empty((0, len(frame.columns)))
 

@@ -6,14 +6,14 @@ Everything a learner of ours decides, it decides here to the last bit: only wher
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from river import base
 
 from perceptron_core.averaged_perceptron import AveragedPerceptron
-from perceptron_core.batches import Doubles, SparseBatch, decide
+from perceptron_core.batches import SparseBatch, decide
 from perceptron_core.binary import BinaryClassifier, Features
 from perceptron_core.csr import CSR, batch_of, signs_and_weights
 from perceptron_core.explanation import Term
@@ -21,6 +21,9 @@ from perceptron_core.hashed_slots import HashedSlots
 from perceptron_core.linear import LinearClassifier
 from perceptron_core.perceptron import Perceptron
 from perceptron_core.sparse import Vector
+
+if TYPE_CHECKING:
+    from perceptron_core.batches import Doubles
 
 _MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""

@@ -6,10 +6,8 @@ The columns have a cell for every index from the start. `hashed_slots.pxd` gives
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from perceptron_core.entries import Column, Entries
 from perceptron_core.errors import FeatureError
@@ -17,7 +15,11 @@ from perceptron_core.prefetch import prefetch
 from perceptron_core.slots import Slots
 from perceptron_core.values import MAX_MAGNITUDE, as_double, refuse_features
 
-Array = TypeVar("Array", bound=NDArray[Any])
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Array = TypeVar("Array", bound="NDArray[Any]")
 
 
 class HashedEntries(Entries):
@@ -42,6 +44,8 @@ class HashedSlots(Slots):
         self._lay_out()
 
     def _lay_out(self) -> None:
+        import numpy as np  # noqa: PLC0415  takes long to import
+
         for column in self._columns:
             n, value = self.n_slots, column.default
             column.cells = in_place(np.full(n, value) if value else np.zeros(n))  # type: ignore[assignment]
@@ -77,7 +81,7 @@ class HashedSlots(Slots):
         """Give an index as the slot it is. Raises `FeatureError` if it is none."""
         slot = -1
         try:
-            if type(name) is int or isinstance(name, np.integer):
+            if type(name) is int or (isinstance(name, Integral) and not isinstance(name, bool)):
                 slot = int(name)
         except OverflowError:  # wider than a C integer
             slot = -1
@@ -101,6 +105,8 @@ class HashedSlots(Slots):
 
     def stored(self, column: Column) -> dict[Any, float]:
         """Give the cells of a column by index, where any column was changed."""
+        import numpy as np  # noqa: PLC0415  takes long to import
+
         changed = np.zeros(self.n_slots, dtype=bool)
         for other in self._columns:
             changed |= np.asarray(other.cells) != other.default
@@ -108,10 +114,14 @@ class HashedSlots(Slots):
 
     def nonzero(self, column: Column) -> dict[Any, float]:
         """Give the cells of a column by index that are not 0."""
+        import numpy as np  # noqa: PLC0415  takes long to import
+
         return _chosen(column, np.flatnonzero(np.asarray(column.cells)))
 
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:
         """Replace what a column holds."""
+        import numpy as np  # noqa: PLC0415  takes long to import
+
         slots = [self.slot_of(name) for name in cells]
         target = np.asarray(column.cells)
         target[target != column.default] = column.default  # only reads where no memory is taken
@@ -134,4 +144,6 @@ def in_place(array: Array) -> Array:
 
 
 def _chosen(column: Column, slots: NDArray[np.intp]) -> dict[Any, float]:
+    import numpy as np  # noqa: PLC0415  takes long to import
+
     return dict(zip(slots.tolist(), np.asarray(column.cells)[slots].tolist(), strict=True))

@@ -1,42 +1,33 @@
 """What all multiclass learners have in common. In: features and labels. Out: River's interface.
 
-The class with the highest score decides. A learner adds `scores_one` and `_update`.
+The class with the highest score decides. A learner adds a rule: see `multiclass_rules`.
 """
 
 from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
-import numpy as np
 from river import base
 
 from perceptron_core.binary import Features
+from perceptron_core.copies import Copied
+from perceptron_core.entries import Column
 from perceptron_core.errors import LabelError
 from perceptron_core.explanation import contribution_table
 from perceptron_core.frames import FrameClassifier
+from perceptron_core.multiclass_rules import MulticlassRule
 from perceptron_core.sparse import Vector
-from perceptron_core.values import example_weight
+from perceptron_core.step import Label
 
-Label = Hashable
 Scores = dict[Label, float]
 """Score by class, in the order that breaks ties."""
 
 
-class Step(NamedTuple):
-    """What an update did, in all that is needed to take it back where it can be."""
-
-    size: float
-    """In units of x."""
-    gained: Label
-    lost: Label
-    n_before: int = 0
-    """Examples learned before it, where that matters: in averages."""
-
-
-class MulticlassClassifier(FrameClassifier):
+class MulticlassClassifier(MulticlassRule, Copied, FrameClassifier):
     """A classifier that decides for the class with the highest score.
 
     Parameters
@@ -61,41 +52,31 @@ class MulticlassClassifier(FrameClassifier):
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("n_mistakes", "n_updates")
-    """Names of the attributes that learning changes: what `to_bytes` writes beside the parameters."""
+    """Names of the attributes that learning changes: what `to_bytes` writes beside the parameters.
+
+    The first is by class.
+    """
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
         self.classes = None if classes is None else _check_classes(classes)
-        self.fit_intercept = fit_intercept
+        self.fit_intercept = bool(fit_intercept)
         self.n_mistakes = 0
         self.n_updates = 0
-        for label in self.classes or ():
-            self._meet(label)
+        self._restart(self.classes or ())
 
     @property
     @abc.abstractmethod
     def weights(self) -> dict[Label, Vector]:
-        """What predicts: non-zero weights by feature, by class; not to be changed."""
+        """What predicts: non-zero weights by feature, by class; computed when asked for."""
 
     @property
     @abc.abstractmethod
     def bias(self) -> dict[Label, float]:
-        """Bias by class; not to be changed."""
+        """Bias by class; computed when asked for."""
 
-    @abc.abstractmethod
-    def scores_one(self, x: Features) -> Scores:
-        """Compute the score of each known class. Raises `FeatureError` for what is no sane number."""
-
-    @abc.abstractmethod
-    def _update(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:
-        """Learn an example of a known class, w > 0, given what `scores_one` says; None if nothing changed."""
-
-    @abc.abstractmethod
-    def _meet(self, label: Label) -> None:
-        """Start a class with zero weights; it comes last at ties."""
-
-    @abc.abstractmethod
     def _known_classes(self) -> Collection[Label]:
         """Give the classes in the order they were met."""
+        return self.numbers.keys()
 
     @property
     def _multiclass(self) -> bool:
@@ -105,10 +86,6 @@ class MulticlassClassifier(FrameClassifier):
     def decide(scores: Mapping[Label, float]) -> Any:
         """Give the class with the highest score, the first of them at a tie; None if there is no class."""
         return max(scores, key=scores.__getitem__, default=None)
-
-    def predict_one(self, x: Features, **_: Any) -> Any:
-        """Predict the class of `x`: None before any class is known. Raises `FeatureError` as `scores_one`."""
-        return self.decide(self.scores_one(x))
 
     def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
         """Give the softmax of the scores.
@@ -140,21 +117,6 @@ class MulticlassClassifier(FrameClassifier):
         """
         self.update_one(x, y, w)
 
-    def update_one(self, x: Features, y: Any, w: float = 1.0) -> Step | None:
-        """Learn from one example as `learn_one` does; give the step made, None if nothing was written."""
-        label = self._check_label(y)
-        w = example_weight(w)
-        scores = self.scores_one(x)
-        if w == 0:
-            return None
-        self.n_mistakes += bool(self.decide(scores) != label)
-        if label not in scores:
-            self._meet(label)
-            scores[label] = 0.0
-        step = self._update(x, label, scores, w)
-        self.n_updates += step is not None
-        return step
-
     def debug_one(self, x: Features, decimals: int = 5) -> str:
         """Explain what the predicted class's score is the sum of. Raises `FeatureError` as `scores_one`."""
         predicted = self.predict_one(x)
@@ -165,11 +127,12 @@ class MulticlassClassifier(FrameClassifier):
         table = contribution_table([*terms, ("Intercept", 1.0, self.bias[predicted])], decimals)
         return f"Class {predicted!r}\n\n{table}"
 
-    def _check_label(self, label: Any) -> Label:
+    def check_label(self, label: Any) -> Label:
         """Give a label as it is kept. Raises `LabelError` for one that cannot be, or is none of `classes`."""
-        plain: Label = label.item() if isinstance(label, np.generic) else label
+        numpy = sys.modules.get("numpy")  # where it is not imported, nobody has a scalar of it
+        plain: Label = label.item() if numpy and isinstance(label, numpy.generic) else label
         try:
-            is_known = plain in self._known_classes()
+            is_known = plain in self.numbers
         except TypeError:
             raise LabelError(f"label {label!r} is not hashable") from None
         if is_known:
@@ -181,17 +144,34 @@ class MulticlassClassifier(FrameClassifier):
         return plain
 
     def _get_state(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.STATE}
+        state = {name: getattr(self, name) for name in self.STATE}
+        if self.labels:  # the first class with all names, so that these keep their order
+            state[self.STATE[0]][self.labels[0]] = self.slots.stored(self._first_columns()[0])
+        return state
+
+    def _first_columns(self) -> Sequence[Column]:
+        """Give the columns of the features, by class, that are first in `STATE`."""
+        return self.weight_columns
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
+        self._restart(state[self.STATE[0]])
         for name in self.STATE:
-            setattr(self, name, _copy(state[name]))
+            setattr(self, name, state[name])
 
+    def _restart(self, labels: Iterable[Label]) -> None:
+        """Start anew with these classes."""
+        self.clear()
+        for label in labels:
+            self.meet(label)
 
-def best_other(scores: Mapping[Label, float], label: Label) -> Label:
-    """Give the class with the highest score among those that are not `label`; None if there is none."""
-    others = (other for other in scores if other != label)
-    return max(others, key=scores.__getitem__, default=None)
+    def _of_columns(self, columns: Sequence[Column]) -> dict[Label, Vector]:
+        """Give what is not 0 of the features' columns, by class."""
+        return {label: self.slots.nonzero(columns[number]) for label, number in self.numbers.items()}
+
+    def _write_columns(self, columns: Sequence[Column], cells: Mapping[Label, Mapping[Any, float]]) -> None:
+        """Replace what the features' columns hold."""
+        for label, named in cells.items():
+            self.slots.write(columns[self.numbers[label]], named)
 
 
 def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:
@@ -208,7 +188,3 @@ def _check_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
     if isinstance(classes, str) or len(set(classes)) < max(2, len(classes)) or None in classes:
         raise ValueError(f"classes must be two or more different labels, not {classes!r}")
     return tuple(classes)
-
-
-def _copy(value: Any) -> Any:
-    return {key: _copy(entry) for key, entry in value.items()} if isinstance(value, dict) else value

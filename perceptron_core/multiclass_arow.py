@@ -2,20 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
 
-from perceptron_core import confidence, sparse
-from perceptron_core.binary import Features
-from perceptron_core.multiclass import Label, Scores, Step, best_other
+from perceptron_core.entries import Column, Entries
 from perceptron_core.multiclass_linear import LinearMulticlass
+from perceptron_core.multiclass_rules import MulticlassRule
+from perceptron_core.sparse import Vector
+from perceptron_core.step import Label, Step
 from perceptron_core.values import MAX_RATE, hinge
+from perceptron_core.variances import Variances
 
 _LARGEST: Final = 1e200
 """Of r divided by the weight of an example."""
 
 
-class MulticlassAROW(LinearMulticlass):
+class MulticlassAROWRule(MulticlassRule):
+    """Updates whenever the margin is below 1, as far as r lets it."""
+
+    r: float
+    variance_columns: list[Variances]
+    bias_variances: Column
+
+    def clear(self) -> None:
+        """Start with no class and no feature."""
+        MulticlassRule.clear(self)
+        self.variance_columns, self.bias_variances = [], Column()
+
+    def meet(self, label: Label) -> None:
+        """Start a class with zero weights, of which nothing is known."""
+        MulticlassRule.meet(self, label)
+        column = Variances(1.0)
+        self.slots.add_column(column)
+        self.variance_columns.append(column)
+        self.bias_variances.grow(len(self.labels))
+        self.bias_variances.cells[len(self.labels) - 1] = 1.0
+
+    def learn(self, x: Entries, number: int, w: float) -> Step | None:
+        """Learn an example; its weight divides r."""
+        rival = self.best(number)
+        if rival < 0:
+            return None
+        loss = hinge(self.scores.cells[number] - self.scores.cells[rival])
+        total = self.variance(number, x) + self.variance(rival, x)
+        r = min(self.r / w, _LARGEST)
+        alpha = loss / (r + total)
+        if not total or not alpha:
+            return None
+        self.slots.claim(x)
+        self.learn_class(number, x, alpha, r, total)
+        self.learn_class(rival, x, -alpha, r, total)
+        return Step(alpha, self.labels[number], self.labels[rival])
+
+    def variance(self, number: int, x: Entries) -> float:
+        """Compute the variance of a class's score at `x`."""
+        column = self.variance_columns[number]
+        return column.of_score(x, self.bias_variances.cells[number] if self.fit_intercept else 0.0)
+
+    def learn_class(self, number: int, x: Entries, alpha: float, r: float, total: float) -> None:
+        """Move one class's means by α·σ·x and lower its variances, β being 1/(r + total)."""
+        weights, variances = self.weight_columns[number], self.variance_columns[number]
+        variances.move(weights, x, alpha)
+        variances.shrink(x, r, total)
+        if self.fit_intercept:
+            of_bias = self.bias_variances.cells[number]
+            self.biases.cells[number] += alpha * of_bias
+            self.bias_variances.cells[number] = of_bias * ((r + (total - of_bias)) / (r + total))
+
+
+class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
     """Adaptive regularisation of weights for any number of classes: rare features move further.
 
     Each weight is the mean of a normal distribution with its own variance σ, 1 at the start. Let s be
@@ -41,11 +96,11 @@ class MulticlassAROW(LinearMulticlass):
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature, by class; live, not to be changed.
+        Non-zero weights by feature, by class. Computed when asked for.
     bias : dict
         Bias by class.
     variances : dict
-        By feature, by class, where it is no longer 1.
+        By feature, by class, where it is no longer 1. Computed when asked for.
     bias_variance : dict
         By class.
     n_mistakes : int
@@ -95,41 +150,29 @@ class MulticlassAROW(LinearMulticlass):
     ) -> None:
         if not 1 / MAX_RATE <= r <= MAX_RATE:
             raise ValueError(f"r must be a number from {1 / MAX_RATE:g} to {MAX_RATE:g}, not {r!r}")
-        self.variances: dict[Label, sparse.Vector] = {}
-        self.bias_variance: dict[Label, float] = {}
         super().__init__(classes, fit_intercept)
-        self.r = r
+        self.r = float(r)
 
-    def _update(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:
-        if len(scores) == 1:
-            return None
-        rival = best_other(scores, label)
-        loss = hinge(scores[label] - scores[rival])
-        total = self._variance_of(label, x) + self._variance_of(rival, x)
-        r = min(self.r / w, _LARGEST)
-        alpha = loss / (r + total)
-        if not total or not alpha:
-            return None
-        self._learn_class(label, x, alpha, r, total)
-        self._learn_class(rival, x, -alpha, r, total)
-        return Step(alpha, label, rival)
+    @property
+    def variances(self) -> dict[Label, Vector]:
+        """By feature, by class, where it is no longer 1. Computed when asked for."""
+        return {
+            label: {name: cell for name, cell in self.slots.stored(column).items() if cell != 1}
+            for label, column in zip(self.labels, self.variance_columns, strict=True)
+        }
 
-    def _variance_of(self, label: Label, x: Features) -> float:
-        """Compute the variance of the class's score at `x`."""
-        of_bias = self.bias_variance[label] if self.fit_intercept else 0.0
-        return confidence.variance(self.variances[label], x, of_bias)
+    @variances.setter
+    def variances(self, variances: Mapping[Label, Mapping[Any, float]]) -> None:
+        self._write_columns(self.variance_columns, variances)
 
-    def _learn_class(self, label: Label, x: Features, alpha: float, r: float, total: float) -> None:
-        """Move one class's means by α·σ·x and lower its variances, β being 1/(r + total)."""
-        variances = self.variances[label]
-        confidence.move(self._weights[label], variances, x, alpha)
-        confidence.shrink(variances, x, r, total)
-        if self.fit_intercept:
-            of_bias = self.bias_variance[label]
-            self._bias[label] += alpha * of_bias
-            self.bias_variance[label] *= (r + (total - of_bias)) / (r + total)
+    def _first_columns(self) -> Sequence[Column]:
+        return self.variance_columns
 
-    def _meet(self, label: Label) -> None:
-        super()._meet(label)
-        self.variances[label] = {}
-        self.bias_variance[label] = 1.0
+    @property
+    def bias_variance(self) -> dict[Label, float]:
+        """By class. Computed when asked for."""
+        return self.by_class(self.bias_variances)
+
+    @bias_variance.setter
+    def bias_variance(self, variances: Mapping[Label, float]) -> None:
+        self.write_by_class(self.bias_variances, variances)

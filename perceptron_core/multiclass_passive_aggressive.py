@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from perceptron_core import sparse
-from perceptron_core.binary import Features
-from perceptron_core.multiclass import Label, Scores, Step, best_other
-from perceptron_core.multiclass_linear import AdditiveMulticlass
+from perceptron_core.entries import Entries
+from perceptron_core.multiclass_linear import LinearMulticlass
+from perceptron_core.multiclass_rules import AdditiveMulticlassRule
+from perceptron_core.step import Label, Step
 from perceptron_core.values import MAX_RATE, hinge
 
 _VARIANTS: Final = ("PA", "PA-I", "PA-II")
@@ -16,7 +16,36 @@ _SMALLEST: Final = 1e-100
 """Least squared length an example counts with, so that the step of a vanishing example stays finite."""
 
 
-class MulticlassPassiveAggressive(AdditiveMulticlass):
+class MulticlassPassiveAggressiveRule(AdditiveMulticlassRule):
+    """Updates whenever the margin is below 1, as far as the variant says."""
+
+    C: float
+    variant: str
+
+    def learn(self, x: Entries, number: int, w: float) -> Step | None:
+        """Learn an example; its weight multiplies C."""
+        rival = self.best(number)
+        if rival < 0:
+            return None
+        loss = hinge(self.scores.cells[number] - self.scores.cells[rival])
+        tau = self.tau(loss, 2.0 * (x.squared_norm() + self.fit_intercept), self.C * w)
+        if not tau:
+            return None
+        self.move(x, number, rival, tau, 0)
+        return Step(tau, self.labels[number], self.labels[rival])
+
+    def tau(self, loss: float, squared_length: float, price: float) -> float:
+        """Compute the step size; 0 for an example of length 0, which no weights can move."""
+        if not loss or not squared_length:
+            return 0.0
+        squared_length = max(squared_length, _SMALLEST)
+        if self.variant == "PA-II":
+            return loss / (squared_length + 0.5 / max(price, _SMALLEST))
+        tau = loss / squared_length
+        return min(price, tau) if self.variant == "PA-I" else tau
+
+
+class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticlass):
     """Passive-aggressive learning of any number of classes: the smallest step that leaves a margin of 1.
 
     Let s be the wrong class with the highest score, ℓ = max(0, 1 − (score_y − score_s)) the loss and
@@ -43,7 +72,7 @@ class MulticlassPassiveAggressive(AdditiveMulticlass):
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature, by class; live, not to be changed. They sum to 0 over the classes.
+        Non-zero weights by feature, by class. Computed when asked for. They sum to 0 over the classes.
     bias : dict
         Bias by class.
     n_mistakes : int
@@ -97,23 +126,5 @@ class MulticlassPassiveAggressive(AdditiveMulticlass):
         if variant not in _VARIANTS:
             raise ValueError(f"variant must be one of {', '.join(_VARIANTS)}, not {variant!r}")
         super().__init__(classes, fit_intercept)
-        self.C = C
+        self.C = float(C)
         self.variant = variant
-
-    def _step(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:
-        if len(scores) == 1:
-            return None
-        rival = best_other(scores, label)
-        loss = hinge(scores[label] - scores[rival])
-        tau = self._tau(loss, 2.0 * (sparse.squared_norm(x) + self.fit_intercept), self.C * w)
-        return Step(tau, label, rival) if tau else None
-
-    def _tau(self, loss: float, squared_length: float, price: float) -> float:
-        """Compute the step size; 0 for an example of length 0, which no weights can move."""
-        if not loss or not squared_length:
-            return 0.0
-        squared_length = max(squared_length, _SMALLEST)
-        if self.variant == "PA-II":
-            return loss / (squared_length + 0.5 / max(price, _SMALLEST))
-        tau = loss / squared_length
-        return min(price, tau) if self.variant == "PA-I" else tau

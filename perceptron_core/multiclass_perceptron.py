@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from perceptron_core.binary import Features
-from perceptron_core.multiclass import Label, Scores, Step
-from perceptron_core.multiclass_linear import AdditiveMulticlass
+from perceptron_core.entries import Entries
+from perceptron_core.multiclass_linear import LinearMulticlass
+from perceptron_core.multiclass_rules import AdditiveMulticlassRule
+from perceptron_core.step import NO_CLASS, Step
 
 
-class MulticlassPerceptron(AdditiveMulticlass):
+class MulticlassPerceptronRule(AdditiveMulticlassRule):
+    """Updates on a mistake."""
+
+    def learn(self, x: Entries, number: int, w: float) -> Step | None:
+        """Learn an example; its weight is the step."""
+        guess = self.best(NO_CLASS)
+        if guess == number:
+            return None
+        self.move(x, number, guess, w, 0)
+        return Step(w, self.labels[number], self.labels[guess])
+
+
+class MulticlassPerceptron(MulticlassPerceptronRule, LinearMulticlass):
     """Perceptron for any number of classes: one weight vector each, the highest score decides.
 
     With all weights 0 at the start, for every example: ŷ is the class with the highest w_c·x + b_c. On a
@@ -24,7 +37,7 @@ class MulticlassPerceptron(AdditiveMulticlass):
     Attributes
     ----------
     weights : dict
-        Non-zero weights by feature, by class; live, not to be changed. They sum to 0 over the classes.
+        Non-zero weights by feature, by class. Computed when asked for. They sum to 0 over the classes.
     bias : dict
         Bias by class.
     n_mistakes : int
@@ -76,7 +89,3 @@ class MulticlassPerceptron(AdditiveMulticlass):
     Accuracy: 83.37%
 
     """
-
-    def _step(self, x: Features, label: Label, scores: Scores, w: float) -> Step | None:  # noqa: ARG002
-        predicted = self.decide(scores)
-        return None if predicted == label else Step(w, label, predicted)

@@ -11,8 +11,6 @@ from libc.stdlib cimport calloc, free
 
 import array
 
-import numpy as np
-
 from perceptron_core.entries cimport Entries
 from perceptron_core.values cimport as_double
 
@@ -128,6 +126,8 @@ cdef class Names:
 
     cpdef list items(self):
         """List (name, slot) in the order in which the names came."""
+        import numpy as np  # takes long to import, and learning does not need it
+
         names = self._names.copy()  # NumPy lets other threads run while it sorts
         slots = [slot for slot in np.argsort(np.array(self._ordinals)).tolist() if names[slot] is not NOBODY]
         return [(names[slot], slot) for slot in slots]

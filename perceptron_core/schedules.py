@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from river.optim.base import Scheduler
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 from perceptron_core.values import MAX_RATE
 
-Rate = float | Scheduler
+if TYPE_CHECKING:
+    from river.optim.base import Scheduler
+
+Rate: TypeAlias = Union[float, "Scheduler"]
 """A constant η > 0, or a scheduler such as `river.optim.schedulers.InverseScaling`."""
 
 
@@ -17,8 +20,13 @@ def check_rate(rate: Rate) -> None:
 
 def rate_at(rate: Rate, n_updates: int) -> float:
     """Give η for the update after `n_updates` others. Raises ValueError if it is not in (0, `MAX_RATE`]."""
-    # A plain number most often, which is told faster than a scheduler.
-    value = rate.get(n_updates) if type(rate) is not float and isinstance(rate, Scheduler) else rate
+    value = rate if type(rate) is float else _scheduled(rate, n_updates)  # a plain number most often
     if not 0 < value <= MAX_RATE:
         raise ValueError(f"learning_rate must be above 0 and at most {MAX_RATE:g}, not {value!r}")
     return float(value)
+
+
+def _scheduled(rate: Rate, n_updates: int) -> float:
+    from river.optim.base import Scheduler  # noqa: PLC0415  takes long to import
+
+    return rate.get(n_updates) if isinstance(rate, Scheduler) else rate

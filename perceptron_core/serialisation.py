@@ -6,10 +6,10 @@ The body is MessagePack: class name, parameters, state. Numbers keep every bit.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, Protocol
 
 import msgpack
-from river.optim.schedulers import Constant, InverseScaling
 
 from perceptron_core.arow import AROW
 from perceptron_core.averaged_multiclass_perceptron import AveragedMulticlassPerceptron
@@ -17,7 +17,6 @@ from perceptron_core.averaged_perceptron import AveragedPerceptron
 from perceptron_core.batch_perceptron import BatchPerceptron
 from perceptron_core.envelope import seal, unseal
 from perceptron_core.errors import DamagedError
-from perceptron_core.hashed_classifier import HashedClassifier
 from perceptron_core.kernel_perceptron import KernelPerceptron
 from perceptron_core.margin_perceptron import MarginPerceptron
 from perceptron_core.multiclass_arow import MulticlassAROW
@@ -26,7 +25,6 @@ from perceptron_core.multiclass_perceptron import MulticlassPerceptron
 from perceptron_core.passive_aggressive import PassiveAggressive
 from perceptron_core.perceptron import Perceptron
 from perceptron_core.scw import SCW
-from perceptron_core.structured import StructuredPerceptron
 from perceptron_core.voted_perceptron import VotedPerceptron
 
 _KIND: Final = b"perceptron-model"
@@ -41,9 +39,12 @@ class Model(Protocol):
     def _set_state(self, state: Mapping[str, Any]) -> None: ...
 
 
-_CLASSES: Final[Mapping[str, type[Any]]] = {
-    cls.__name__: cls
-    for cls in (
+@cache
+def _classes() -> Mapping[str, type[Any]]:
+    from perceptron_core.hashed_classifier import HashedClassifier  # noqa: PLC0415  takes long to import
+    from perceptron_core.structured import StructuredPerceptron  # noqa: PLC0415  takes long to import
+
+    classes = (
         AROW,
         SCW,
         AveragedMulticlassPerceptron,
@@ -60,8 +61,14 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
         StructuredPerceptron,
         VotedPerceptron,
     )
-}
-_SCHEDULERS: Final[Mapping[str, type[Any]]] = {cls.__name__: cls for cls in (Constant, InverseScaling)}
+    return {cls.__name__: cls for cls in classes}
+
+
+@cache
+def _schedulers() -> Mapping[str, type[Any]]:
+    from river.optim.schedulers import Constant, InverseScaling  # noqa: PLC0415  takes long to import
+
+    return {cls.__name__: cls for cls in (Constant, InverseScaling)}
 
 
 def to_bytes(model: Model) -> bytes:
@@ -75,7 +82,7 @@ def to_bytes(model: Model) -> bytes:
 
     """
     name = type(model).__name__
-    if _CLASSES.get(name) is not type(model):
+    if _classes().get(name) is not type(model):
         raise TypeError(f"{name} is no model of perceptron_core")
     params = _parameters(type(model), model._get_params())  # noqa: SLF001
     return seal(_KIND, _VERSION, pack([name, params, model._get_state()]))  # noqa: SLF001
@@ -98,9 +105,9 @@ def from_bytes(data: bytes) -> Any:
 
 
 def _made(name: str, params: Mapping[str, Any]) -> Any:
-    if name not in _CLASSES:
+    if name not in _classes():
         raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
-    return _CLASSES[name](**{parameter: _read(value) for parameter, value in params.items()})
+    return _classes()[name](**{parameter: _read(value) for parameter, value in params.items()})
 
 
 def _parameters(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,11 +120,11 @@ def _written(what: str, value: Any) -> Any:
         raise TypeError(f"{what} is a function, which cannot be written down; a built-in name can")
     if isinstance(value, tuple) and value and isinstance(value[0], type):
         cls, params = value
-        if cls in _CLASSES.values():
+        if cls in _classes().values():
             return {"model": cls.__name__, "parameters": _parameters(cls, params)}
-        if cls not in _SCHEDULERS.values():
+        if cls not in _schedulers().values():
             raise TypeError(
-                f"{what} is a {cls.__name__}; of those only {', '.join(_SCHEDULERS)} can be written"
+                f"{what} is a {cls.__name__}; of those only {', '.join(_schedulers())} can be written"
             )
         return {"scheduler": cls.__name__, "parameters": params}
     return value
@@ -129,7 +136,7 @@ def _read(value: Any) -> Any:
         return value
     if "model" in value:
         return _made(value["model"], value["parameters"])
-    return _SCHEDULERS[value["scheduler"]](**value["parameters"])
+    return _schedulers()[value["scheduler"]](**value["parameters"])
 
 
 def pack(value: Any) -> bytes:

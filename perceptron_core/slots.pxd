@@ -14,6 +14,9 @@ cdef class Slots:
     cdef Py_ssize_t _capacity
     cdef Entries _spare
 
+    @cython.locals(slot=Py_ssize_t)
+    cpdef add_column(self, Column column)
+
     @cython.locals(entries=Entries)
     cdef Entries resolve(self, x)
 

@@ -29,6 +29,13 @@ class Slots:
         self._capacity = 0
         self._spare: Entries | None = None
 
+    def add_column(self, column: Column) -> None:
+        """Take a column in, filled with its default."""
+        column.grow(self._capacity)
+        for slot in range(self._capacity):
+            column.cells[slot] = column.default
+        self._columns += (column,)
+
     def resolve(self, x: Mapping[Any, Any]) -> Entries:
         """Look the features of `x` up; `put_back` takes what this gives, when it is done with.
 

@@ -5,7 +5,7 @@ The one place where feature values are checked; everything that learns goes thro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from perceptron_core.values import MAX_MAGNITUDE, as_double, refuse_features
@@ -68,26 +68,3 @@ def checked(x: Mapping[Any, Any]) -> list[tuple[Any, float]]:
     except (TypeError, ValueError, OverflowError):
         raise refuse_features(x) from None
     return entries
-
-
-def dots(rows: Iterable[Mapping[Any, float]], x: Mapping[Any, Any], starts: Iterable[float]) -> list[float]:
-    """Compute start + w·x for each row w, as `dot` does; the values of `x` are checked once."""
-    entries = checked(x)
-    totals = []
-    for weights, start in zip(rows, starts, strict=True):
-        weight_of = weights.get
-        total = start
-        for name, value in entries:
-            weight = weight_of(name)
-            if weight is not None:
-                total += weight * value
-        totals.append(total)
-    return totals
-
-
-def scale(weights: Vector, factor: float) -> None:
-    """Multiply every entry by `factor`, in place; what vanishes is not kept."""
-    for name in [*weights]:
-        weights[name] *= factor
-        if not weights[name]:
-            del weights[name]

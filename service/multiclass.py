@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perceptron_core import from_bytes, to_bytes
-from perceptron_core.multiclass import MulticlassClassifier, Step
+from perceptron_core.multiclass import MulticlassClassifier
+from perceptron_core.step import Step
 from service.errors import ConfigurationError
 from service.features import X
 from service.vocabulary import BINARY, Truth

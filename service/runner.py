@@ -83,6 +83,8 @@ class Runner:
         """Partitions without a task, and when (monotonic seconds) to try."""
         self._failed: set[int] = set()
         """Partitions whose last batch could not be committed: open or not, they do not work yet."""
+        self._is_away = False
+        """Whether the stream did not answer when it was last asked."""
         self._look_at_others = 0.0
         self._backoff = Backoff()
         self._backoffs: defaultdict[int, Backoff] = defaultdict(Backoff)
@@ -167,6 +169,7 @@ class Runner:
             self._report_trouble(error, wait_seconds)
             self._stop.wait(wait_seconds)
             return {}
+        self._is_away = False
         self._backoff.reset()
         with suppress(TransportUnavailable):  # what was polled must not be lost for a number
             self._metrics.lag = self._consumer.lag()
@@ -258,8 +261,8 @@ class Runner:
         self._waiting |= dict.fromkeys(partitions, monotonic())
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
-        """Hand partitions over, each with a fresh snapshot."""
-        self._leave(partitions, Task.hand_over)
+        """Hand partitions over, each with a fresh snapshot if the stream is there to take it."""
+        self._leave(partitions, self._hand_over)
 
     def partitions_lost(self, partitions: frozenset[int]) -> None:
         """Forget partitions that are no longer ours."""
@@ -274,8 +277,20 @@ class Runner:
             if (task := self._tasks.pop(partition, None)) is not None:
                 how(task)
 
+    def _hand_over(self, task: Task) -> None:
+        """Hand one over; one failure is enough to know that the stream is away, each would take its time."""
+        if self._is_away:
+            task.close()
+            return
+        try:
+            task.hand_over()
+        except TransportError as error:
+            _log.info("no snapshot on hand-over: %s", error)
+            self._is_away = isinstance(error, TransportUnavailable)
+
     def _report_trouble(self, error: TransportError, wait_seconds: float) -> None:
         _log.warning("%s; trying again in %.1f s", error, wait_seconds)
+        self._is_away = isinstance(error, TransportUnavailable)
         self._health.become(State.UNAVAILABLE, str(error))
 
     def _report_health(self, *, is_idle: bool) -> None:

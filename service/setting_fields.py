@@ -83,6 +83,8 @@ def _parse_object(value: object) -> object:
 def _parse_workers(value: object) -> object:
     """Turn ``"auto"`` into the number of cores that this process may use."""
     if value != "auto":
+        if isinstance(value, str) and not value.strip().isdecimal():
+            raise ValueError("expected a number, or auto")
         return value
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 

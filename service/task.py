@@ -139,13 +139,19 @@ class Task:
         return outputs
 
     def hand_over(self) -> None:
-        """Leave a fresh snapshot behind, so that the next owner has nothing to learn again; then close."""
-        if self._is_clean and self._sequence > self._snapshot_sequence:
-            try:
+        """Leave a fresh snapshot behind, so that the next owner has nothing to learn again; then close.
+
+        Raises
+        ------
+        TransportError
+            Closed without a snapshot.
+
+        """
+        try:
+            if self._is_clean and self._sequence > self._snapshot_sequence:
                 self._commit_snapshot()
-            except TransportError as error:
-                _log.info("partition %d: no snapshot on hand-over: %s", self._partition, error)
-        self.close()
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Let the partition go as it was at the last commit. Idempotent."""

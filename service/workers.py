@@ -216,7 +216,7 @@ class Workers:
         for place in self._places:
             state, reason = _condition(place.worker)
             if state is not State.READY:
-                return state, f"worker {place.number}: {reason}"
+                return state, f"worker {place.number}: {reason or state.value}"
         return State.READY, ""
 
 

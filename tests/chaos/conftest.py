@@ -1,39 +1,70 @@
-"""Streams to be attacked, on SQLite and on a real broker; and how hard."""
+"""Streams to be attacked, on SQLite and on a real broker with each client; and how hard."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.presets import LONG, SHORT, Force
 from tests.support.chaos_stream import ChaosStream, Service, services
+from tests.support.kafka_place import KAFKA_CLIENTS
 
 pytest.register_assert_rewrite("tests.support.exactly_once")
+
+
+IS_LONG = os.environ.get("PERCEPTRON_CHAOS") == "long"
+# The short form repeats these with the second client; the long one repeats all.
+REPEATED_WITH = "confluent"
+REPEATED = (
+    "test_killed_at_random_moments_it_does_everything_once[confluent-labels-apart]",
+    "test_processes_come_go_freeze_and_thaw_and_everything_is_done_once",
+    "test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing",
+    "test_connections_cut_in_the_middle_of_a_commit_lose_and_double_nothing",
+    "test_a_stop_while_the_broker_is_gone_takes_seconds",
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the others out."""
+    if IS_LONG:
+        return
+    out = [item for item in items if is_repetition(item) and not item.name.startswith(REPEATED)]
+    items[:] = [item for item in items if item not in out]
+    config.hook.pytest_deselected(items=out)
+
+
+def is_repetition(item: pytest.Item) -> bool:
+    spec = getattr(item, "callspec", None)
+    return spec is not None and spec.params.get("place") == REPEATED_WITH
 
 
 @pytest.fixture
 def force() -> Force:
     """Give the short form; with PERCEPTRON_CHAOS=long (`make chaos`) the long one."""
-    return LONG if os.environ.get("PERCEPTRON_CHAOS") == "long" else SHORT
+    return LONG if IS_LONG else SHORT
 
 
-@pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.kafka)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+@pytest.fixture(
+    params=["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
+)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, object]:
+    """Give the settings that say where the stream is; a test file may have others."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/stream.db"
-    return f"kafka://{request.getfixturevalue('kafka_bootstrap')}"
+        return {"broker": f"sqlite:///{tmp_path}/stream.db"}
+    bootstrap = request.getfixturevalue("kafka_bootstrap")
+    return {"broker": f"kafka://{bootstrap}", "kafka_client": request.param}
 
 
 @pytest.fixture
-def open_chaos(url: str) -> Iterator[Callable[..., ChaosStream]]:
-    """Open a stream at the `url`, with settings."""
+def open_chaos(place: Mapping[str, object]) -> Iterator[Callable[..., ChaosStream]]:
+    """Open a stream at the `place`, with settings."""
     opened: list[ChaosStream] = []
 
     def make(**given: object) -> ChaosStream:
-        opened.append(ChaosStream(url, **given))
+        opened.append(ChaosStream(**place, **given))
         return opened[-1]
 
     yield make

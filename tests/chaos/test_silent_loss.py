@@ -11,6 +11,7 @@ from service.errors import TransportUnavailable
 from service.health import Health
 from service.metrics import Metrics
 from service.runner import Runner
+from service.transport.confluent.consumer import ConfluentConsumer
 from service.transport.kafka_python.consumer import KafkaPythonConsumer
 from tests.chaos.presets import AMONG_EVENTS, APART, hours_ago_ms
 from tests.support.chaos_log import chaos_log
@@ -22,8 +23,13 @@ N_EVENTS = 400
 
 
 @pytest.fixture
-def url(kafka_bootstrap):
-    return f"kafka://{kafka_bootstrap}"
+def place(kafka_bootstrap, client):
+    return {"broker": f"kafka://{kafka_bootstrap}", "kafka_client": client}
+
+
+@pytest.fixture
+def client():
+    return "kafka-python"
 
 
 def run(stream):
@@ -70,10 +76,39 @@ def test_a_membership_that_ends_while_the_group_answers_is_begun_anew(open_chaos
     assert ended
 
 
-@pytest.mark.parametrize("step", ["_follow_assignment", "_check_alive", "lag"])
-def test_records_that_were_taken_when_a_poll_failed_are_not_lost(open_chaos, monkeypatch, step):
+def test_a_membership_that_ends_between_the_groups_answer_and_its_use_is_begun_anew(open_chaos, monkeypatch):
+    answers, ended = itertools.count(), []
+    process = BaseCoordinator._process_sync_group_response
+
+    def end_after(coordinator, answer, sent_at):
+        processed = process(coordinator, answer, sent_at)
+        if next(answers) < 5:
+            ended.append(coordinator._generation)
+            coordinator.reset_generation(member_id=coordinator._generation.member_id)
+        return processed
+
+    stream = open_chaos(**APART)
+    monkeypatch.setattr(BaseCoordinator, "_process_sync_group_response", end_after)
+    run(stream)
+    monkeypatch.undo()
+    assert_exactly_once(stream)
+    assert ended
+
+
+STEPS = {
+    KafkaPythonConsumer: ("_follow_assignment", "_check_alive", "lag"),
+    ConfluentConsumer: ("_check_alive", "lag"),
+}
+CLIENTS = {KafkaPythonConsumer: "kafka-python", ConfluentConsumer: "confluent"}
+
+
+@pytest.mark.parametrize(
+    ("client", "kind", "step"),
+    [(CLIENTS[kind], kind, step) for kind, steps in STEPS.items() for step in steps],
+)
+def test_records_that_were_taken_when_a_poll_failed_are_not_lost(open_chaos, monkeypatch, kind, step):
     calls, failed = itertools.count(), []
-    do = getattr(KafkaPythonConsumer, step)
+    do = getattr(kind, step)
 
     def do_or_fail(consumer):
         if next(calls) % 5 == 3:
@@ -82,7 +117,7 @@ def test_records_that_were_taken_when_a_poll_failed_are_not_lost(open_chaos, mon
         return do(consumer)
 
     stream = open_chaos(**APART)
-    monkeypatch.setattr(KafkaPythonConsumer, step, do_or_fail)
+    monkeypatch.setattr(kind, step, do_or_fail)
     run(stream)
     monkeypatch.undo()
     assert_exactly_once(stream)

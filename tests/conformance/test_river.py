@@ -69,7 +69,9 @@ def grid():
         defaults = tuple(classifier._unit_test_params())
         for parameters in (*defaults, *VARIANTS.get(classifier.__name__, ())):
             model = _with_its_features(classifier(**parameters))
-            variant = ",".join(f"{name}={value}" for name, value in parameters.items())
+            variant = ",".join(
+                f"{name}={getattr(value, '__name__', value)}" for name, value in parameters.items()
+            )
             label = f"{classifier.__name__}({variant})"
             times = Counter()
             for check in checks.yield_checks(model):

@@ -10,6 +10,7 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 
 from tests.integration.claims import ServiceClaims, ids, numbered
+from tests.support.kafka_place import KAFKA_CLIENTS
 from tests.support.reference_streams import phishing_events, run_bare
 
 pytestmark = pytest.mark.kafka
@@ -22,8 +23,9 @@ def url(kafka_bootstrap):
     return f"kafka://{kafka_bootstrap}"
 
 
+@pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
 class TestServiceOnKafka(ServiceClaims):
-    """Everything `serve` promises, on Kafka."""
+    """Everything `serve` promises, on Kafka with each client."""
 
 
 def offsets_seen(bootstrap, topic, isolation_level):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from service.worker_process import ANSWER_SECONDS
 from tests.integration.claims import numbered
 from tests.integration.worker_claims import SHORT_SESSION, SLOW, WorkerClaims, wait_until_gone
 
@@ -47,9 +48,8 @@ class TestWorkersOnSqlite(WorkerClaims):
         os.kill(frozen, signal.SIGSTOP)
         stream.produce(second, partitions=2)
         process.get("/metrics")
-        began = time.monotonic()
-        process.get("/metrics")
-        assert time.monotonic() - began < 0.8
+        # Any of several, as a busy machine may hold one up; a scrape that waited would do so each time.
+        assert min(seconds(lambda: process.get("/metrics")) for _ in range(5)) < ANSWER_SECONDS
         total = len(first + second)
         process.eventually(lambda: process.metric("perceptron_predictions_total") == total)
         process.eventually(lambda: process.get("/readyz").status_code == 503)
@@ -108,6 +108,12 @@ class TestWorkersOnSqlite(WorkerClaims):
         assert serve("--exit-at-end", **alone).wait() == 0
         stream.topics["predictions"] = "alone"
         assert by_id(stream.answers()) == shared
+
+
+def seconds(do):
+    began = time.monotonic()
+    do()
+    return time.monotonic() - began
 
 
 def by_id(answers):

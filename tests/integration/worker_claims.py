@@ -66,7 +66,7 @@ class WorkerClaims:
         assert f"stopped: {done} events" in process.stderr
         assert "Traceback" not in process.stderr
         assert not any(map(is_alive, process.workers.values()))
-        assert serve("--exit-at-end", workers=2, **SLOW).wait() == 0
+        assert serve("--exit-at-end", workers=2).wait() == 0
         assert_each_once(stream, events)
 
     def test_one_that_is_killed_is_started_again_and_nothing_is_lost_or_doubled(self, stream, serve):
@@ -103,7 +103,7 @@ class WorkerClaims:
         wait_until_gone(orphans)
         assert "Traceback" not in process.stderr
         assert len(stream.answers()) < len(events), "it was to be killed on the way"
-        assert serve("--exit-at-end", workers=2, **SLOW).wait() == 0
+        assert serve("--exit-at-end", workers=2).wait() == 0
         assert_each_once(stream, events)
 
     def test_an_error_that_does_not_pass_ends_all_and_is_told_once(self, stream, serve):

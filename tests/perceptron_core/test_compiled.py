@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import perceptron_core
 from perceptron_core import COMPILED, to_bytes
 from perceptron_core.names import Names
+from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS
 from tests.support.interpreted import interpreted_core
 
@@ -20,6 +21,14 @@ examples = st.tuples(
     st.dictionaries(keys, numbers, max_size=6), st.booleans(), st.sampled_from([1.0, 0.0, 0.3, 7])
 )
 streams = st.lists(examples, max_size=20)
+multiclass_streams = st.lists(
+    st.tuples(
+        st.dictionaries(keys, numbers, max_size=6),
+        st.sampled_from(["ant", True, 7, ("bee", 1)]),
+        st.sampled_from([1.0, 0.0, 0.3, 7]),
+    ),
+    max_size=20,
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +47,7 @@ def test_what_is_tested_was_built_as_asked_and_installed():
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
 @pytest.mark.parametrize("name", LEARNERS)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(stream=streams)
 def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, name, stream):
     ours = LEARNERS[name].clone()
@@ -59,22 +68,50 @@ def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, n
         assert to_bytes(ours) == interpreted.to_bytes(theirs)
 
 
+@pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
+@pytest.mark.parametrize("name", MULTICLASS)
+@settings(max_examples=60)
+@given(stream=multiclass_streams)
+def test_the_interpreter_gives_the_same_in_many_classes(interpreted, name, stream):
+    ours = MULTICLASS[name].clone()
+    cls = getattr(interpreted, type(ours).__name__)
+    theirs = cls(**{parameter: getattr(ours, parameter) for parameter in ours._get_params()})
+    made = []
+    for x, y, w in stream:
+        assert [*map(bits, ours.scores_one(x).values())] == [*map(bits, theirs.scores_one(x).values())]
+        assert ours.predict_one(x) == theirs.predict_one(x)
+        step = ours.update_one(x, y, w)
+        assert step == theirs.update_one(x, y, w)
+        made.append((x, step))
+    if hasattr(ours, "undo_one"):
+        for x, step in made[::2]:
+            ours.undo_one(x, step)
+            theirs.undo_one(x, step)
+    assert to_bytes(ours) == interpreted.to_bytes(theirs)
+
+
 def bits(number):
     return number.hex()
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@settings(deadline=None, max_examples=60)
-@given(before=streams, after=streams)
-def test_a_model_read_from_bytes_learns_on_as_one_undisturbed(name, before, after):
-    model = LEARNERS[name].clone()
+EVERY_LEARNER = [(LEARNERS, name, streams) for name in LEARNERS] + [
+    (MULTICLASS, name, multiclass_streams) for name in MULTICLASS
+]
+
+
+@pytest.mark.parametrize(("learners", "name", "streams"), EVERY_LEARNER, ids=[*LEARNERS, *MULTICLASS])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_model_read_from_bytes_writes_the_same_bytes_as_one_undisturbed(learners, name, streams, data):
+    before, after = data.draw(streams), data.draw(streams)
+    model = learners[name].clone()
     for x, y, w in before:
         model.learn_one(x, y, w)
     other = perceptron_core.from_bytes(to_bytes(model))
     for x, y, w in after:
         model.learn_one(x, y, w)
         other.learn_one(x, y, w)
-    assert model._get_state() == other._get_state()
+    assert to_bytes(model) == to_bytes(other)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(-30, 30) | keys), max_size=200))

@@ -167,7 +167,7 @@ def test_an_undone_update_leaves_the_sum_of_the_others(learner, stream, at):
     expected = learner(KINDS)
     for number, (x, step) in enumerate(steps):
         if step is not None and number != at:
-            expected._move(x, step)
+            expected.undo_one(x, step._replace(size=-step.size))
     expected.n_examples = model.n_examples = len(stream)
     assert (model.weights, model.bias) == (expected.weights, expected.bias)
 

@@ -9,6 +9,7 @@ from service.errors import AccessRefused, StorageFull, TopicMissing, Transaction
 from service.health import Health, State
 from service.metrics import Metrics
 from service.runner import Runner
+from service.task import Task
 from service.transport import open_transport
 from service.transport.base import Output
 from tests.service.building import event, label, settings
@@ -181,3 +182,23 @@ def test_an_error_that_does_not_pass_ends_the_loop(stream, monkeypatch):
     assert answers(stream) == []
     assert metrics.last_published[0].counters.predictions == 0
     assert not health.is_live
+
+
+@pytest.mark.parametrize(("error", "tried"), [(TransportUnavailable, 1), (TransactionFailed, 2)])
+def test_partitions_are_handed_over_until_the_stream_turns_out_to_be_away(stream, monkeypatch, error, tried):
+    stream.ensure_topics({"events": 2})
+    for partition in range(2):
+        produce(stream, event(f"event-{partition}"), partition=partition)
+    left, closed = [], []
+    close = Task.close
+
+    def fail(task):
+        left.append(task)
+        task.close()
+        raise error("no")
+
+    monkeypatch.setattr(Task, "hand_over", fail)
+    monkeypatch.setattr(Task, "close", lambda task: (closed.append(task), close(task)))
+    run(stream)
+    assert len(left) == tried
+    assert len(closed) == 2

@@ -45,11 +45,11 @@ _PHASES = {  # what a stack tells, the most telling first
 
 
 class ChaosStream:
-    """Topics and a group of one's own at `url`.
+    """Topics and a group of one's own.
 
     Parameters
     ----------
-    url
+    broker
         The stream.
     given
         Settings of the service that differ from its defaults; `labels_topic=""` puts the labels among
@@ -57,11 +57,11 @@ class ChaosStream:
 
     """
 
-    def __init__(self, url: str, **given: object) -> None:
+    def __init__(self, broker: str, **given: object) -> None:
         suffix = uuid.uuid4().hex[:8]
         names = ("events", "labels", "predictions", "dead_letters", "checkpoints")
         self.given: dict[str, object] = {
-            "broker": url,
+            "broker": broker,
             "group": f"chaos-{suffix}",
             "partitions": PARTITIONS,
             "http": "",
@@ -73,7 +73,7 @@ class ChaosStream:
         nested = {n.removeprefix("kafka__"): v for n, v in self.given.items() if n.startswith("kafka__")}
         flat = {n: v for n, v in self.given.items() if not n.startswith("kafka__")}
         self.settings = Settings(**flat, kafka=nested)
-        self.transport = open_stream(self.settings, url)
+        self.transport = open_stream(self.settings, broker)
         self.transport.ensure_topics(dict.fromkeys(self.inputs, PARTITIONS))
 
     @property

@@ -18,7 +18,11 @@ def interpreted_core(folder: Path) -> ModuleType:
     installed = {name: sys.modules.pop(name) for name in [*sys.modules] if _is_core(name)}
     sys.path.insert(0, str(folder))
     try:
-        return importlib.import_module("perceptron_core")
+        core = importlib.import_module("perceptron_core")
+        for name in core.__all__:  # some are imported when asked for, from what is then there
+            getattr(core, name)
+        core.to_bytes(core.Perceptron())
+        return core
     finally:
         sys.path.remove(str(folder))
         for name in [name for name in sys.modules if _is_core(name)]:

@@ -86,7 +86,7 @@ class Member:
         self._forget(partitions)
 
     def _forget(self, partitions: frozenset[int]) -> None:
-        for partition in partitions:
+        for partition in partitions & self.writers.keys():
             self.writers.pop(partition).close()
 
     def poll(self) -> None:

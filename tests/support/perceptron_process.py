@@ -13,6 +13,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -25,7 +26,7 @@ _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 
 
 class PerceptronProcess:
-    """`perceptron ARGUMENTS`, running; killed at the end of the context if it has not ended by itself.
+    """`perceptron ARGUMENTS`, running; killed, with its workers, at the end of the context if need be.
 
     Parameters
     ----------
@@ -138,6 +139,8 @@ class PerceptronProcess:
 
     def __exit__(self, *exception: object) -> None:
         self.kill()
+        with suppress(ProcessLookupError):  # a worker that a test has frozen does not see its parent go
+            os.killpg(self._process.pid, signal.SIGKILL)
         assert "is no setting" not in self.stderr, "the test gave a setting that was ignored"
 
 

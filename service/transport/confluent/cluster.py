@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from service.errors import AccessRefused, ServiceError
+from service.errors import AccessRefused, ServiceError, TransportUnavailable
 from service.transport.confluent.errors import meaning_of, translate, translated
 from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS, away
 
@@ -25,6 +25,10 @@ _OPTIONS: Final[dict[str, object]] = {
     # A service behind one partition after the other is idle for hours; that is no error.
     "log.connection.close": False,
 }
+# When no broker is left, librdkafka (2.16) begins again from the first addresses, but goes on asking the
+# coordinators it knew before: a transaction's step then waits for ever, whatever its time limit. Only a
+# consumer knows its coordinator otherwise; of the others we make new ones after any trouble.
+_NEVER_BEGINS_AGAIN: Final[dict[str, object]] = {"metadata.recovery.strategy": "none"}
 _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     "auto.offset.reset": "earliest",
     "enable.auto.commit": False,
@@ -37,6 +41,7 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
 }
 # How long one look for an answer takes; refusals are noticed in between.
 _LOOK_SECONDS: Final = 0.02
+_ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
 Answer = TypeVar("Answer")
 
 
@@ -64,20 +69,24 @@ class Cluster:
         servers = ",".join(bootstrap_servers)
         self._options = {**_OPTIONS, "bootstrap.servers": servers, **client_options}
         self._trouble: list[KafkaError] = []
-        self._admin: AdminClient | None = self._open(AdminClient, {"error_cb": self._trouble.append})
-        self._greet()
+        """What the client for questions has met."""
+        self._is_stale = False
+        """Whether it could not answer a question."""
+        self._admin: AdminClient | None = self._open_admin()
+        self._greet(self._admin)
 
-    def _greet(self) -> None:
+    def _open_admin(self) -> AdminClient:
+        return self._open(AdminClient, {**_NEVER_BEGINS_AGAIN, "error_cb": self._trouble.append})
+
+    def _greet(self, admin: AdminClient) -> None:
         """Wait for any answer: clients of librdkafka are made without asking whether anybody is there."""
-        hello = self.admin.describe_cluster(request_timeout=CONNECT_TIMEOUT_SECONDS)
+        hello = admin.describe_cluster(request_timeout=CONNECT_TIMEOUT_SECONDS)
         deadline = monotonic() + CONNECT_TIMEOUT_SECONDS
-        while not hello.done() and monotonic() < deadline:
-            self.admin.poll(_LOOK_SECONDS)
-            refusal = next((each for each in self._trouble if meaning_of(each) is AccessRefused), None)
-            if refusal is not None:
-                raise translate(refusal, self.name)
+        while not _is_done(hello) and monotonic() < deadline:
+            self._heed(patient=True)
         try:
-            self.answer(hello, self.name)
+            with translated(self.name):
+                hello.result(CONNECT_TIMEOUT_SECONDS)
         except ServiceError as error:
             if self._trouble:
                 raise away(f"{self.name} ({self._trouble[-1].str()})") from error
@@ -85,22 +94,42 @@ class Cluster:
 
     @property
     def admin(self) -> AdminClient:
-        """The client for questions; its answers are futures, to be given to `answer`."""
+        """The client for questions; its answers are futures, to be given to `answer`.
+
+        After any trouble it is a new one: the addresses may be others now, and of a broker that was frozen
+        librdkafka (2.16) goes on asking with a leader's epoch that is over.
+        """
         if self._admin is None:
             raise RuntimeError("the transport is closed")
+        self.serve()
+        if self._trouble or self._is_stale:
+            self._admin, self._is_stale = self._open_admin(), False
+            self._trouble.clear()
         return self._admin
 
     def answer(self, future: Future[Answer], where: str) -> Answer:
-        """Wait for an answer; librdkafka gives up by itself when it takes too long."""
-        with translated(where):
-            answer = future.result(2 * REQUEST_TIMEOUT_SECONDS)
+        """Wait for an answer, no longer than the request may take, or until nobody is there to give it."""
+        while not _is_done(future):
+            self._heed(patient=False)
+        try:
+            with translated(where):
+                return future.result()
+        except TransportUnavailable:
+            self._is_stale = True
+            raise
+
+    def _heed(self, *, patient: bool) -> None:
+        """Raise what the client for questions has met, if no answer will come after it."""
         self.serve()
-        return answer
+        for error in self._trouble:
+            if meaning_of(error) is AccessRefused:
+                raise translate(error, self.name)
+            if error.code() == _ALL_DOWN and not patient:
+                raise away(self.name)
 
     def serve(self) -> None:
         """Take what the client for questions has to tell: its log lines would pile up."""
         if self._admin is not None:
-            self._trouble.clear()
             self._admin.poll(0)
 
     def offsets(
@@ -126,7 +155,7 @@ class Cluster:
 
     def open_producer(self, options: Mapping[str, object]) -> Producer:
         """Make a producer."""
-        return self._open(Producer, options)
+        return self._open(Producer, {**_NEVER_BEGINS_AGAIN, **options})
 
     def _open(self, make: type[Answer], options: Mapping[str, object]) -> Answer:
         with translated(self.name):
@@ -135,3 +164,8 @@ class Cluster:
     def close(self) -> None:
         """Let the client for questions go. Idempotent."""
         self._admin = None
+
+
+def _is_done(future: Future[Any]) -> bool:
+    """Wait a moment; tell whether there is an answer."""
+    return bool(wait([future], _LOOK_SECONDS).done)

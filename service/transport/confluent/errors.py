@@ -94,7 +94,16 @@ MEANING_OF: Final = {
 
 # A fatal error that librdkafka meets while it serves a call comes out of that call as a bare KafkaError,
 # raised although it is no BaseException: `except Exception` does not stop it, its own name does.
-FOREIGN: Final = (KafkaException, KafkaError, BufferError, OSError, RuntimeError, ValueError)
+# If it has a callback to make as well, the call fails with SystemError, caused by the error.
+FOREIGN: Final = (
+    KafkaException,
+    KafkaError,
+    BufferError,
+    OSError,
+    RuntimeError,
+    SystemError,
+    ValueError,
+)
 """Whatever a client raises: RuntimeError and ValueError for a closed one and for arguments."""
 
 
@@ -112,6 +121,8 @@ def translate(error: object, where: str) -> ServiceError:
     """Make our error of what a client has raised or told; `where` names the cluster, topic or partition."""
     if isinstance(error, ServiceError):
         return error
+    if isinstance(error, SystemError) and error.__cause__ is not None:
+        error = error.__cause__
     if isinstance(error, KafkaException) and error.args:
         error = error.args[0]
     if isinstance(error, KafkaError):

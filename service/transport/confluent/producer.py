@@ -64,7 +64,7 @@ class BulkProducer:
             "queue.buffering.max.messages": 0,
             "queue.buffering.max.kbytes": 2_147_483_647,
             # Every call flushes; until then the broker's thread should not take half-filled batches.
-            "linger.ms": 1000,
+            "linger.ms": 500,
             # A call into Python for each record that went well would take longer than to produce it.
             "delivery.report.only.error": True,
             "on_delivery": self._note,

@@ -76,14 +76,20 @@ class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-
     def joined_anew(self) -> Iterator[None]:
         """Go on when the group's answer is about a generation that a heartbeat has ended meanwhile.
 
-        kafka-python compares the answer with a generation that is no more, and complains of another
-        protocol; the next poll joins again.
+        kafka-python compares the answer with a generation that is no more, or takes the answer and then
+        looks for the protocol of that generation, and complains of another; the next poll joins again.
         """
         try:
             yield
         except InconsistentGroupProtocolError as error:
             if "SyncGroupResponse protocol_name" not in str(error):
                 raise
+        except ValueError as error:
+            if "invalid assignment protocol: None" not in str(error):
+                raise
+            coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
+            # It has noted that it is a member, which the heartbeat knew better.
+            coordinator.reset_generation(member_id=coordinator._generation.member_id)  # noqa: SLF001
 
     def is_current(self) -> bool:
         """Ask the group's coordinator whether we are a member of its present generation.

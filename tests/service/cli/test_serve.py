@@ -214,3 +214,13 @@ def test_no_server_is_started_where_none_is_wanted(serve):
     process = serve("--exit-at-end", "--http", "")
     assert process.wait() == 0
     assert "http://" not in process.stderr
+
+
+def test_a_client_that_is_not_installed_is_an_error_that_says_how_to_install_it(serve, tmp_path):
+    missing = "raise ModuleNotFoundError(\"No module named 'confluent_kafka'\", name='confluent_kafka')"
+    (tmp_path / "confluent_kafka.py").write_text(missing)
+    process = serve("--kafka-client", "confluent", broker="kafka://127.0.0.1:9")
+    assert process.wait() == 2
+    assert "confluent-kafka, which is not installed" in process.stderr
+    assert "hint: install it: pip install 'online-perceptron[confluent]'" in process.stderr
+    assert "Traceback" not in process.stderr

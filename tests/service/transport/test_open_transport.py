@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,25 @@ def test_kafka_gets_its_servers_and_options(monkeypatch: pytest.MonkeyPatch) -> 
     )
     open_transport("kafka://one:9092,[::1]:19092", kafka={"client_id": "me"})
     assert made == [(["one:9092", "[::1]:19092"], {"client_id": "me"})]
+
+
+def test_confluent_gets_its_servers_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(
+        "service.transport.confluent.ConfluentTransport",
+        lambda servers, **options: made.append((servers, options)),
+    )
+    open_transport("kafka://one:9092", kafka={"client_options": {}}, kafka_client="confluent")
+    assert made == [(["one:9092"], {"client_options": {}})]
+
+
+def test_without_the_package_of_the_fast_client_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("service.transport.confluent")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(ConfigurationError, match="confluent-kafka, which is not installed") as refused:
+        open_transport("kafka://one:9092", kafka_client="confluent")
+    assert "pip install 'online-perceptron[confluent]'" in refused.value.hint
 
 
 @pytest.mark.parametrize(

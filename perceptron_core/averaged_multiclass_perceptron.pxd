@@ -1,0 +1,29 @@
+# The C types of averaged_multiclass_perceptron.py, for compiled code.
+cimport cython
+
+from perceptron_core.entries cimport Column, Entries
+from perceptron_core.multiclass_rules cimport AdditiveMulticlassRule
+
+cdef int NO_CLASS
+
+
+cdef class AveragedMulticlassRule(AdditiveMulticlassRule):
+    cdef public long long n_examples
+    cdef public list late_columns
+    cdef public Column late_biases
+
+    cpdef clear(self)
+    cpdef meet(self, label)
+
+    @cython.locals(number=Py_ssize_t, column=Column, late=double)
+    cdef score(self, Entries x)
+
+    cpdef double mean(self, double current, double late) noexcept
+
+    @cython.locals(guess=int)
+    cdef learn(self, Entries x, int number, double w)
+
+    cdef move(self, Entries x, int gained, int lost, double size, long long n_before)
+
+    @cython.locals(column=Column)
+    cdef add_late(self, Entries x, int number, double size)

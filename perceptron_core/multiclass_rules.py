@@ -1,0 +1,160 @@
+"""The fast half of multiclass learners. In: examples, by name or as entries. Out: scores, steps, updates.
+
+A rule knows classes by number, in the order they were met. `multiclass_rules.pxd` gives this module its
+C types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perceptron_core.entries import Column, Entries
+from perceptron_core.slots import Slots
+from perceptron_core.step import NO_CLASS, Label, Step
+from perceptron_core.values import example_weight
+
+
+class MulticlassRule:
+    """What decides for the class with the highest score, the first of them at a tie, and learns.
+
+    An algorithm adds `learn`.
+    """
+
+    fit_intercept: bool
+    n_mistakes: int
+    n_updates: int
+    slots: Slots
+    labels: list[Label]
+    numbers: dict[Label, int]
+    weight_columns: list[Column]
+    biases: Column
+    scores: Column
+
+    def clear(self) -> None:
+        """Start with no class and no feature."""
+        self.slots = Slots()
+        self.labels, self.numbers, self.weight_columns = [], {}, []
+        self.biases, self.scores = Column(), Column()
+
+    def meet(self, label: Label) -> None:
+        """Start a class with zero weights; it comes last at ties."""
+        self.numbers[label] = len(self.labels)
+        self.labels.append(label)
+        column = Column()
+        self.slots.add_column(column)
+        self.weight_columns.append(column)
+        self.biases.grow(len(self.labels))
+        self.scores.grow(len(self.labels))
+
+    def score(self, x: Entries) -> None:
+        """Compute the score w·x + b of each class."""
+        for number in range(len(self.weight_columns)):
+            column = self.weight_columns[number]
+            self.scores.cells[number] = column.dot(x, self.biases.cells[number])
+
+    def best(self, excepted: int) -> int:
+        """Give the class with the highest score but for one, `NO_CLASS` if there is none."""
+        found = NO_CLASS
+        for number in range(len(self.labels)):
+            if number != excepted and (found < 0 or self.scores.cells[number] > self.scores.cells[found]):
+                found = number
+        return found
+
+    def learn(self, x: Entries, number: int, w: float) -> Step | None:
+        """Learn an example of a class, weight w > 0, whose scores are computed; None if nothing changed."""
+        raise NotImplementedError
+
+    def check_label(self, label: Any) -> Label:
+        """Give a label as it is kept. Raises `LabelError` for one that cannot be, or is none of `classes`."""
+        raise NotImplementedError
+
+    def scores_one(self, x: Any) -> dict[Label, float]:
+        """Compute the score of each known class, in the order that breaks ties.
+
+        Each is summed from the bias in the order of `x`. Raises `FeatureError` for a value that is not finite
+        or is larger than 1e100.
+        """
+        entries = self.resolve(x)
+        self.score(entries)
+        self.slots.put_back(entries)
+        return self.by_class(self.scores)
+
+    def predict_one(self, x: Any, **_: Any) -> Any:
+        """Predict the class of `x`: None before any class is known. Raises `FeatureError` as `scores_one`."""
+        entries = self.resolve(x)
+        self.score(entries)
+        best = self.best(NO_CLASS)
+        self.slots.put_back(entries)
+        return None if best < 0 else self.labels[best]
+
+    def update_one(self, x: Any, y: Any, w: float = 1.0) -> Step | None:
+        """Learn from one example as `learn_one` does; give the step made, None if nothing was written."""
+        label = y if type(y) is str and y in self.numbers else self.check_label(y)
+        weight = example_weight(w)
+        entries = self.resolve(x)
+        step = None
+        if weight > 0:
+            self.score(entries)
+            number = self.count(label)
+            step = self.learn(entries, number, weight)
+            self.n_updates += step is not None
+        self.slots.put_back(entries)
+        return step
+
+    def count(self, label: Label) -> int:
+        """Count the mistake if the scores make one of an example of this class; give its number."""
+        guess = self.best(NO_CLASS)
+        if label not in self.numbers:
+            self.meet(label)
+        number = self.numbers[label]
+        self.n_mistakes += guess != number
+        return number
+
+    def resolve(self, x: Any) -> Entries:
+        """Look the features of `x` up, as `Slots.resolve` does."""
+        if self.slots is None:  # what was never set, when compiled
+            raise AttributeError(f"{type(self).__name__}.__init__ has not called that of its base class")
+        return self.slots.resolve(x)
+
+    def by_class(self, column: Column) -> dict[Label, float]:
+        """Give the cells by class of a column whose slots are classes."""
+        return {label: column.cells[number] for label, number in self.numbers.items()}
+
+    def write_by_class(self, column: Column, cells: Mapping[Label, float]) -> None:
+        """Replace what such a column holds."""
+        for label, cell in cells.items():
+            number = self.numbers[label]
+            column.cells[number] = cell
+
+
+class AdditiveMulticlassRule(MulticlassRule):
+    """A linear rule whose updates give a multiple of the example from one class to another.
+
+    So the weights are sums of steps times examples, and an update can be taken back.
+    """
+
+    def move(self, x: Entries, gained: int, lost: int, size: float, n_before: int) -> None:  # noqa: ARG002
+        """Add size·x to the weights of one class and subtract it from another's."""
+        self.slots.claim(x)
+        if self.add(x, gained, size) + self.add(x, lost, -size):
+            self.slots.sweep(x)
+
+    def add(self, x: Entries, number: int, size: float) -> int:
+        """Add size·x to the weights of a class and size to its bias; give how many became 0."""
+        if self.fit_intercept:
+            self.biases.cells[number] += size
+        column = self.weight_columns[number]
+        return column.add(x, size)
+
+    def undo_one(self, x: Any, step: Sequence[Any] | None) -> None:
+        """Take back the `step` that `update_one` made on `x`, whatever was learned since.
+
+        Exact wherever the sums are (counts, binary features), else to rounding. Counts stay, and so
+        does a class that was met with the example.
+        """
+        entries = self.resolve(x)
+        if step is not None:
+            made = Step(*step)
+            self.move(entries, self.numbers[made.gained], self.numbers[made.lost], -made.size, made.n_before)
+        self.slots.put_back(entries)

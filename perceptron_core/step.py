@@ -1,0 +1,22 @@
+"""What a multiclass learner did. In: an update. Out: all that is needed to take it back where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final, NamedTuple
+
+Label = Hashable
+
+NO_CLASS: Final = -1
+"""The number of none."""
+
+
+class Step(NamedTuple):
+    """An update, in plain values."""
+
+    size: float
+    """In units of x."""
+    gained: Label
+    lost: Label
+    n_before: int = 0
+    """Examples learned before it, where that matters: in averages."""

@@ -1,0 +1,46 @@
+"""Importing the core is quick: nothing heavy before it is needed."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "scipy", "narwhals", "pandas", "polars", "sklearn", "river.optim", "river.utils")
+
+
+def imported_by(program):
+    """Run a program in a process of its own, and name what it imports of what is heavy."""
+    report = f"; import sys; print(*[m for m in {HEAVY} if m in sys.modules])"
+    run = subprocess.run(
+        [sys.executable, "-c", program + report], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(run.stdout.split())
+
+
+def test_the_core_brings_none_of_them():
+    assert imported_by("import perceptron_core") == set()
+
+
+@pytest.mark.parametrize(
+    ("model", "label"),
+    [
+        ("Perceptron", True),
+        ("AveragedPerceptron", True),
+        ("PassiveAggressive", True),
+        ("AROW", True),
+        ("KernelPerceptron", True),
+        ("MulticlassPerceptron", "ham"),
+        ("MulticlassAROW", "ham"),
+    ],
+)
+def test_learning_and_predicting_need_none_of_them(model, label):
+    program = (
+        f"import perceptron_core as core; model = core.{model}(); "
+        f"model.learn_one({{'a': 1.0}}, {label!r}); model.predict_one({{'a': 1.0}})"
+    )
+    assert imported_by(program) == set()
+
+
+@pytest.mark.parametrize("name", ["HashedClassifier", "StructuredPerceptron"])
+def test_what_lies_in_arrays_brings_numpy_and_no_more(name):
+    assert imported_by(f"from perceptron_core import {name}") == {"numpy"}

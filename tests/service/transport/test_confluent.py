@@ -1,0 +1,245 @@
+"""What can be said of the adapter on confluent-kafka without a broker: errors, records, options, silence."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Sequence
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.errors import UnknownError, for_code
+
+from service.errors import (
+    AccessRefused,
+    ConfigurationError,
+    MessageTooLarge,
+    OwnershipLost,
+    ServiceError,
+    TopicMissing,
+    TransactionFailed,
+    TransportError,
+    TransportUnavailable,
+)
+from service.kafka_settings import KafkaSettings
+from service.transport import open_transport
+from service.transport.base import Record
+from service.transport.confluent.errors import MEANING_OF, MEANINGS, meaning_of, translate, translated
+from service.transport.confluent.messages import as_record, take
+from service.transport.kafka import HINTS
+from service.transport.kafka_python.errors import meaning_of as meaning_for_kafka_python
+
+CODES = {name: code for name, code in vars(KafkaError).items() if isinstance(code, int)}
+PROTOCOL_CODES = {
+    name: code for name, code in CODES.items() if code > 0 and for_code(code) is not UnknownError
+}
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_every_error_of_librdkafka_has_a_meaning(name: str) -> None:
+    assert CODES[name] in MEANING_OF
+
+
+def test_no_error_has_two_meanings() -> None:
+    names = [name for names in MEANINGS.values() for name in names.split()]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", PROTOCOL_CODES)
+def test_an_error_of_the_protocol_means_the_same_whichever_client_tells_it(name: str) -> None:
+    code = PROTOCOL_CODES[name]
+    assert meaning_of(KafkaError(code)) is meaning_for_kafka_python(for_code(code))
+
+
+@pytest.mark.parametrize(
+    ("foreign", "meaning"),
+    [
+        (KafkaException(KafkaError(KafkaError._FENCED)), OwnershipLost),
+        (KafkaException(KafkaError(KafkaError.INVALID_PRODUCER_EPOCH)), OwnershipLost),
+        (KafkaException(KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER)), TransactionFailed),
+        (KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN)), TransportUnavailable),
+        (KafkaException(KafkaError(KafkaError._TIMED_OUT)), TransportUnavailable),
+        (KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC)), TopicMissing),
+        (KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)), MessageTooLarge),
+        (KafkaException(KafkaError(KafkaError._AUTHENTICATION)), AccessRefused),
+        (KafkaException(KafkaError(KafkaError._INVALID_ARG)), ConfigurationError),
+        (KafkaException(KafkaError(KafkaError._STATE)), TransportError),
+        (BufferError("full"), TransportUnavailable),
+        (ConnectionResetError("reset"), TransportUnavailable),
+        (RuntimeError("closed"), TransportError),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_an_error_becomes_what_it_means_to_us(foreign: Exception, meaning: type[ServiceError]) -> None:
+    with pytest.raises(ServiceError) as caught, translated("events[3]"):
+        raise foreign
+    assert type(caught.value) is meaning
+    assert str(caught.value).startswith("events[3]: ")
+    assert caught.value.hint == HINTS.get(meaning, "")
+    assert caught.value.__cause__ is foreign
+
+
+def test_a_fatal_error_that_a_callback_has_covered_up_is_found() -> None:
+    fenced = KafkaException(KafkaError(KafkaError._FENCED, "by a newer instance", fatal=True))
+    covered = SystemError("<method> returned a result with an exception set")
+    covered.__cause__ = fenced
+    with pytest.raises(OwnershipLost, match="by a newer instance"), translated("events[0]"):
+        raise covered
+
+
+def test_of_an_error_without_a_meaning_its_flags_decide() -> None:
+    unknown = 9999
+    assert meaning_of(KafkaError(unknown)) is TransportError
+    assert meaning_of(KafkaError(unknown, retriable=True)) is TransportUnavailable
+    assert meaning_of(KafkaError(unknown, txn_requires_abort=True)) is TransactionFailed
+
+
+def test_our_own_errors_pass_unchanged() -> None:
+    error = TopicMissing("no topic")
+    assert translate(error, "events[0]") is error
+
+
+# Messages
+
+
+class Found:
+    """A message as librdkafka gives it."""
+
+    def __init__(
+        self, *, headers: object = None, key: bytes | None = b"k", value: bytes | None = b"v"
+    ) -> None:
+        self._headers, self._key, self._value = headers, key, value
+
+    def topic(self) -> str:
+        return "events"
+
+    def partition(self) -> int:
+        return 3
+
+    def offset(self) -> int:
+        return 7
+
+    def timestamp(self) -> tuple[int, int]:
+        return (1, 1234)
+
+    def key(self) -> bytes | None:
+        return self._key
+
+    def value(self) -> bytes | None:
+        return self._value
+
+    def headers(self) -> object:
+        if isinstance(self._headers, Exception):
+            raise self._headers
+        return self._headers
+
+
+def test_a_message_becomes_a_record() -> None:
+    found = as_record(Found(headers=[("origin", b"x"), ("empty", None)]))
+    assert type(found) is Record
+    assert found == Record("events", 3, 7, 1234, b"k", b"v", (("origin", b"x"), ("empty", b"")))
+
+
+def test_a_message_with_neither_key_nor_value_nor_headers_becomes_a_record() -> None:
+    assert as_record(Found(key=None, value=None)) == Record("events", 3, 7, 1234, None, None, ())
+
+
+def test_a_header_that_cannot_be_read_costs_the_headers_not_the_record(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+    assert as_record(Found(headers=broken)) == Record("events", 3, 7, 1234, b"k", b"v", ())
+    assert "events[3]@7: read without its headers" in caplog.text
+
+
+class Queue:
+    """A client with messages waiting, and some that come while it waits; notes how long it was to wait."""
+
+    def __init__(self, waiting: Sequence[int], coming: Sequence[int] = ()) -> None:
+        self._waiting, self._coming = list(waiting), list(coming)
+        self.waits: list[float] = []
+
+    def consume(self, count: int, timeout: float) -> list[int]:
+        self.waits.append(timeout)
+        if not self._waiting and timeout:
+            self._waiting, self._coming = self._coming, []
+        found, self._waiting = self._waiting[:count], self._waiting[count:]
+        return found
+
+
+@given(st.lists(st.integers(), min_size=1), st.integers(1, 20))
+def test_messages_that_are_there_are_taken_without_waiting(waiting: list[int], most: int) -> None:
+    queue = Queue(waiting)
+    assert take(queue, most, 5.0) == waiting[:most]
+    assert queue.waits == [0]
+
+
+@given(st.lists(st.integers()), st.integers(1, 20))
+def test_only_the_first_message_is_waited_for(coming: list[int], most: int) -> None:
+    queue = Queue([], coming)
+    assert take(queue, most, 5.0) == coming[:most]
+    assert sum(queue.waits) == 5.0
+
+
+def test_who_does_not_wait_takes_what_is_there() -> None:
+    queue = Queue([], [1])
+    assert take(queue, 10, 0.0) == []
+    assert queue.waits == [0]
+
+
+# Options
+
+
+def test_the_settings_are_called_what_librdkafka_calls_them() -> None:
+    settings = KafkaSettings(
+        client_id="me",
+        security_protocol="SASL_SSL",
+        sasl_mechanism="SCRAM-SHA-512",
+        sasl_username="user",
+        sasl_password="secret",
+        ssl_cafile="ca.pem",
+        ssl_certfile="cert.pem",
+        ssl_keyfile="key.pem",
+        ssl_password="pass",
+    )
+    assert settings.client_options("confluent") == {
+        "client.id": "me",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "user",
+        "sasl.password": "secret",
+        "ssl.ca.location": "ca.pem",
+        "ssl.certificate.location": "cert.pem",
+        "ssl.key.location": "key.pem",
+        "ssl.key.password": "pass",
+    }
+
+
+def test_librdkafka_knows_the_options() -> None:
+    settings = KafkaSettings(
+        security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_username="u", sasl_password="p"
+    )
+    Producer(settings.client_options("confluent"))
+
+
+# Silence
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behind(free_port: int) -> None:
+    url = f"kafka://127.0.0.1:{free_port}"
+    before, began = set(threading.enumerate()), time.monotonic()
+    with pytest.raises(TransportUnavailable, match=f"{url} .*does not answer") as caught:
+        open_transport(url, kafka_client="confluent")
+    assert time.monotonic() - began < 10
+    assert "`broker`" in caught.value.hint
+    assert set(threading.enumerate()) <= before
