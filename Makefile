@@ -1,4 +1,4 @@
-# make demo   set up everything and run the main job on the embedded broker
+# make demo   set up everything and run the main job on the embedded broker; DEMO_ARGS=--keep: go on until Ctrl-C
 # make test   set up everything and pass the tests, with what was built and installed, not with what lies here
 # make test-uncompiled   the same for the core as it runs where there is no compiler
 # make lint   ruff with all rules, mypy --strict
@@ -10,6 +10,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+DEMO_ARGS ?=
 PYTEST_ARGS ?=
 # A file of tests stays together: its broker and its clock are its own. PYTEST_ARGS="-n 0" for one process, as for --pdb.
 PARALLEL ?= -n 3 --dist loadfile --no-loadscope-reorder
@@ -22,7 +23,7 @@ UNCOMPILED := $(CURDIR)/build/uncompiled
 .PHONY: demo test test-uncompiled lint chaos bench docs docs-plots dist release-check clean
 
 demo: $(VENV)/installed
-	$(BIN)/perceptron demo
+	$(BIN)/perceptron demo $(DEMO_ARGS)
 
 test: $(VENV)/installed-dev
 	$(BIN)/pytest $(PARALLEL) $(PYTEST_ARGS)

@@ -18,7 +18,7 @@ from service.health import Health
 from service.messages import KINDS, json_schema
 from service.metrics import Metrics
 from service.setting_fields import ENVIRONMENT_PREFIX, Settings
-from service.settings import KafkaSettings
+from service.settings import KafkaSettings, option_settings, setting_values
 from service.transport.base import Record
 from service.workers import Workers
 
@@ -89,7 +89,8 @@ def settings() -> str:
         "the working directory, else from the file named with `--config`, else it is the default. "
         "`perceptron config show` prints each value in force and where it came from. In TOML the name is "
         'the key: `kafka.client_id = "spam"`. A setting without an option is given by environment or file; '
-        "secrets always are, as other users of a machine can see its command lines.\n\n" + "\n".join(sections)
+        "secrets always are, as other users of a machine can see its command lines. A secret may be in a "
+        "file of its own, named by its setting with `_file` behind it.\n\n" + "\n".join(sections)
     )
 
 
@@ -98,12 +99,22 @@ def _setting(name: str, schema: Mapping[str, Any]) -> str:
     rows = [
         ("default", _default(schema)),
         ("allowed", _allowed(schema)),
-        ("environment", f"`{ENVIRONMENT_PREFIX}{name.upper().replace('.', '__')}`"),
+        ("environment", _variables(name)),
         ("option", ", ".join(f"`{option}`" for option in dict.fromkeys(options.values())) or "none"),
         ("of the commands", ", ".join(f"`{command}`" for command in options)),
     ]
     listed = "\n".join(f"- {title}: {text}" for title, text in rows if text)
     return f"## {name}\n\n{schema['description']}\n\n{listed}\n"
+
+
+def _variables(name: str) -> str:
+    variable = ENVIRONMENT_PREFIX + name.upper().replace(".", "__")
+    return f"`{variable}`" + (f" or `{variable}_FILE`" if name in secrets() else "")
+
+
+def secrets() -> set[str]:
+    """Name the settings that may be given as a file, and never on the command line."""
+    return set(setting_values(Settings())) - set(option_settings()) - {"kafka"}
 
 
 def _default(schema: Mapping[str, Any]) -> str:

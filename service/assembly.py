@@ -23,6 +23,8 @@ def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transpo
 
     """
     kafka = settings.kafka
+    if url.startswith("kafka:"):
+        kafka.check_files()
     return open_transport(
         url,
         create=create,

@@ -7,6 +7,7 @@ from typing import Any
 
 from perceptron_core import from_bytes, to_bytes
 from perceptron_core.binary import BinaryClassifier
+from perceptron_core.explanation import Term
 from service.features import X
 from service.vocabulary import Truth
 
@@ -43,6 +44,14 @@ class BinaryLearner:
         """Give (weights, bias), where the model has one vector of them."""
         weights = getattr(self.model, "weights", None)
         return None if weights is None else (weights, self.model.bias)  # type: ignore[attr-defined]
+
+    def score(self, x: X, label: Truth) -> float:  # noqa: ARG002  one score speaks for both classes
+        """Give the score of `assess`."""
+        return self.model.score_one(x)
+
+    def terms(self, x: X, label: Truth) -> list[Term] | None:  # noqa: ARG002  as `score`
+        """Give what the score is the sum of, the bias last; None where it is no sum over features."""
+        return list(self.model._terms(x)) if hasattr(self.model, "weights") else None  # noqa: SLF001
 
     def dump(self) -> bytes:
         """Write the model down, exactly and without pickle."""

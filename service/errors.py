@@ -6,6 +6,8 @@
      ├─ ServerError               the HTTP address cannot be used
      ├─ CheckpointError           what was committed cannot be restored
      ├─ TooManyRejected           the poison limit: the stream itself seems wrong
+     ├─ NoSuchModel               a question about a partition that is not at work here
+     ├─ ModelBusy                 a question that came while the model was learning
      └─ TransportError            the stream said no
          ├─ TransportUnavailable  try again later: broker away, file locked
          ├─ TransactionFailed     nothing of this batch was written: roll back, do it again
@@ -57,6 +59,14 @@ class CheckpointError(ServiceError):
 
 class TooManyRejected(ServiceError):
     """The share of bad messages passed the limit; nothing of the batch was committed."""
+
+
+class NoSuchModel(ServiceError):
+    """The partition asked about is not at work in this process."""
+
+
+class ModelBusy(ServiceError):
+    """The model is learning a batch that takes long; the same question may be answered later."""
 
 
 class TransportError(ServiceError):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ssl
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
+
+from service.errors import ConfigurationError
 
 KafkaClient = Literal["kafka-python", "confluent"]
 """The packages that an Apache Kafka cluster can be reached with."""
@@ -53,34 +57,85 @@ class KafkaSettings(BaseModel):
         "", description="PEM file of the authorities to trust; empty for the system's own."
     )
     ssl_certfile: str = Field("", description="PEM file with the client's certificate.")
-    ssl_keyfile: str = Field("", description="PEM file with the client's private key.")
+    ssl_keyfile: str = Field(
+        "", description="PEM file with the client's private key (empty: it is in kafka.ssl_certfile)."
+    )
     ssl_password: SecretStr = Field(SecretStr(""), description="Password of the client's private key.")
 
     @model_validator(mode="after")
     def _check_together(self) -> KafkaSettings:
-        protocol, sasl = self.security_protocol, self.security_protocol.startswith("SASL_")
-        for needed in ("sasl_mechanism", "sasl_username"):
-            if sasl and not getattr(self, needed):
-                settings = ("kafka.security_protocol", f"kafka.{needed}")
-                raise disagreement(settings, f"kafka.security_protocol {protocol} needs kafka.{needed}")
-        if self.sasl_username and not sasl:
-            settings = ("kafka.sasl_username", "kafka.security_protocol")
-            raise disagreement(
-                settings, f"not used with kafka.security_protocol {protocol}, only with SASL_..."
-            )
+        protocol, layers = self.security_protocol, self.security_protocol.split("_")
+        for needed in ("sasl_mechanism", "sasl_username") if "SASL" in layers else ():
+            if not getattr(self, needed):
+                both = ("kafka.security_protocol", f"kafka.{needed}")
+                raise disagreement(both, f"kafka.security_protocol {protocol} needs kafka.{needed}")
+        for name in ("sasl_username", "ssl_cafile", "ssl_certfile", "ssl_keyfile"):
+            layer = name.partition("_")[0].upper()
+            if getattr(self, name) and layer not in layers:
+                both = (f"kafka.{name}", "kafka.security_protocol")
+                wanted = "only with SSL and SASL_SSL" if layer == "SSL" else "only with SASL_..."
+                raise disagreement(both, f"not used with kafka.security_protocol {protocol}, {wanted}")
+        if self.ssl_keyfile and not self.ssl_certfile:
+            both = ("kafka.ssl_keyfile", "kafka.ssl_certfile")
+            raise disagreement(both, "kafka.ssl_keyfile needs kafka.ssl_certfile")
         if self.commit_timeout_seconds > self.transaction_timeout_seconds:
-            settings = ("kafka.commit_timeout_seconds", "kafka.transaction_timeout_seconds")
-            raise disagreement(settings, f"{settings[0]} must not exceed {settings[1]}")
+            both = ("kafka.commit_timeout_seconds", "kafka.transaction_timeout_seconds")
+            raise disagreement(both, f"{both[0]} must not exceed {both[1]}")
         return self
+
+    def check_files(self) -> None:
+        """Read the certificates and the key as a client will: it would only say that no broker answers.
+
+        Raises
+        ------
+        ConfigurationError
+            One cannot be read, or they do not belong together.
+
+        """
+        for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile"):
+            if path := getattr(self, name):
+                _check_readable(f"kafka.{name}", path)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        try:
+            if self.ssl_cafile:
+                context.load_verify_locations(self.ssl_cafile)
+        except ssl.SSLError as error:
+            raise _unsuitable(
+                "kafka.ssl_cafile", self.ssl_cafile, "certificates in PEM form", error
+            ) from None
+        try:
+            if self.ssl_certfile:  # without a password, OpenSSL would ask for one on the terminal
+                password = self.ssl_password.get_secret_value()
+                context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile or None, password)
+        except ssl.SSLError as error:
+            wanted = "a certificate, its key and the password that opens it"
+            settings = "kafka.ssl_certfile, kafka.ssl_keyfile, kafka.ssl_password"
+            raise _unsuitable(settings, self.ssl_certfile, wanted, error) from None
 
     def client_options(self, client: KafkaClient) -> dict[str, Any]:
         """Give the options that every client of this kind takes, secrets in the clear."""
-        given = ((name, getattr(self, name)) for name in _OPTION_NAMES[client])
+        given = {name: getattr(self, name) for name in _OPTION_NAMES[client]}
+        given["ssl_keyfile"] = self.ssl_keyfile or self.ssl_certfile
         plain = (
             (name, value.get_secret_value() if isinstance(value, SecretStr) else value)
-            for name, value in given
+            for name, value in given.items()
         )
         return {_OPTION_NAMES[client][name]: value for name, value in plain if value}
+
+
+def _check_readable(setting: str, path: str) -> None:
+    try:
+        Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(
+            f"{setting}: {path}: cannot be read: {error.strerror}",
+            hint=f"{setting} names a PEM file that this process may read",
+        ) from None
+
+
+def _unsuitable(settings: str, path: str, wanted: str, error: ssl.SSLError) -> ConfigurationError:
+    reason = error.reason or str(error)
+    return ConfigurationError(f"{settings}: {path}: not {wanted}: {reason}", hint=f"expected {wanted}")
 
 
 _OPTION_NAMES: Final[dict[KafkaClient, dict[str, str]]] = {

@@ -95,9 +95,9 @@ class LabelJoin:
         self._order.append(event_id)
         self.n_pending += example.truth is None
 
-    def stop_waiting(self, example: Example) -> None:
-        """Note that the label of a kept example has come: to be told before the example learns its truth."""
-        self.n_pending -= example.truth is None
+    def stop_waiting(self) -> None:
+        """Note that the label of a kept example has come."""
+        self.n_pending -= 1
 
     def forget_steps(self) -> None:
         """Take it that no kept example has moved the model."""
@@ -108,12 +108,9 @@ class LabelJoin:
         """Give the label that waits for this event, if there is one."""
         return self._early.get(event_id)
 
-    def take_early_label(self, event_id: str) -> Truth | None:
-        """Take out the label that waited for this event, if there is one."""
-        if not self._early:
-            return None
-        early = self._early.pop(event_id, None)
-        return None if early is None else early.truth
+    def drop_early_label(self, event_id: str) -> None:
+        """Let go the label that waited for this event, which has come."""
+        del self._early[event_id]
 
     def hold(self, event_id: str, label: EarlyLabel) -> bool:
         """Hold a label until its event comes; tell whether the oldest one had to give way to it."""

@@ -1,22 +1,99 @@
-"""Log lines. In: what the service and its libraries log. Out: stderr, at the level that was set."""
+"""Log lines. In: what the service and its libraries log. Out: stderr, as JSON or for people.
+
+What a program should find without reading the sentence is given as ``extra={...}``: further fields of the
+JSON object. Messages say all of it in words, and neither shows anybody's features, texts or secrets.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
-from typing import Final
+import sys
+from datetime import UTC, datetime
+from typing import Final, Literal
 
+LogFormat = Literal["auto", "text", "json"]
+"""`auto` is text on a terminal and JSON elsewhere."""
+
+# Client libraries report every lost connection and every retry, kafka-python even each normal end of one,
+# as errors; the service says itself what comes of it. Below INFO they print the passwords they send.
+_CLIENTS: Final = ("kafka", "confluent_kafka")
 # librdkafka calls it critical when a newer owner takes a partition over.
 _NEVER: Final = logging.CRITICAL + 1
-_FORMAT: Final = "%(asctime)s %(levelname)s {}%(name)s: %(message)s"
+_STANDARD: Final = logging.makeLogRecord({}).__dict__.keys() | {"message", "asctime", "taskName"}
 
 
-def log_to_stderr(level: str, process: str = "") -> None:
-    """Log to stderr from `level` (debug, info, warning, error) on, each line naming the `process`.
+class JsonFormatter(logging.Formatter):
+    """Makes one JSON object of each record: time (RFC 3339, UTC), level, logger, message, further fields.
 
-    Client libraries report every lost connection and every retry; the service says itself what comes of
-    it, so they are heard only where everything is wanted.
+    Parameters
+    ----------
+    fields
+        What every line is to have as well.
+
     """
-    form = _FORMAT.format(f"{process}: " if process else "")
-    logging.basicConfig(format=form, level=level.upper(), force=True)
-    for client in ("kafka", "confluent_kafka"):
-        logging.getLogger(client).setLevel(logging.DEBUG if level == "debug" else _NEVER)
+
+    def __init__(self, **fields: object) -> None:
+        super().__init__()
+        self._fields = fields
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Give the object, in one line whatever the message."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {
+            "time": time.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **self._fields,
+            **{name: value for name, value in vars(record).items() if name not in _STANDARD},
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def log_to_stderr(level: str, form: LogFormat = "auto", worker: int | None = None) -> None:
+    """Log to stderr from `level` (debug, info, warning, error) on; the lines of a worker tell its number."""
+    end_log()
+    if form == "json" or (form == "auto" and not sys.stderr.isatty()):
+        formatter: logging.Formatter = JsonFormatter(**({} if worker is None else {"worker": worker}))
+    else:
+        who = "" if worker is None else f"worker {worker}: "
+        formatter = logging.Formatter(f"%(asctime)s %(levelname)s {who}%(name)s: %(message)s")
+    handler = _StderrHandler()
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+    logging.captureWarnings(capture=True)
+    if level == "debug":
+        _hear_clients_from(logging.INFO)
+
+
+def end_log() -> None:
+    """Log no more than what Python prints by itself: warnings of ours."""
+    _hear_clients_from(_NEVER)
+    root = logging.getLogger()
+    for handler in _handlers():
+        root.removeHandler(handler)
+        root.setLevel(logging.WARNING)
+        logging.captureWarnings(capture=False)
+
+
+def logs_json() -> bool:
+    """Tell whether stderr is for programs now: then all that is said there should be a log line."""
+    return any(isinstance(handler.formatter, JsonFormatter) for handler in _handlers())
+
+
+def _hear_clients_from(level: int) -> None:
+    for client in _CLIENTS:
+        logging.getLogger(client).setLevel(level)
+
+
+class _StderrHandler(logging.StreamHandler):  # type: ignore[type-arg]
+    """Our handler, to be told from those of others."""
+
+
+def _handlers() -> list[logging.Handler]:
+    return [handler for handler in logging.getLogger().handlers if isinstance(handler, _StderrHandler)]

@@ -35,12 +35,15 @@ class Message(BaseModel):
     model_config = _STRICT
 
 
-class Event(Message):
-    """Something to be classified, with its label if that is known already."""
+class UnlabelledEvent(Message):
+    """Something to be classified, and nothing said about its class."""
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [{"required": ["features"]}, {"required": ["text"]}],
+            "anyOf": [
+                {"required": ["features"], "properties": {"features": {"type": "object"}}},
+                {"required": ["text"], "properties": {"text": {"type": "string"}}},
+            ],
             "examples": [{"id": "m-17", "features": {"length": 12.5, "lang": "en", "urgent": True}}],
         }
     )
@@ -50,13 +53,18 @@ class Event(Message):
         None, description="Numbers as they are, booleans as 0/1, strings as categories."
     )
     text: str | None = Field(None, description="Split into words or character n-grams by the service.")
-    label: Scalar | None = Field(None, description="true/false, 1/-1, 1/0 or a configured class name.")
 
     @model_validator(mode="after")
     def _has_something_to_go_by(self) -> Self:
         if self.features is None and self.text is None:
             raise PydanticCustomError("missing", "an event needs features or text (either may be empty)")
         return self
+
+
+class Event(UnlabelledEvent):
+    """Something to be classified, with its label if that is known already."""
+
+    label: Scalar | None = Field(None, description="true/false, 1/-1, 1/0 or a configured class name.")
 
 
 class Label(Message):

@@ -150,8 +150,8 @@ class Metrics:
         self.snapshot_size.labels(partition).set(size_bytes)
         self.snapshot_time.labels(partition).set(timestamp_seconds)
 
-    def publish(self, partition: int, processor: Processor) -> None:
-        """Show a partition's state, which has just been committed."""
+    def publish(self, partition: int, processor: Processor) -> Published:
+        """Show a partition's state, which has just been committed; give what is shown."""
         state = Published(
             processor.counters.copy(),
             processor.learner.updates,
@@ -161,6 +161,7 @@ class Metrics:
         )
         self.published[partition] = self.last_published[partition] = state
         self.at_work_since.setdefault(partition, monotonic())
+        return state
 
     def withdraw(self, partition: int) -> None:
         """Show a partition no longer: another process does."""

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from perceptron_core import DamagedError, from_bytes
 from service.errors import ConfigurationError, InputFileError, ServiceError
-from service.models import Learner, RiverLearner
+from service.models import Learner
+from service.river import RiverLearner
 
 
 class ModelKind(NamedTuple):

@@ -6,10 +6,10 @@ A built-in name gives one of `perceptron_core`'s classes; `package.module:factor
 
 from __future__ import annotations
 
-import hmac
+import difflib
 import importlib
 import importlib.util
-import pickle
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -19,14 +19,14 @@ from river import base
 
 import perceptron_core
 from perceptron_core.binary import BinaryClassifier
+from perceptron_core.explanation import Term
 from perceptron_core.multiclass import MulticlassClassifier
 from service.binary import BinaryLearner, can_be_written
 from service.errors import ConfigurationError
 from service.features import X
 from service.multiclass import MulticlassLearner, with_classes
+from service.river import RiverLearner
 from service.vocabulary import BINARY, Truth
-
-_SIGNATURE_BYTES: Final = 32
 
 BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {
     "perceptron": perceptron_core.Perceptron,
@@ -52,6 +52,12 @@ _OF_SEVERAL_CLASSES: Final[Mapping[str, str]] = {
 """What a name means where more than two classes are named."""
 
 
+_FACTORY_HINT: Final = (
+    "--model package.module:factory or path/to/file.py:factory names a function or class that, called with "
+    "the --model-param values, gives a River classifier or a pipeline that ends in one"
+)
+
+
 class Learner(Protocol):
     """What the processor asks of a model."""
 
@@ -71,94 +77,17 @@ class Learner(Protocol):
     def weights(self) -> tuple[Mapping[Any, float], float | Mapping[Any, float]] | None:
         """Give (weights, bias) where the model has them; of a multiclass model, a bias by class."""
 
+    def score(self, x: X, label: Truth) -> float:
+        """Give the score that `assess` gives when it predicts `label`; signed where there are two classes."""
+
+    def terms(self, x: X, label: Truth) -> Sequence[Term] | None:
+        """Give what that score is the sum of, the bias last; None where it is no sum over features."""
+
     def dump(self) -> bytes:
         """Write the model down."""
 
     def load(self, data: bytes) -> None:
         """Become the model that `dump` wrote. Raises `DamagedError` if that cannot be trusted."""
-
-
-class RiverLearner:
-    """Drives any River classifier: the score is P(True) − P(False), every example an update.
-
-    With more than two classes the score is the probability of the winning one.
-
-    Such a model can only be written down as a pickle, and reading a pickle runs whatever code is in it:
-    so it is signed with HMAC-SHA256, and nothing is unpickled whose signature does not fit.
-
-    Parameters
-    ----------
-    model
-        A River classifier or pipeline.
-    key
-        Secret that signs. Without one, the model can be used but not written down.
-    classes
-        Names of the classes, if there are more than two.
-
-    """
-
-    def __init__(self, model: base.Classifier, key: bytes = b"", classes: Sequence[str] = ()) -> None:
-        self.model = model
-        self._classes = tuple(classes) if len(classes) > BINARY else ()
-        self.updates = 0
-        self._key = key
-
-    def assess(self, x: X) -> tuple[Truth, float]:
-        """Give the most probable class; before anything was learned, False or the first one."""
-        if self._classes:
-            return self._assess_several(x)
-        try:
-            p = self.model.predict_proba_one(x)
-        except NotImplementedError:
-            predicted = bool(self.model.predict_one(x))
-            return predicted, 1.0 if predicted else -1.0
-        score = float(p.get(True, 0.0)) - float(p.get(False, 0.0))
-        return score > 0, score
-
-    def _assess_several(self, x: X) -> tuple[Truth, float]:
-        try:
-            p = self.model.predict_proba_one(x)
-        except NotImplementedError:
-            p = {self.model.predict_one(x) or self._classes[0]: 1.0}
-        scores = [float(p.get(name, 0.0)) for name in self._classes]
-        best = scores.index(max(scores))
-        return self._classes[best], scores[best]
-
-    def learn(self, x: X, truth: Truth) -> float:
-        """Learn one example, which River always takes for an update."""
-        self.model.learn_one(x, truth)
-        self.updates += 1
-        return 0.0
-
-    def undo(self, x: X, step: float) -> bool:  # noqa: ARG002  the protocol's signature
-        """Refuse: River's models do not unlearn."""
-        return False
-
-    def weights(self) -> None:
-        """Give nothing: a pipeline has no one weight vector."""
-        return
-
-    def dump(self) -> bytes:
-        """Write the model down: a pickle behind its signature."""
-        body = pickle.dumps((self.model, self.updates))
-        return self._signature(body) + body
-
-    def load(self, data: bytes) -> None:
-        """Become the model that was written, if it was signed with our key."""
-        signature, body = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
-        if not hmac.compare_digest(signature, self._signature(body)):
-            raise perceptron_core.DamagedError(
-                "the signature of the pickled model does not fit: another checkpoint_key, or tampered with"
-            )
-        self.model, self.updates = pickle.loads(body)  # noqa: S301  signed by us, as just proved
-
-    def _signature(self, body: bytes) -> bytes:
-        if not self._key:
-            raise ConfigurationError(
-                "checkpoint_key: not set, and the checkpoint of a River model must be signed",
-                hint="set the environment variable PERCEPTRON_CHECKPOINT_KEY to a long random secret",
-            )
-        return hmac.digest(self._key, body, "sha256")
 
 
 def make_learner(
@@ -178,10 +107,7 @@ def make_learner(
     try:
         made = factory(**params)
     except Exception as error:
-        raise ConfigurationError(
-            f"model_params: {model} cannot be made with {dict(params)!r}: {error}",
-            hint="parameters are given one by one: --model-param key=value",
-        ) from error
+        raise _cannot_be_made(model, params, error) from error
     if isinstance(made, MulticlassClassifier):
         return MulticlassLearner(with_classes(made, classes))
     if len(classes) > BINARY and not getattr(made, "_multiclass", False):
@@ -191,25 +117,49 @@ def make_learner(
         )
     if isinstance(made, BinaryClassifier) and can_be_written(made):
         return BinaryLearner(made)
-    if not (hasattr(made, "learn_one") and hasattr(made, "predict_proba_one")):
-        raise ConfigurationError(f"model: {model} made {type(made).__name__}, which is no River classifier")
+    if not _classifies(made):
+        raise ConfigurationError(
+            f"model: {model} made {type(made).__name__}, which is no River classifier", hint=_FACTORY_HINT
+        )
     return RiverLearner(made, key, classes)
+
+
+def _cannot_be_made(model: str, params: Mapping[str, Any], error: Exception) -> ConfigurationError:
+    """Blame the parameters, if there are any; a factory that fails without has to be another one."""
+    if params:
+        return ConfigurationError(
+            f"model_params: {model} cannot be made with {dict(params)!r}: {error}",
+            hint="parameters are given one by one: --model-param key=value",
+        )
+    reason = f"{type(error).__name__}: {error}"
+    return ConfigurationError(f"model: {model} could not make a model: {reason}", hint=_FACTORY_HINT)
+
+
+def _classifies(made: object) -> bool:
+    """Tell whether it learns and predicts classes; a pipeline does what its last step does."""
+    while steps := getattr(made, "steps", None):
+        made = list(steps.values())[-1]
+    return hasattr(made, "learn_one") and hasattr(made, "predict_proba_one")
 
 
 def _import_factory(model: str) -> Callable[..., Any]:
     location, colon, name = model.rpartition(":")
     if not colon:
         known = ", ".join(BUILT_IN)
+        meant = "".join(f"did you mean {name}? " for name in difflib.get_close_matches(model, BUILT_IN, n=1))
         raise ConfigurationError(
             f"model: {model!r} is no built-in model; there is {known}",
-            hint="your own: --model package.module:factory or --model path/to/file.py:factory",
+            hint=f"{meant}your own: --model package.module:factory or --model path/to/file.py:factory",
         )
     try:
         factory = getattr(_import_module(location), name)
     except Exception as error:
-        raise ConfigurationError(f"model: cannot import {model!r}: {error}") from error
+        reason = (
+            str(error) if isinstance(error, (ImportError, OSError)) else f"{type(error).__name__}: {error}"
+        )
+        raise ConfigurationError(f"model: cannot import {model!r}: {reason}", hint=_FACTORY_HINT) from error
     if not callable(factory):
-        raise ConfigurationError(f"model: {model!r} is no function or class")
+        raise ConfigurationError(f"model: {model!r} is no function or class", hint=_FACTORY_HINT)
     return factory  # type: ignore[no-any-return]
 
 
@@ -217,9 +167,15 @@ def _import_module(location: str) -> ModuleType:
     if not location.endswith(".py"):
         return importlib.import_module(location)
     path = Path(location)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # A name that no other module has: a pickle refers to the classes of the file by it.
+    name = f"perceptron_model_{path.stem}"
+    known = sys.modules.get(name)
+    if known is not None and known.__file__ == str(path.absolute()):
+        return known  # once for all partitions: another import would make other classes
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.exists():
         raise FileNotFoundError(f"no such file: {path}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    sys.modules[name] = module
     return module

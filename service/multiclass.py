@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perceptron_core import from_bytes, to_bytes
+from perceptron_core.explanation import Term
 from perceptron_core.multiclass import MulticlassClassifier
 from perceptron_core.step import Step
 from service.errors import ConfigurationError
@@ -63,6 +64,22 @@ class MulticlassLearner:
             for name, weight in list(weights.items())  # one step for the interpreter: it may be learning
         }
         return named, dict(self.model.bias)
+
+    def score(self, x: X, label: Truth) -> float:
+        """Give the score of a class; of two classes always True's less False's."""
+        scores = self.model.scores_one(x)
+        return scores[True] - scores[False] if isinstance(label, bool) else scores[label]
+
+    def terms(self, x: X, label: Truth) -> list[Term]:
+        """Give what the class's score is the sum of, the bias last; of two classes the difference's."""
+        weights, bias = self.model.weights, self.model.bias
+        plus: Truth = True if isinstance(label, bool) else label
+        minus = weights[False] if isinstance(label, bool) else {}
+        terms: list[Term] = [
+            (name, value, weights[plus].get(name, 0.0) - minus.get(name, 0.0)) for name, value in x.items()
+        ]
+        intercept = bias[plus] - (bias[False] if isinstance(label, bool) else 0.0)
+        return [*terms, ("Intercept", 1.0, intercept)]
 
     def dump(self) -> bytes:
         """Write the model down, exactly and without pickle."""

@@ -66,5 +66,6 @@ class PoisonLimit:
             f"{len(self._refused)} of the last {n_latest} messages are bad, more than "
             f"max_rejected_ratio {self._ratio:g} allows; nothing of this batch was committed. "
             f"The last ones:\n  {shown}",
-            hint="mend the producer, or raise --max-rejected-ratio to let them become dead letters",
+            hint="mend the producer (or the model, where it says model_error), or raise --max-rejected-ratio "
+            "to let them become dead letters",
         )

@@ -19,8 +19,9 @@ from service.decode import Decoder, Incoming, Reason, Rejection
 from service.features import FeatureExtractor, X
 from service.labels import EarlyLabel, Example, LabelJoin
 from service.models import Learner
+from service.river import ModelError
 from service.transport.base import Output, Record
-from service.vocabulary import Truth, Vocabulary
+from service.vocabulary import Spelling, Truth, Vocabulary
 
 _topic: Final = attrgetter("topic")
 
@@ -120,7 +121,8 @@ class Processor:
         for position, record in enumerate(records):
             try:
                 output = take(record)
-            except Rejection as rejection:
+            except (Rejection, LearnerError, ModelError) as error:
+                rejection = rejection_of(error)
                 self.counters.rejected[rejection.reason] += 1
                 output = dead_letter(record, rejection, self._dead_letters_topic)
                 dead_letters.append((position, output))
@@ -130,6 +132,11 @@ class Processor:
         self.counters.score([step.mistake for step in self._steps])
         self.observe(self._steps)
         return Processed(outputs, dead_letters)
+
+    @property
+    def spelling(self) -> Spelling:
+        """How answers write the two classes at present."""
+        return self._answers.spelling
 
     def state(self) -> dict[str, Any]:
         """Give the whole state as plain values: the model, what waits for labels, the counts."""
@@ -166,7 +173,10 @@ class Processor:
         self.join.forget_steps()
 
     def _take(self, record: Record) -> Output | None:
-        """Let time pass, read the message and do what it asks for. Raises `Rejection`."""
+        """Let time pass, read the message and do what it asks for.
+
+        What the message or the model makes impossible is raised before anything else is changed.
+        """
         timestamp_ms = record.timestamp_ms
         if orphans := self.join.advance(timestamp_ms):
             self.counters.labels["orphan"] += orphans
@@ -179,35 +189,32 @@ class Processor:
         """Predict; then learn, if the truth is known and was not learned before."""
         event_id = event.id
         x = self._extractor.extract(event.features, event.text)
-        try:
-            predicted, score = self.learner.assess(x)
-        except LearnerError as error:
-            raise Rejection(Reason.OUT_OF_RANGE, str(error)) from None
+        predicted, score = self.learner.assess(x)
         updates = self.learner.updates
         known = self.join.example(event_id)
         if known is None:
-            truth = self._first_truth(event)
+            early = self.join.early_label(event_id)
+            truth = early.truth if event.truth is None and early is not None else event.truth
             example = Example(x, predicted, score, timestamp_ms)
             if truth is not None:
                 self._learn(event_id, example, truth, None)
+                self._note_first_label(event, early)
             self.join.keep(event_id, example)
         else:
             truth = self._truth_of_repeated(event, known)
         self.counters.predictions += 1
         return self._answers.prediction(event_id, predicted, score, updates, truth, timestamp_ms)
 
-    def _first_truth(self, event: Incoming) -> Truth | None:
-        """Find the label of a new event: its own, or one that came before it."""
-        early = self.join.take_early_label(event.id)
-        truth = event.truth
-        if truth is None:
-            if early is not None:
-                self.counters.labels["matched"] += 1
-            return early
+    def _note_first_label(self, event: Incoming, early: EarlyLabel | None) -> None:
+        """Note with what label a new event was learned: its own, or one that came before it."""
+        if early is not None:
+            self.join.drop_early_label(event.id)
+        if event.truth is None:
+            self.counters.labels["matched"] += 1
+            return
         self._answers.follow(event.label)
         if early is not None:
-            self.counters.labels["duplicate" if early == truth else "corrected"] += 1
-        return truth
+            self.counters.labels["duplicate" if early.truth == event.truth else "corrected"] += 1
 
     def _truth_of_repeated(self, event: Incoming, known: Example) -> Truth | None:
         """Find the label of an event that came before; what it says now may be news about that one."""
@@ -252,14 +259,14 @@ class Processor:
 
     def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
         """Learn the truth about an example that waited for it."""
-        self.join.stop_waiting(example)
         self._learn(event_id, example, truth, delay_seconds)
+        self.join.stop_waiting()
 
     def _learn(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
         """Learn an example's truth and note how its prediction turned out."""
         x, predicted, learner = example.x, example.predicted, self.learner
-        example.truth = truth
         example.step = learner.learn(x, truth)
+        example.truth = truth
         mistake = predicted != truth
         self._steps.append(
             Step(event_id, x, example.score, predicted, truth, mistake, learner.updates, delay_seconds)
@@ -274,3 +281,11 @@ class Processor:
             self.counters.labels["corrected"] += 1
         else:
             self.counters.labels["refused"] += 1
+
+
+def rejection_of(error: Rejection | LearnerError | ModelError) -> Rejection:
+    """Give the reason behind a refusal: of the message, of our model, or of somebody's model."""
+    if isinstance(error, Rejection):
+        return error
+    reason = Reason.MODEL_ERROR if isinstance(error, ModelError) else Reason.OUT_OF_RANGE
+    return Rejection(reason, str(error))

@@ -21,10 +21,12 @@ from operator import attrgetter
 from time import monotonic
 from typing import Final
 
+from service.activity import Activity
 from service.assembly import input_topics
 from service.backoff import Backoff
 from service.errors import OwnershipLost, StorageFull, TransactionFailed, TransportError, TransportUnavailable
 from service.health import Health, State
+from service.live import LiveModel, LiveModels
 from service.metrics import Metrics
 from service.processor import Observer, Processor, Step
 from service.recovery import restore
@@ -57,6 +59,8 @@ class Runner:
         Topics, group, model, batch size.
     metrics, health
         Where the loop tells how it does.
+    live
+        Where it shows its models, if anybody is to look at them.
     observe
         Told the labelled predictions of each batch, in order, before it is committed.
 
@@ -69,13 +73,16 @@ class Runner:
         *,
         metrics: Metrics,
         health: Health,
+        live: LiveModels | None = None,
         observe: Observer | None = None,
     ) -> None:
         self._transport = transport
         self._settings = settings
         self._metrics = metrics
         self._health = health
+        self._live = live
         self._observe = observe
+        self._activity = Activity(metrics, settings.log_interval_seconds)
         self._topics = input_topics(settings)
         self._partitions: frozenset[int] = frozenset()
         self._tasks: dict[int, Task] = {}
@@ -118,6 +125,7 @@ class Runner:
                 for partition, records in batch.items():
                     self._advance(partition, records)
                 self._open_waiting()
+                self._activity.observe()
                 if exit_at_end and not batch and self._is_at_end():
                     return True
             return False
@@ -132,6 +140,8 @@ class Runner:
         self._transport.ensure_topics({leading: settings.partitions}, create=settings.create_topics)
         partitions = self._transport.partition_count(leading)
         self._partitions = frozenset(range(partitions))
+        if self._live:
+            self._live.n_partitions = partitions
         outputs = (settings.predictions_topic, settings.dead_letters_topic)
         self._transport.ensure_topics(
             dict.fromkeys((*others, *outputs), partitions), create=settings.create_topics
@@ -188,6 +198,7 @@ class Runner:
         try:
             self._tasks[partition].advance(records)
         except _PASSING as error:
+            self._hide(partition)
             self._tasks.pop(partition).close()
             self._failed.add(partition)
             self._postpone(partition, error)
@@ -210,6 +221,7 @@ class Runner:
         writer = self._consumer.writer(partition)
         try:
             restored = restore(self._transport, self._settings, partition)
+            live = self._live.open(partition, restored.processor) if self._live else None
             task = Task(
                 partition,
                 restored,
@@ -217,13 +229,19 @@ class Runner:
                 transport=self._transport,
                 settings=self._settings,
                 metrics=self._metrics,
+                live=live,
             )
-            restored.processor.observe = self._observer(partition, restored.processor)
+            restored.processor.observe = self._observer(partition, restored.processor, live)
             self._consumer.start(partition, task.offsets)
         except BaseException:
+            self._hide(partition)
             writer.close()
             raise
         return task
+
+    def _hide(self, partition: int) -> None:
+        if self._live:
+            self._live.close(partition)
 
     def _postpone(self, partition: int, error: TransportError) -> None:
         wait_seconds = self._backoffs[partition].next_seconds()
@@ -274,6 +292,7 @@ class Runner:
             self._waiting.pop(partition, None)
             self._failed.discard(partition)
             self._backoffs.pop(partition, None)
+            self._hide(partition)
             if (task := self._tasks.pop(partition, None)) is not None:
                 how(task)
 
@@ -289,7 +308,7 @@ class Runner:
             self._is_away = isinstance(error, TransportUnavailable)
 
     def _report_trouble(self, error: TransportError, wait_seconds: float) -> None:
-        _log.warning("%s; trying again in %.1f s", error, wait_seconds)
+        _log.warning("%s; trying again in %.1f s", error, wait_seconds, extra={"hint": error.hint})
         self._is_away = isinstance(error, TransportUnavailable)
         self._health.become(State.UNAVAILABLE, str(error))
 
@@ -304,14 +323,15 @@ class Runner:
         elif self._consumer.has_joined():
             self._health.become(State.READY, "standing by: other members have all the partitions")
 
-    def _observer(self, partition: int, processor: Processor) -> Observer:
-        watch = self._metrics.watch(partition, processor.learner)
-        also = self._observe
-        if also is None:
-            return watch
+    def _observer(self, partition: int, processor: Processor, live: LiveModel | None) -> Observer:
+        observers = [self._metrics.watch(partition, processor.learner)]
+        observers += [live.observe] if live else []
+        observers += [self._observe] if self._observe else []
+        if len(observers) == 1:
+            return observers[0]
 
         def tell(steps: Sequence[Step]) -> None:
-            watch(steps)
-            also(steps)
+            for observe in observers:
+                observe(steps)
 
         return tell

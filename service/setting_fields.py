@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service.kafka_settings import KafkaClient, KafkaSettings, disagreement
+from service.logs import LogFormat
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10
@@ -50,6 +51,7 @@ TOPIC_SETTINGS = (
     "checkpoints_topic",
 )
 
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
 
 
@@ -201,8 +203,21 @@ class Settings(BaseSettings):
         1000, ge=10, le=1_000_000, description="Messages over which that share is taken."
     )
     http: str = Field("127.0.0.1:8000", description="Address host:port of the HTTP server (empty: none).")
+    http_token: SecretStr = Field(
+        SecretStr(""), description="Token that HTTP requests must show, except to the probes (empty: none)."
+    )
+    http_show_events: Literal["auto", "yes", "no"] = Field(
+        "auto",
+        description="Whether the live page shows texts and features of events (auto: on loopback addresses).",
+    )
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
         "info", description="Least severity of what is logged."
+    )
+    log_format: LogFormat = Field(
+        "auto", description="Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."
+    )
+    log_interval_seconds: float = Field(
+        60.0, gt=0, le=86_400, description="Seconds between two log lines that sum up what was done."
     )
     kafka: Annotated[KafkaSettings, BeforeValidator(_parse_object)] = Field(
         default_factory=KafkaSettings, description="Settings for kafka:// streams."
@@ -284,6 +299,16 @@ class Settings(BaseSettings):
     def broker_url(self) -> str:
         """The stream's URL: `broker`, or that of the SQLite file in the user's data directory."""
         return self.broker or f"sqlite:///{default_stream_path()}"
+
+    @property
+    def is_on_loopback(self) -> bool:
+        """Whether only this machine can reach the HTTP server."""
+        return bool(self.http) and split_address(self.http)[0].lower() in _LOOPBACK
+
+    @property
+    def shows_events(self) -> bool:
+        """Whether the live page may show what events contain."""
+        return self.http_show_events == "yes" or (self.http_show_events == "auto" and self.is_on_loopback)
 
 
 def default_stream_path() -> Path:

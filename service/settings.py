@@ -2,6 +2,7 @@
 
 In: command line > environment > ``.env`` > TOML file > defaults. Out: frozen `Settings` with the
 origin of each, or a `ConfigurationError` that names the setting, the value, its origin and why.
+A secret ``x`` may also be given as ``x_file``, the file that holds it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from service.errors import ConfigurationError
 from service.kafka_settings import KafkaSettings
+from service.secret_files import read_secret
 from service.setting_fields import (
     ENVIRONMENT_PREFIX,
     Settings,
@@ -33,6 +35,7 @@ __all__ = [
     "KafkaSettings",
     "Loaded",
     "Settings",
+    "closest_variable",
     "default_stream_path",
     "load_settings",
     "option_settings",
@@ -53,9 +56,13 @@ _SECRETS = frozenset(
     for name, field in model.model_fields.items()
     if field.annotation is SecretStr
 )
-_NAMES = frozenset(Settings.model_fields) | {
-    f"{table}.{key}" for table, keys in _TABLES.items() for key in keys
-}
+_SECRET_FILES = {f"{secret}_file": secret for secret in _SECRETS}
+"""Where a container finds a secret that is mounted for it: the file, and the setting that is in it."""
+_NAMES = (
+    frozenset(Settings.model_fields)
+    | {f"{table}.{key}" for table, keys in _TABLES.items() for key in keys}
+    | _SECRET_FILES.keys()
+)
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,7 @@ def load_settings(command_line: Mapping[str, object], config_file: Path | None =
         **_from_variables(environment, "environment {}"),
         **_from_mapping(command_line, COMMAND_LINE),
     }
+    given = _with_secrets_read(given)
     try:
         settings = Settings(**_unflatten(given))
     except ValidationError as errors:
@@ -193,7 +201,8 @@ def _from_toml(path: Path) -> dict[str, _Given]:
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: not UTF-8 at byte {error.start}") from None
     except tomllib.TOMLDecodeError as error:  # its text ends in "(at line 1, column 5)"
-        raise ConfigurationError(f"{path}: not TOML: {error}") from None
+        hint = "A setting is written name = value, and text in quotes."
+        raise ConfigurationError(f"{path}: not TOML: {error}", hint=hint) from None
     for name in given:
         if not _is_setting(name):
             raise ConfigurationError(f"{name} (from {path}): no such setting", hint=_closest(name))
@@ -211,6 +220,20 @@ def _from_mapping(values: Mapping[str, object], origin: str) -> dict[str, _Given
     return given
 
 
+def _with_secrets_read(given: dict[str, _Given]) -> dict[str, _Given]:
+    """Put in the place of each file that holds a secret what is in it."""
+    read = {name: value for name, value in given.items() if name not in _SECRET_FILES}
+    for name in sorted(given.keys() - read.keys()):
+        secret, (path, origin) = _SECRET_FILES[name], given[name]
+        if secret in read:
+            raise ConfigurationError(
+                f"{secret} (from {read[secret].origin}) and {name} (from {origin}) are both given",
+                hint=f"give one of them: the secret itself, or the file that holds it ({name})",
+            )
+        read[secret] = _Given(read_secret(name, str(path), origin), f"file {path}")
+    return read
+
+
 def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for name, (value, _) in sorted(given.items()):  # "kafka" before "kafka.x"
@@ -220,6 +243,11 @@ def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:
         elif isinstance(holder := nested.setdefault(outer, {}), dict):
             holder[inner] = value
     return nested
+
+
+def closest_variable(variable: str) -> str:
+    """Give the environment variable of a setting that looks most like this one; empty if none does."""
+    return next(iter(difflib.get_close_matches(variable, map(_variable, _NAMES), n=1)), "")
 
 
 def _closest(name: str, spell: Callable[[str], str] = str) -> str:

@@ -9,12 +9,14 @@ import logging
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import nullcontext
 from operator import attrgetter
 from time import monotonic, perf_counter
 from typing import Final
 
 from service.checkpoint import Address, Progress, progress_record, snapshot_records
 from service.errors import TransportError
+from service.live import LiveModel
 from service.metrics import Metrics
 from service.poison import PoisonLimit
 from service.recovery import Restored, identity, progress_counts
@@ -40,6 +42,8 @@ class Task:
         Made before the state was read, so that nobody else can have committed since.
     transport, settings, metrics
         The stream, what to do, and where to tell of it.
+    live
+        The model as others may look at it, if any do.
 
     """
 
@@ -52,6 +56,7 @@ class Task:
         transport: Transport,
         settings: Settings,
         metrics: Metrics,
+        live: LiveModel | None = None,
     ) -> None:
         self._partition = partition
         self._processor = restored.processor
@@ -63,6 +68,7 @@ class Task:
         self._transport = transport
         self._settings = settings
         self._metrics = metrics
+        self._live = live
         self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._address = Address(settings.checkpoints_topic, partition, settings.group)
         self._records_since_snapshot = 0
@@ -91,8 +97,10 @@ class Task:
             The poison limit was passed; nothing was written.
 
         """
+        began = perf_counter()
         self._is_clean = False
         outputs = self._process(records)
+        n_outputs = len(outputs)
         self._sequence += 1
         self._offsets |= _next_offsets(records)
         self._records_since_snapshot += len(records)
@@ -103,7 +111,22 @@ class Task:
         else:
             self._writer.commit(outputs, self._offsets)
         self._is_clean = True
-        self._publish()
+        self._publish(records, outputs)
+        self._log_commit(len(records), n_outputs, perf_counter() - began)
+
+    def _log_commit(self, n_records: int, n_outputs: int, seconds: float) -> None:
+        _log.debug(
+            "partition %d: batch %d committed: %d records in, %d out, %.1f ms",
+            *(self._partition, self._sequence, n_records, n_outputs, 1000 * seconds),
+            extra={
+                "partition": self._partition,
+                "sequence": self._sequence,
+                "records": n_records,
+                "outputs": n_outputs,
+                "seconds": round(seconds, 6),
+                "offsets": self.offsets,
+            },
+        )
 
     def replace_model(self, dumped: bytes) -> None:
         """Put another model in the place of this one and commit it; offsets, pending labels and counts stay.
@@ -132,7 +155,8 @@ class Task:
 
     def _process(self, records: Sequence[Record]) -> list[Output]:
         began = perf_counter()
-        outputs, dead_letters = self._processor.process_batch(records)
+        with self._live.learning if self._live else nullcontext():
+            outputs, dead_letters = self._processor.process_batch(records)
         seconds_each = (perf_counter() - began) / len(records)
         self._metrics.process_duration.observe(seconds_each, times=len(records))
         self._poison.observe(records, dead_letters)
@@ -195,8 +219,10 @@ class Task:
         except TransportError as error:  # tidying up must not stop the stream; the next snapshot tries again
             _log.warning("partition %d: old checkpoints stay: %s", self._partition, error)
 
-    def _publish(self) -> None:
-        self._metrics.publish(self._partition, self._processor)
+    def _publish(self, records: Sequence[Record] = (), outputs: Sequence[Output] = ()) -> None:
+        published = self._metrics.publish(self._partition, self._processor)
+        if self._live:
+            self._live.committed(published, records, outputs)
 
 
 def _next_offsets(records: Sequence[Record]) -> dict[str, int]:

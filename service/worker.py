@@ -66,7 +66,7 @@ class Report:
 def work(connection: Connection, number: int, settings: Settings, url: str, *, exit_at_end: bool) -> None:
     """Be worker `number` until told to leave; the whole life of its process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent decides
-    log_to_stderr(settings.log_level, f"worker {number}")
+    log_to_stderr(settings.log_level, settings.log_format, number)
     from prometheus_client import CollectorRegistry  # noqa: PLC0415  see above
 
     from service.metrics import Metrics  # noqa: PLC0415

@@ -44,15 +44,16 @@ perceptron_core
 
 # The words everything else is said in.
 service service.errors service.vocabulary service.transport.base
-service.kafka_settings service.health service.counters service.rows service.features
+service.kafka_settings service.secret_files service.health service.counters service.rows service.features
 service.backoff service.logs service.visitor service.version service.merged_metrics
 
 # The way of a message: bytes → message → x → prediction → update.
-service.binary service.multiclass
+service.binary service.multiclass service.river
 service.messages service.labels service.models service.sources service.playback
 service.decode
 service.dead_letters service.answers
 service.processor
+service.contributions service.history service.recent
 service.evaluation service.metrics service.snapshot service.model_file
 service.checkpoint service.poison
 service.standing
@@ -88,7 +89,7 @@ service.setting_fields
 service.settings
 service.assembly service.charts
 service.examples
-service.recovery service.redelivery
+service.recovery service.redelivery service.activity service.live
 service.task
 service.runner
 service.worker
@@ -96,7 +97,11 @@ service.worker_process
 service.workers
 
 # What people and other programs see.
-service.web service.web.app service.web.server
+service.web service.web.problems
+service.web.answers service.web.guard service.web.probes
+service.web.window service.web.page
+service.web.api
+service.web.app service.web.server
 service.cli.app
 service.cli.options service.cli.progress service.cli.sender service.cli.summary service.cli.table
 service.cli.line_filter
@@ -120,6 +125,8 @@ FENCES = {
     "multiprocessing": ["service.worker", "service.worker_process"],
     "matplotlib": ["service.charts", "service.cli.plot"],
     "fastapi": ["service.web"],
+    "fastapi_offline": ["service.web"],
+    "starlette": ["service.web"],
     "uvicorn": ["service.web"],
     "service.transport.kafka_python": ["service.transport"],
     "service.transport.confluent": ["service.transport"],
@@ -142,7 +149,7 @@ IMPURE = FILES | NETWORK | PROCESS | CLOCKS_AND_CHANCE
 IMPURE_CALLS = {"open", "print", "input"}
 IMPURE_WITH_REASON = {
     "perceptron_core": {"importlib"},  # what brings NumPy is imported when it is asked for
-    "service.models": {"importlib", "pathlib"},  # a --model of one's own is a file
+    "service.models": {"importlib", "pathlib", "sys"},  # a --model of one's own is a file
     "perceptron_core.multiclass": {"sys"},  # whether NumPy is imported, without importing it
 }
 

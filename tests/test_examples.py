@@ -8,7 +8,10 @@ import pytest
 from click.testing import CliRunner
 from river import datasets
 
+from service.assembly import make_processor
 from service.cli.app import cli
+from service.settings import Settings
+from service.transport.base import Record
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -48,3 +51,36 @@ def test_a_river_forest_runs_in_the_service(tmp_path):
     found = CliRunner().invoke(cli, ["replay", str(file), "--model", f"{factory}:build", "--format", "json"])
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["events"] == 200
+
+
+def serve(folder, factory, events, topic):
+    """Let `serve` process the events, in two runs; give the predictions."""
+    settings = ("--broker", f"sqlite:///{folder}/{topic}.db", "--http", "")
+    for start in (0, len(events) // 2):
+        part = "\n".join(map(json.dumps, events[start : start + len(events) // 2]))
+        for arguments in (
+            ["produce", "-", *settings[:2]],
+            ["serve", *settings, "--model", factory, "--exit-at-end"],
+        ):
+            found = CliRunner().invoke(cli, arguments, input=part)
+            assert found.exit_code == 0, found.output
+    consumed = CliRunner().invoke(cli, ["consume", "predictions", *settings[:2], "--exit-at-end"])
+    return [json.loads(line)["value"] for line in consumed.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("name", ["spam_pipeline.py", "forest_for_the_service.py"])
+def test_a_model_of_river_is_served_and_goes_on_after_a_restart_as_if_it_had_never_stopped(
+    name, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY", "a long random secret")
+    events = [
+        {"id": str(n), "features": x, "text": "win a prize" if y else "see you", "label": y}
+        for n, (x, y) in enumerate(datasets.Phishing().take(200))
+    ]
+    predictions = serve(tmp_path, f"{EXAMPLES / name}:build", events, "served")
+    processor = make_processor(Settings(model=f"{EXAMPLES / name}:build"))
+    records = [Record("events", 0, n, 0, None, json.dumps(each).encode()) for n, each in enumerate(events)]
+    alone = [json.loads(output.value) for output in processor.process_batch(records).outputs]
+    assert predictions == alone
+    assert sum(each["mistake"] for each in predictions) < len(events) / 4

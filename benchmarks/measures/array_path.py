@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from perceptron_core import Perceptron
+from perceptron_core import HashedClassifier, Perceptron
 
 if TYPE_CHECKING:
     from perceptron_core.text import TextHasher
@@ -29,11 +29,13 @@ def text_hasher(bits: int, **options: Any) -> TextHasher:  # noqa: ANN401 - as t
     return TextHasher(bits, **options)
 
 
-def hashed_perceptron(bits: int) -> Perceptron:
+def hashed_perceptron(bits: int) -> HashedClassifier:
     """Make a perceptron whose features are indices below 2**bits."""
-    return Perceptron(hash_bits=bits)
+    return HashedClassifier(Perceptron(), bits)
 
 
-def predict_and_learn(model: Perceptron, rows: Rows, labels: Sequence[bool] | npt.NDArray[np.bool_]) -> None:
+def predict_and_learn(
+    model: HashedClassifier, rows: Rows, labels: Sequence[bool] | npt.NDArray[np.bool_]
+) -> None:
     """Predict each row, then learn it, before the next is looked at."""
-    model.learn_rows(rows.indptr, rows.indices, rows.values, labels)
+    model.predict_learn_rows(rows, labels)

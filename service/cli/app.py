@@ -6,7 +6,9 @@ command's module is imported, so that ``--help`` and shell completion stay quick
 
 from __future__ import annotations
 
+import errno
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -15,8 +17,12 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from service.errors import ConfigurationError, ServiceError
+from service.errors import ConfigurationError, ServiceError, StorageFull
+from service.logs import end_log, logs_json
 
+_log = logging.getLogger(__name__)
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
 
 # Each command is the click command named `command` in the module `service.cli.<name>`, - written as _.
@@ -79,20 +85,30 @@ class LazyGroup(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Python flushes stdout once more at exit; that must not fail a second time.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _let_go_of_stdout()
             return None
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            _let_go_of_stdout()
+            reason = f"{error.filename or 'the output'}: {error.strerror}"
+            raise StorageFull(reason, hint="free some space where it is written to") from error
         return result
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override] # noqa: ANN401 - what click takes; it always exits
         """Run the command line and exit."""
         extra["standalone_mode"] = False  # click raises, and everything is reported here
+        end_log()  # a command that wants one begins it
         try:
             result = super().main(args, prog_name or "perceptron", **extra)
             code = result if isinstance(result, int) else 0
+        except ConfigurationError as error:
+            end_log()  # this is for who has typed it
+            report_error(str(error), error.hint)
+            code = USAGE
         except ServiceError as error:
             report_error(str(error), error.hint)
-            code = USAGE if isinstance(error, ConfigurationError) else FAILURE
+            code = FAILURE
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             code = USAGE
@@ -101,11 +117,21 @@ class LazyGroup(click.Group):
             code = error.exit_code
         except (click.Abort, KeyboardInterrupt):
             code = INTERRUPTED
+        finally:
+            end_log()
         sys.exit(code)
+
+
+def _let_go_of_stdout() -> None:
+    """Keep Python, which flushes stdout once more at exit, from failing a second time."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report_error(message: str, hint: str = "") -> None:
     """Write ``error: …`` and ``hint: …`` to stderr, in colour on a terminal unless NO_COLOR is set."""
+    if logs_json():
+        _log.error("%s", message, extra={"hint": hint} if hint else {})
+        return
     report("error", "red", message)
     if hint:
         report("hint", "cyan", hint)
@@ -113,7 +139,18 @@ def report_error(message: str, hint: str = "") -> None:
 
 def report_warning(message: str) -> None:
     """Write ``warning: …`` to stderr."""
+    if logs_json():
+        _log.warning("%s", message)
+        return
     report("warning", "yellow", message)
+
+
+def report_progress(message: str, **fields: object) -> None:
+    """Write what a service does as a line to stderr; where that is a log, with its parts as fields."""
+    if logs_json():
+        _log.info("%s", message, extra=fields)
+        return
+    click.echo(message, err=True)
 
 
 def report(label: str, colour: str, message: str) -> None:

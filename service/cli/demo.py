@@ -7,11 +7,12 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Final
 
 import click
@@ -25,25 +26,34 @@ from service.cli.summary import summary_text
 from service.errors import ServerError
 from service.evaluation import Evaluation, summarise
 from service.health import Health
+from service.live import LiveModels
 from service.metrics import Metrics
+from service.playback import Playback
 from service.processor import Step
 from service.runner import Runner
 from service.settings import Settings
 from service.transport.base import Output
+from service.vocabulary import Vocabulary
 
 _TICK_SECONDS: Final = 0.05
 """How often the producer sends: often enough to look like a stream."""
-_HTTP: Final = "127.0.0.1:8000"
+_SLOW_RATE: Final = 20.0
+"""Events per second once the data set is through: slow enough to read along."""
 _ANY_PORT: Final = "127.0.0.1:0"
 
 _INTRODUCTION: Final = """\
 online-perceptron demo: {count:,} web pages, phishing or not (River's Phishing data set), flow through
 the topic `events` of an embedded stream. Each is predicted first, then learned from on a mistake.
-  stream   {url}
-  metrics  {address}/metrics
+  live page  {address}
+  stream     {url}
+  metrics    {address}/metrics
 """
+_PLAYING_ON: Final = """
+All {count:,} are processed. They come again now, {rate:g} a second: watch {address}
+Ctrl-C ends it."""
 _WHERE_NEXT: Final = """
 where to look next
+  perceptron demo --keep        the same, and the live page stays up
   perceptron replay FILE        the same over a file of yours (NDJSON, CSV, TSV or LIBSVM)
   perceptron serve              the loop for ever, on SQLite or, with --broker kafka://…, on Kafka
   perceptron schema event       what a message looks like
@@ -59,23 +69,26 @@ where to look next
     metavar="NUMBER",
     help="Events produced per second.",
 )
-def command(rate: float) -> None:
+@click.option("--keep", is_flag=True, help="Play on slowly, so that the live page stays up, until Ctrl-C.")
+def command(rate: float, *, keep: bool) -> None:
     """Run the whole thing on this machine, with a real data set: no arguments, no server, a few seconds.
 
     An embedded SQLite stream is made in a temporary folder; a producer sends 1,250 labelled events to it,
-    the loop predicts and learns, metrics are served meanwhile. It ends by itself with a summary.
+    the loop predicts and learns, and a live page shows how. It ends by itself with a summary, or with --keep
+    goes on until Ctrl-C.
     """
     with tempfile.TemporaryDirectory(prefix="perceptron-demo-") as folder:
-        _run(f"sqlite:///{Path(folder) / 'stream.db'}", rate)
+        _run(f"sqlite:///{Path(folder) / 'stream.db'}", rate, keep=keep)
     click.echo(_WHERE_NEXT)
 
 
-def _run(url: str, rate: float) -> None:
+def _run(url: str, rate: float, *, keep: bool) -> None:
     events = _events()
     settings = Settings(commit_interval_seconds=_TICK_SECONDS)
     metrics, health, evaluation = Metrics(CollectorRegistry()), Health(), Evaluation()
+    live = LiveModels(settings)
     with ExitStack() as stack:
-        address = stack.enter_context(_metrics_server(metrics, health))
+        address = stack.enter_context(_server(settings, metrics, health, live))
         click.echo(_INTRODUCTION.format(count=len(events), url=url, address=address), err=True)
         transport = open_stream(settings, url)
         stack.callback(transport.close)
@@ -85,23 +98,28 @@ def _run(url: str, rate: float) -> None:
         def observe(steps: Sequence[Step]) -> None:
             table.observe(steps)
             evaluation.observe(steps)
+            before = evaluation.labelled - len(steps)
             move_bar(evaluation.labelled)
-            if evaluation.labelled == len(events):
-                runner.stop()
+            if before < len(events) <= evaluation.labelled:
+                write_line(playing_on) if keep else runner.stop()
 
-        runner = Runner(transport, settings, metrics=metrics, health=health, observe=observe)
-        with stopping(runner) as stopped_by, _producing(settings, url, events, rate, runner):
+        playing_on = _PLAYING_ON.format(count=len(events), rate=_SLOW_RATE, address=address)
+        runner = Runner(transport, settings, metrics=metrics, health=health, live=live, observe=observe)
+        with (
+            stopping(runner) as stopped_by,
+            _producing(settings, url, _pace(events, rate, keep=keep), runner),
+        ):
             began = perf_counter()
             runner.run()
             seconds = perf_counter() - began
         table.finish()
-    if stopped_by[-1:] == [signal.SIGINT]:
+    is_interrupted = stopped_by[-1:] == [signal.SIGINT]
+    if (keep or not is_interrupted) and 0 in metrics.last_published:  # else it ended before it began
+        done = metrics.last_published[0]
+        summary = summarise(done.counters, done.learner, evaluation, seconds)
+        click.echo("\n" + summary_text(summary, done.learner))
+    if is_interrupted:
         sys.exit(INTERRUPTED)
-    if 0 not in metrics.last_published:  # ended before it began
-        return
-    done = metrics.last_published[0]
-    summary = summarise(done.counters, done.learner, evaluation, seconds)
-    click.echo("\n" + summary_text(summary, done.learner))
 
 
 def _events() -> list[bytes]:
@@ -115,19 +133,29 @@ def _events() -> list[bytes]:
 
 
 @contextmanager
-def _metrics_server(metrics: Metrics, health: Health) -> Iterator[str]:
-    """Serve metrics where `serve` does, or on any port if that one is taken."""
+def _server(settings: Settings, metrics: Metrics, health: Health, live: LiveModels) -> Iterator[str]:
+    """Serve page and metrics where `serve` does, or on any port if that one is taken."""
     with ExitStack() as stack:
         try:
-            address = stack.enter_context(http_server(_HTTP, metrics.registry, health))
+            address = stack.enter_context(http_server(settings, metrics.registry, health, metrics, live))
         except ServerError:
-            address = stack.enter_context(http_server(_ANY_PORT, metrics.registry, health))
+            elsewhere = settings.model_copy(update={"http": _ANY_PORT})
+            address = stack.enter_context(http_server(elsewhere, metrics.registry, health, metrics, live))
         yield address
+
+
+def _pace(events: Sequence[bytes], rate: float, *, keep: bool) -> Iterator[tuple[Sequence[bytes], float]]:
+    """Give the rounds to be sent, each with its rate; ids differ from round to round."""
+    yield events, rate
+    again = Playback(Vocabulary())
+    for number in count(2) if keep else ():
+        again.id_suffix = f"-{number}"
+        yield [again.play(event) for event in events], min(rate, _SLOW_RATE)
 
 
 @contextmanager
 def _producing(
-    settings: Settings, url: str, events: list[bytes], rate: float, runner: Runner
+    settings: Settings, url: str, rounds: Iterable[tuple[Sequence[bytes], float]], runner: Runner
 ) -> Iterator[None]:
     """Send the events from a thread with a connection of its own, as another program would.
 
@@ -135,7 +163,7 @@ def _producing(
     """
     ended = threading.Event()
     with ThreadPoolExecutor(1, thread_name_prefix="producer") as pool:
-        sending = pool.submit(_produce, settings, url, events, rate, ended)
+        sending = pool.submit(_produce, settings, url, rounds, ended)
         sending.add_done_callback(lambda done: runner.stop() if done.exception() else None)
         try:
             yield
@@ -144,18 +172,23 @@ def _producing(
         sending.result()
 
 
-def _produce(settings: Settings, url: str, events: list[bytes], rate: float, ended: threading.Event) -> None:
-    """Send `rate` events per second until all are sent, or nobody is there any more."""
+def _produce(
+    settings: Settings, url: str, rounds: Iterable[tuple[Sequence[bytes], float]], ended: threading.Event
+) -> None:
+    """Send each round at its rate, until all are sent or nobody is there any more."""
     transport = open_stream(settings, url)
     try:
         transport.ensure_topics({settings.events_topic: 1})
-        began = perf_counter()
-        sent = 0
-        while sent < len(events) and not ended.is_set():
-            due = int((perf_counter() - began) * rate) + 1
-            topic = settings.events_topic
-            transport.produce([Output(topic, None, value, partition=0) for value in events[sent:due]])
-            sent = due
-            sleep(_TICK_SECONDS)
+        for events, rate in rounds:
+            began = perf_counter()
+            sent = 0
+            while sent < len(events) and not ended.is_set():
+                due = int((perf_counter() - began) * rate) + 1
+                topic = settings.events_topic
+                transport.produce([Output(topic, None, value, partition=0) for value in events[sent:due]])
+                sent = due
+                ended.wait(_TICK_SECONDS)
+            if ended.is_set():
+                return
     finally:
         transport.close()

@@ -14,9 +14,17 @@ import click
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from service.cli.app import report, report_warning
+from service.cli.app import report_progress, report_warning
+from service.logs import log_to_stderr
 from service.setting_fields import MODEL_SETTINGS
-from service.settings import KafkaSettings, Loaded, Settings, load_settings, parse_scalar
+from service.settings import (
+    KafkaSettings,
+    Loaded,
+    Settings,
+    closest_variable,
+    load_settings,
+    parse_scalar,
+)
 from service.sources import Format, Source, open_source
 
 Command = Callable[..., Any]
@@ -34,11 +42,12 @@ LEARNING = (*MODEL_SETTINGS, "max_message_bytes")
 """Settings that decide what is learned from a message."""
 
 
-def setting_options(*names: str) -> Decorator:
+def setting_options(*names: str, logs: bool = False) -> Decorator:
     """Give a command ``--config`` and an option for each of the named settings.
 
     The command gets the checked settings as the keyword argument `loaded` (a `Loaded`); only what
-    the user gave overrides environment and files. Nested settings are named with a dot.
+    the user gave overrides environment and files. Nested settings are named with a dot. If it `logs`, what
+    is said from then on is its log, in the form that the settings ask for.
 
     Raises
     ------
@@ -51,7 +60,7 @@ def setting_options(*names: str) -> Decorator:
         @functools.wraps(command)
         def run(*args: object, config_file: Path | None, **given: Any) -> Any:  # noqa: ANN401 - the command's own types
             command_line = {name: given.pop(_parameter(name)) for name in names}
-            return command(*args, loaded=_load(command_line, config_file), **given)
+            return command(*args, loaded=_load(command_line, config_file, logs=logs), **given)
 
         wrapped: Command = _CONFIG(run)
         for name in reversed(names):
@@ -74,7 +83,7 @@ def broker_url(loaded: Loaded) -> str:
     """Give the stream's URL; when it is the default, say so on stderr."""
     settings = loaded.settings
     if not settings.broker:
-        report("note", "cyan", f"no --broker given; the stream is {settings.broker_url}")
+        report_progress(f"note: no --broker given; the stream is {settings.broker_url}")
     return settings.broker_url
 
 
@@ -114,10 +123,14 @@ def source_options(command: Command) -> Command:
     return run
 
 
-def _load(command_line: Mapping[str, object], config_file: Path | None) -> Loaded:
+def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs: bool) -> Loaded:
     loaded = load_settings(command_line, config_file)
+    if logs:
+        log_to_stderr(loaded.settings.log_level, loaded.settings.log_format)
     for variable in loaded.unknown_variables:
-        report_warning(f"the environment variable {variable} is no setting and is ignored")
+        meant = closest_variable(variable)
+        hint = f"; did you mean {meant}?" if meant else ""
+        report_warning(f"the environment variable {variable} is no setting and is ignored{hint}")
     return loaded
 
 

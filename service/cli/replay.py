@@ -99,6 +99,8 @@ class _Replay:
         """Say what to try when no message could be used."""
         if "unknown_label" in self.processor.counters.rejected:
             return "name the classes, the negative one first: --classes ham,spam"
+        if "model_error" in self.processor.counters.rejected:
+            return "what stands above was raised by the model of --model"
         return "`perceptron schema event` shows what is expected; --input-format says how to read the file"
 
     def _process(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,15 +12,19 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from service.cli.app import INTERRUPTED
+from service.cli.app import INTERRUPTED, report_progress
 from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
 from service.counters import Totals
 from service.health import Health
-from service.logs import log_to_stderr
 from service.settings import Loaded, Settings
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+
+    from service.live import LiveModels
+    from service.metrics import Metrics
+
+_log = logging.getLogger(__name__)
 
 # What a run needs is imported when it runs, and by whom: the help, and a parent of workers, do without.
 
@@ -50,7 +55,11 @@ class Stoppable(Protocol):
     "snapshot_interval_records",
     "snapshots_kept",
     "http",
+    "http_show_events",
     "log_level",
+    "log_format",
+    "log_interval_seconds",
+    logs=True,
 )
 @click.option("--exit-at-end", is_flag=True, help="Process what is there, commit, and exit with 0.")
 def command(loaded: Loaded, *, exit_at_end: bool) -> None:
@@ -59,14 +68,14 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     Every event gets one prediction on the predictions topic, every bad message one dead letter; each
     batch is one transaction together with the model's checkpoint and the position in the input: killed at
     any moment, it goes on as if nothing had happened. SIGTERM and Ctrl-C finish the batch, commit and
-    leave. Metrics are at /metrics, probes at /livez and /readyz.
+    leave. The live page is at /, the API is described at /docs, metrics are at /metrics, probes at /livez
+    and /readyz.
 
     Several partitions can be shared by several processes, on one machine with --workers N: worth it when
     the model is what takes the time, up to the number of cores and of partitions. Each worker is a member of
     the group; one that dies is started again, and the metrics and probes speak for all of them.
     """
     settings, url = loaded.settings, broker_url(loaded)
-    log_to_stderr(settings.log_level)
     run = _run_alone if settings.workers == 1 else _run_workers
     totals, stopped_by = run(settings, url, exit_at_end=exit_at_end)
     _report(totals.values())
@@ -78,16 +87,18 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     """Be the one process; give the counts by partition, and the signals received."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-    from service.assembly import open_stream  # noqa: PLC0415
+    from service.assembly import make_processor, open_stream  # noqa: PLC0415
+    from service.live import LiveModels  # noqa: PLC0415
     from service.metrics import Metrics  # noqa: PLC0415
     from service.runner import Runner  # noqa: PLC0415
 
-    metrics, health = Metrics(CollectorRegistry()), Health()
-    with http_server(settings.http, metrics.registry, health) as address:
+    make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
+    metrics, health, live = Metrics(CollectorRegistry()), Health(), LiveModels(settings)
+    with http_server(settings, metrics.registry, health, metrics, live) as address:
         transport = open_stream(settings, url)
         _announce(settings, url, address)
         try:
-            runner = Runner(transport, settings, metrics=metrics, health=health)
+            runner = Runner(transport, settings, metrics=metrics, health=health, live=live)
             with stopping(runner) as stopped_by:
                 runner.run(exit_at_end=exit_at_end)
         finally:
@@ -106,7 +117,7 @@ def _run_workers(
 
     registry, health = CollectorRegistry(), Health()
     workers = Workers(settings, url, registry=registry, health=health, exit_at_end=exit_at_end)
-    with http_server(settings.http, registry, health) as address:
+    with http_server(settings, registry, health) as address:
         _announce(settings, url, address)
         with stopping(workers) as stopped_by:
             return workers.run(), stopped_by
@@ -115,19 +126,34 @@ def _run_workers(
 def _announce(settings: Settings, url: str, address: str) -> None:
     workers = f", {settings.workers} workers" if settings.workers > 1 else ""
     where = f", {address}" if address else ""
-    click.echo(f"serving {url}, model {settings.model}{workers}{where}", err=True)
+    report_progress(
+        f"serving {url}, model {settings.model}{workers}{where}",
+        broker=url,
+        model=settings.model,
+        workers=settings.workers,
+        http=address,
+    )
 
 
 @contextmanager
-def http_server(address: str, registry: CollectorRegistry, health: Health) -> Iterator[str]:
-    """Serve metrics and probes meanwhile; give the URL, empty if there is no server."""
-    if not address:
+def http_server(
+    settings: Settings,
+    registry: CollectorRegistry,
+    health: Health,
+    metrics: Metrics | None = None,
+    live: LiveModels | None = None,
+) -> Iterator[str]:
+    """Serve the page, the API, metrics and probes meanwhile; give the URL, empty if there is no server."""
+    if not settings.http:
         yield ""
         return
     from service.web.app import make_app  # noqa: PLC0415  the web framework takes long to import
     from service.web.server import HttpServer  # noqa: PLC0415
 
-    with HttpServer(make_app(registry, health), address) as server:
+    if not settings.is_on_loopback and not settings.http_token.get_secret_value():
+        _log.warning("http: others can reach %s, and no http_token is set: anyone may ask", settings.http)
+    app = make_app(registry, health, settings, metrics, live)
+    with HttpServer(app, settings.http) as server:
         yield server.url
 
 
@@ -156,7 +182,10 @@ def _report(totals: Iterable[Totals]) -> None:
         sum(column) for column in zip(Totals(0, 0, 0, 0), *totals, strict=True)
     )
     error = f", error {mistakes / labelled:.4f}" if labelled else ""
-    click.echo(
+    report_progress(
         f"stopped: {events} events, {labelled} labelled, {mistakes} mistakes{error}, {rejected} rejected",
-        err=True,
+        events=events,
+        labelled=labelled,
+        mistakes=mistakes,
+        rejected=rejected,
     )

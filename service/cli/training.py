@@ -16,7 +16,8 @@ from service.cli.progress import counted_bar, progress_bar
 from service.decode import Rejection
 from service.errors import ConfigurationError, InputFileError
 from service.examples import Example, ExampleSet, read_examples
-from service.models import Learner, RiverLearner, make_learner
+from service.models import Learner, make_learner
+from service.river import RiverLearner
 from service.settings import Settings
 
 _REJECTIONS_SHOWN: Final = 3

@@ -75,6 +75,15 @@ def away(where: str) -> TransportUnavailable:
     return TransportUnavailable(f"{where} does not answer", hint=HINTS[TransportUnavailable])
 
 
+def no_tls(where: str, reason: str) -> AccessRefused:
+    """Make the error for a handshake that one side has refused: trying again would not help."""
+    return AccessRefused(
+        f"{where}: no TLS connection: {reason}",
+        hint="the broker's certificate must name the host in `broker` and come from an authority in "
+        "`kafka.ssl_cafile`; a broker that wants one of yours gets `kafka.ssl_certfile`",
+    )
+
+
 def check_read_together(partitions: Mapping[str, int]) -> None:
     """Refuse topics, the leading one first, that have not the same number of partitions."""
     leading, expected = next(iter(partitions.items()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from types import TracebackType
@@ -9,12 +10,19 @@ from typing import Final, Self
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from service.errors import ServerError
 from service.settings import split_address
 
 _STOP_SECONDS: Final = 5.0
 """How long open requests may take when the service ends."""
+
+_REQUEST_SECONDS: Final = 10.0
+"""How long a connection may take to say what it wants: the head of a request. Bodies: `service.web.guard`."""
+
+_MOST_CONNECTIONS: Final = 200
+"""Open at a time; more are told to come back later."""
 
 
 class HttpServer:
@@ -40,7 +48,15 @@ class HttpServer:
         bound = self._socket.getsockname()[1]
         self.url = f"http://[{host}]:{bound}" if ":" in host else f"http://{host}:{bound}"
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=int(_STOP_SECONDS)
+            app,
+            http=_ImpatientProtocol,
+            ws="none",
+            log_config=None,  # its lines are lines of ours
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=int(_STOP_SECONDS),
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
@@ -57,6 +73,35 @@ class HttpServer:
         self._server.should_exit = True
         self._thread.join(_STOP_SECONDS + 1)
         self._socket.close()
+
+
+class _ImpatientProtocol(H11Protocol):
+    """Hangs up on who connects and says nothing, or says it a byte at a time; uvicorn waits for ever."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        elif self._deadline is None:
+            self._wait_for_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait_for_request(self) -> None:
+        self._deadline = self.loop.call_later(_REQUEST_SECONDS, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 def _listen(host: str, port: int, address: str) -> socket.socket:

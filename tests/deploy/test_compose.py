@@ -61,11 +61,23 @@ def test_the_broker_is_the_one_that_the_tests_run_against():
     assert {s["image"] for s in SERVICES.values() if "kafka:" in s["image"]} == {f"apache/kafka:{version}"}
 
 
+def mounted(path, service, folder):
+    """Put a secret where it can be read here, if it is one that the service gets."""
+    place, _, name = path.rpartition("/")
+    assert place == "/run/secrets"
+    assert name in service["secrets"]
+    assert name in COMPOSE["secrets"]
+    (folder / name).write_text("secret", encoding="utf-8")
+    return str(folder / name)
+
+
 @ours
 def test_every_setting_exists_and_has_a_good_value(service, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, value in service["environment"].items():
-        monkeypatch.setenv(name, str(value))
+        monkeypatch.setenv(
+            name, str(value) if not name.endswith("_FILE") else mounted(value, service, tmp_path)
+        )
     loaded = load_settings({})
     assert loaded.unknown_variables == ()
     assert loaded.settings.broker.startswith("kafka://kafka:")
@@ -75,8 +87,10 @@ def test_every_setting_exists_and_has_a_good_value(service, tmp_path, monkeypatc
 def test_every_command_line_is_understood(service):
     command = service.get("command", ["serve"])
     script = shlex.split(command) if isinstance(command, str) else command
-    name, *arguments = script[-1].split()[-1:] if "entrypoint" in service else script
-    assert cli.get_command(None, name).make_context(name, arguments)
+    name, *arguments = script
+    # With its parent: a command remembers the help option that it was first asked with.
+    parent = cli.make_context("perceptron", [name])
+    assert cli.get_command(parent, name).make_context(name, arguments, parent=parent)
 
 
 @serving

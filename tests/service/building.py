@@ -9,7 +9,7 @@ from service.transport.base import Record
 
 
 def settings(**given):
-    return Settings(http="", **given)
+    return Settings(**({"http": ""} | given))
 
 
 class Feed:

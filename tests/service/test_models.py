@@ -1,10 +1,13 @@
+import sys
+
 import pytest
 
-from perceptron_core import KernelPerceptron, Perceptron
+from perceptron_core import DamagedError, KernelPerceptron, Perceptron
 from perceptron_core.binary import BinaryClassifier
 from service.binary import BinaryLearner
 from service.errors import ConfigurationError
-from service.models import BUILT_IN, RiverLearner, make_learner
+from service.models import BUILT_IN, make_learner
+from service.river import ModelError, RiverLearner
 
 FACTORY = """
 from perceptron_core import KernelPerceptron, Perceptron
@@ -20,6 +23,27 @@ def overlap():
     return KernelPerceptron(kernel=lambda x, z: float(len(x.keys() & z.keys())))
 
 not_callable = 3
+
+def scales_only():
+    return compose.Pipeline(preprocessing.StandardScaler())
+
+def fails():
+    raise RuntimeError("no licence")
+
+class Sulky:
+    def __init__(self):
+        self.learned = []
+
+    def predict_proba_one(self, x):
+        if "text=bad" in x:
+            raise ValueError("I do not like it")
+        return {True: float("nan")} if "text=vague" in x else {True: 1.0}
+
+    def learn_one(self, x, y):
+        self.learned.append(dict(x))
+        if "text=worse" in x:
+            raise RuntimeError("too late")
+
 def makes_nothing():
     return None
 """
@@ -66,11 +90,59 @@ def test_a_river_classifier_without_probabilities_still_has_a_signed_score():
         ("/no/such/file.py:build", {}, "no such file"),
         ("{file}:not_callable", {}, "no function or class"),
         ("{file}:makes_nothing", {}, "no River classifier"),
+        ("{file}:scales_only", {}, "model: .* made StandardScaler|no River classifier"),
+        ("{file}:fails", {}, "^model: .*:fails could not make a model: RuntimeError: no licence"),
+        ("json:dumps", {}, "^model: json:dumps could not make a model: TypeError: .*'obj'"),
+        ("json:dumps", {"obj": 1}, "^model: json:dumps made str, which is no River classifier"),
+        ("json:dumps", {"object": 1}, "^model_params: json:dumps cannot be made with"),
     ],
 )
 def test_a_model_that_cannot_be_made_is_a_clear_error(factory_file, model, params, complaint):
     with pytest.raises(ConfigurationError, match=complaint):
         make_learner(model.format(file=factory_file), params)
+
+
+@pytest.mark.parametrize(
+    ("word", "complaint"),
+    [
+        ("bad", r"ValueError: I do not like it \(spam_pipeline.py:\d+, in predict_proba_one\)"),
+        ("vague", "ValueError: the score is nan"),
+    ],
+)
+def test_what_a_model_raises_when_it_predicts_is_a_model_error_with_its_place(factory_file, word, complaint):
+    learner = make_learner(f"{factory_file}:Sulky", {})
+    with pytest.raises(ModelError, match=complaint):
+        learner.assess({f"text={word}": 1.0})
+
+
+def test_what_a_model_raises_when_it_learns_is_a_model_error_and_no_update(factory_file):
+    learner = make_learner(f"{factory_file}:Sulky", {})
+    with pytest.raises(ModelError, match="RuntimeError: too late"):
+        learner.learn({"text=worse": 1.0}, truth=True)
+    assert learner.updates == 0
+
+
+def test_a_class_defined_in_the_file_is_written_down_and_read_again(factory_file):
+    learner, copy = (make_learner(f"{factory_file}:Sulky", {}, key=b"k") for _ in range(2))
+    learner.learn({"a": 1.0}, truth=True)
+    copy.load(learner.dump())
+    assert copy.model.learned == [{"a": 1.0}]
+    assert copy.updates == 1
+
+
+def test_a_model_that_cannot_be_written_down_is_a_clear_error(factory_file):
+    learner = make_learner(f"{factory_file}:overlap", {}, key=b"k")
+    with pytest.raises(ConfigurationError, match=r"checkpoint of it cannot be made: .*lambda") as caught:
+        learner.dump()
+    assert "lambda" in caught.value.hint
+
+
+def test_a_pickle_of_a_class_that_is_gone_is_damaged(factory_file):
+    learner, copy = (make_learner(f"{factory_file}:Sulky", {}, key=b"k") for _ in range(2))
+    dumped = learner.dump()
+    del sys.modules["perceptron_model_spam_pipeline"].Sulky
+    with pytest.raises(DamagedError, match="cannot be read: AttributeError"):
+        copy.load(dumped)
 
 
 TWO_CLASS = [name for name, model in BUILT_IN.items() if issubclass(model, BinaryClassifier)]

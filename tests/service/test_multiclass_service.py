@@ -19,9 +19,10 @@ from perceptron_core.serialisation import pack, unpack
 from service.assembly import make_processor
 from service.cli.app import cli
 from service.errors import ConfigurationError
-from service.models import RiverLearner, make_learner
+from service.models import make_learner
 from service.multiclass import MulticlassLearner
 from service.recovery import restore
+from service.river import RiverLearner
 from service.transport import open_transport
 from tests.service.building import Feed, event, label, settings
 from tests.service.test_recovery import produce, run, without_final_snapshot

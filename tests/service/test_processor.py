@@ -72,6 +72,62 @@ def test_a_sum_beyond_the_models_range_is_a_dead_letter_and_leaves_no_trace():
     assert (feed.model.weights, feed.counters.predictions, feed.processor.join.n_pending) == ({}, 0, 0)
 
 
+@pytest.fixture
+def sulky(tmp_path):
+    """Give a processor whose model raises on some words: of an event, or of what it learns."""
+    path = tmp_path / "sulky.py"
+    path.write_text(SULKY, encoding="utf-8")
+    return Feed(model=f"{path}:Sulky")
+
+
+SULKY = """
+class Sulky:
+    def __init__(self):
+        self.learned = []
+
+    def predict_proba_one(self, x):
+        if "text=bad" in x:
+            raise ValueError("I do not like it")
+        return {True: 1.0}
+
+    def learn_one(self, x, y):
+        if "text=worse" in x:
+            raise RuntimeError("too late")
+        self.learned.append(y)
+"""
+
+
+def reasons(outputs):
+    return [dict(output.headers).get("error.reason") for output in outputs]
+
+
+@pytest.mark.parametrize("word", ["bad", "worse"])
+def test_an_event_that_the_model_raises_at_is_a_dead_letter_and_leaves_no_trace(sulky, word):
+    sulky(event("a", "good", label=True))
+    (letter,) = sulky(event("b", word, label=True))
+    headers = dict(letter.headers)
+    assert headers["error.reason"] == b"model_error"
+    assert b"Error: " in headers["error.message"]
+    assert b"(sulky.py:" in headers["error.message"]
+    assert (sulky.counters.predictions, sulky.counters.labelled) == (1, 1)
+    assert sulky.counters.rejected == {"model_error": 1}
+    assert sulky.model.learned == [True]
+    assert sulky.processor.join.example("b") is None
+
+
+def test_a_label_that_the_model_raises_at_is_a_dead_letter_and_its_event_goes_on_waiting(sulky):
+    sulky(event("a", "worse"))
+    assert reasons(sulky(label("a", True))) == [b"model_error"]
+    assert sulky.processor.join.n_pending == 1
+    assert sulky.counters.labels == {}
+
+
+def test_an_early_label_of_an_event_that_the_model_raises_at_goes_on_waiting(sulky):
+    sulky(label("a", True))
+    assert reasons(sulky(event("a", "worse"))) == [b"model_error"]
+    assert sulky.answer(event("a", "good"))["truth"] is True
+
+
 def test_a_label_that_comes_later_is_learned_on_the_features_of_its_event():
     feed = Feed()
     feed(event("a", "win"), at_seconds=1)

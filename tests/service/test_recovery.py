@@ -95,6 +95,50 @@ def test_the_restored_state_is_that_of_an_undisturbed_run(log, snapshot_interval
         stream.close()
 
 
+MOODY = """
+class Moody:
+    def __init__(self):
+        self.seen = 0
+
+    def predict_proba_one(self, x):
+        return {self.seen % 2 == 0: 1.0}
+
+    def learn_one(self, x, y):
+        self.seen += 1
+        if "text=worse" in x:
+            raise RuntimeError("half done")
+"""
+
+
+def test_what_a_model_raised_at_is_a_dead_letter_again_and_leaves_the_same_model(
+    stream, monkeypatch, tmp_path
+):
+    (tmp_path / "moody.py").write_text(MOODY, encoding="utf-8")
+    given = {"model": f"{tmp_path}/moody.py:Moody", "checkpoint_key": "secret"}
+    without_final_snapshot(monkeypatch)
+    produce(stream, [(n, event(f"e{n}", "worse" if n % 3 == 0 else "fine", label=True)) for n in range(10)])
+    first = run(stream, **given).last_published[0]
+    assert first.counters.rejected == {"model_error": 4}
+    found = restored(stream, **given)
+    assert found.processor.counters == first.counters
+    assert found.processor.learner.model.seen == first.learner.model.seen == 10
+    assert len(list(stream.read("dead-letters", 0))) == 4
+
+
+def test_too_many_errors_of_a_model_stop_the_service_before_they_are_committed(stream, tmp_path):
+    (tmp_path / "moody.py").write_text(MOODY, encoding="utf-8")
+    produce(stream, [(n, event(f"e{n}", "worse", label=True)) for n in range(30)])
+    with pytest.raises(TooManyRejected, match="model_error: RuntimeError: half done"):
+        run(
+            stream,
+            model=f"{tmp_path}/moody.py:Moody",
+            checkpoint_key="secret",
+            max_rejected_ratio=0.5,
+            rejected_window=10,
+        )
+    assert len(list(stream.read("dead-letters", 0))) < 10
+
+
 def test_counts_go_on_after_a_restart(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     produce(stream, MESSAGES[:10])

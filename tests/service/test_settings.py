@@ -5,6 +5,7 @@ import os
 from typing import get_args
 
 import pytest
+from pydantic import SecretStr
 
 from service.errors import ConfigurationError
 from service.kafka_settings import KafkaClient, KafkaSettings
@@ -111,6 +112,7 @@ def test_settings_are_frozen():
         ("kafka.transaction_timeout_seconds", "0", "greater than or equal to 1"),
         ("kafka.security_protocol", "SASL_SSL", "needs kafka.sasl_mechanism"),
         ("kafka.sasl_username", "me", "not used with kafka.security_protocol PLAINTEXT"),
+        ("kafka.ssl_cafile", "ca.pem", "not used with kafka.security_protocol PLAINTEXT"),
         ("kafka.commit_timeout_seconds", "61", "must not exceed kafka.transaction_timeout_seconds"),
     ],
 )
@@ -208,6 +210,61 @@ def test_secrets_are_never_shown(tmp_path, monkeypatch):
 
 def test_no_secret_is_offered_on_the_command_line():
     assert not [name for name in option_settings() if "password" in name]
+
+
+SECRETS = [name for name, value in setting_values(Settings()).items() if isinstance(value, SecretStr)]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
+def test_a_secret_may_be_in_a_file(tmp_path, monkeypatch, secret, ending):
+    path = tmp_path / "mounted"
+    path.write_bytes(f" hunter 2{ending}".encode())
+    monkeypatch.setenv(f"PERCEPTRON_{secret.upper().replace('.', '__')}_FILE", str(path))
+    loaded = load_settings({})
+    assert setting_values(loaded.settings)[secret].get_secret_value() == " hunter 2"
+    assert loaded.origins[secret] == f"file {path}"
+    assert loaded.unknown_variables == ()
+    assert "hunter" not in repr(loaded)
+
+
+def test_the_file_of_a_secret_may_be_named_by_another_file(tmp_path):
+    write(tmp_path / "password", "hunter2")
+    config = write(tmp_path / "my.toml", f"[kafka]\nsasl_password_file = '{tmp_path}/password'\n")
+    assert load_settings({}, config).settings.kafka.sasl_password.get_secret_value() == "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"\n", "the file is empty"),
+        (b"hunter2\xff", "not UTF-8 at byte 7"),
+    ],
+)
+def test_a_secret_file_that_cannot_be_used_is_named_and_what_is_in_it_is_not(
+    tmp_path, monkeypatch, content, said
+):
+    path = tmp_path / "mounted"
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY_FILE", str(path))
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        load_settings({})
+    origin = "environment PERCEPTRON_CHECKPOINT_KEY_FILE"
+    assert str(caught.value).startswith(f"checkpoint_key_file = '{path}' (from {origin}): ")
+    assert caught.value.hint.startswith("checkpoint_key_file names a file")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_secret_and_its_file_together_are_refused(tmp_path, monkeypatch):
+    write(tmp_path / "key", "from the file")
+    monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY", "hunter2")
+    monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY_FILE", str(tmp_path / "key"))
+    with pytest.raises(ConfigurationError, match="are both given") as caught:
+        load_settings({})
+    assert "environment PERCEPTRON_CHECKPOINT_KEY_FILE" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
 
 
 def test_kafka_settings_become_client_options():

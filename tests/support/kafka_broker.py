@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 from xml.etree import ElementTree as ET
@@ -42,15 +42,25 @@ class KafkaBroker:
     ----------
     settings
         Lines of ``server.properties`` that add to or replace the ones below.
+    protocols
+        Security protocols that it speaks beside PLAINTEXT, each on a port of its own.
     heap
         The JVM's ``-Xmx``.
 
     """
 
-    def __init__(self, *, settings: Mapping[str, str] | None = None, heap: str = "512m") -> None:
+    def __init__(
+        self,
+        *,
+        settings: Mapping[str, str] | None = None,
+        protocols: Sequence[str] = (),
+        heap: str = "512m",
+    ) -> None:
         self.java, self.libraries = find_java(), fetch_libraries()
         self.folder = Path(tempfile.mkdtemp(prefix="perceptron-kafka-"))
-        self.port, self._controller_port = _free_ports(2)
+        names = ("PLAINTEXT", *protocols)
+        *ports, self._controller_port = _free_ports(len(names) + 1)
+        self.ports = dict(zip(names, ports, strict=True))
         self.log_file = self.folder / "broker.log"
         self._heap = heap
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,6 +69,11 @@ class KafkaBroker:
         self._run_tool(
             "kafka.tools.StorageTool", "format", f"--cluster-id={_cluster_id()}", "-c", str(self._properties)
         )
+
+    @property
+    def port(self) -> int:
+        """The port on which anybody is let in."""
+        return self.ports["PLAINTEXT"]
 
     @property
     def address(self) -> str:
@@ -141,13 +156,16 @@ class KafkaBroker:
         return self.folder / "server.properties"
 
     def _write_properties(self, settings: Mapping[str, str]) -> None:
+        listeners = ",".join(f"{protocol}://127.0.0.1:{port}" for protocol, port in self.ports.items())
         lines = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
-            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{self._controller_port}",
-            "advertised.listeners": f"PLAINTEXT://{self.address}",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "listeners": f"{listeners},CONTROLLER://127.0.0.1:{self._controller_port}",
+            "advertised.listeners": listeners,
+            "listener.security.protocol.map": ",".join(
+                ["CONTROLLER:PLAINTEXT", *(f"{protocol}:{protocol}" for protocol in self.ports)]
+            ),
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self.folder / "data"),
             "auto.create.topics.enable": "false",

@@ -5,6 +5,7 @@ In: arguments and settings. Out: what it prints, its metrics while it runs, its 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
@@ -60,6 +61,16 @@ class PerceptronProcess:
     @property
     def stderr(self) -> str:
         return self._err.read_text(encoding="utf-8")
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """What it has logged: all of stderr, of a command that logs as JSON."""
+        return [json.loads(line) for line in self.stderr.splitlines()]
+
+    @property
+    def errors(self) -> list[str]:
+        """The messages of the errors it has logged, each with its hint."""
+        return [f"{line['message']}\n{line['hint']}" for line in self.log if line["level"] == "error"]
 
     @property
     def address(self) -> str:

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from service.errors import AccessRefused, ServiceError, TransportUnavailable
 from service.transport.confluent.errors import meaning_of, translate, translated
-from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS, away
+from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS, away, no_tls
 
 # librdkafka's own lines; `service.logs` decides who hears them.
 _LIBRDKAFKA_LOG: Final = logging.getLogger("confluent_kafka")
@@ -88,9 +88,8 @@ class Cluster:
             with translated(self.name):
                 hello.result(CONNECT_TIMEOUT_SECONDS)
         except ServiceError as error:
-            if self._trouble:
-                raise away(f"{self.name} ({self._trouble[-1].str()})") from error
-            raise away(self.name) from error
+            told = [each.str() for each in self._trouble if each.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
+            raise away(f"{self.name} ({told[-1]})" if told else self.name) from error
 
     @property
     def admin(self) -> AdminClient:
@@ -124,6 +123,8 @@ class Cluster:
         for error in self._trouble:
             if meaning_of(error) is AccessRefused:
                 raise translate(error, self.name)
+            if patient and _is_about_tls(error):
+                raise no_tls(self.name, error.str())
             if error.code() == _ALL_DOWN and not patient:
                 raise away(self.name)
 
@@ -169,3 +170,8 @@ class Cluster:
 def _is_done(future: Future[Any]) -> bool:
     """Wait a moment; tell whether there is an answer."""
     return bool(wait([future], _LOOK_SECONDS).done)
+
+
+def _is_about_tls(error: KafkaError) -> bool:
+    """Tell whether a handshake was refused, by us or, with an alert, by the broker."""
+    return error.code() == KafkaError._SSL or "SSL alert number" in error.str()  # noqa: SLF001

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -14,12 +15,13 @@ from kafka.errors import (
     KafkaTimeoutError,
     SaslAuthenticationFailedError,
     UnknownTopicOrPartitionError,
+    UnsupportedSaslMechanismError,
 )
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS, away
+from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS, away, no_tls
 from service.transport.kafka_python.errors import translate
 
 _OPTIONS: Final[dict[str, object]] = {
@@ -36,17 +38,20 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     # Nothing reads the client's own metrics, and they cost time for each record.
     "metrics_enabled": False,
 }
+_REFUSALS: Final = (AuthorizationError, SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
+_BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+"""A broker that ends in the middle of a handshake has refused nothing."""
 Client = TypeVar("Client")
 
 
 class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-python has no types
-    """kafka-python's connections, which also tell when a broker has refused a login.
+    """kafka-python's connections, which also tell when a login or a certificate was refused.
 
     The client itself tries again until its time is up, and then says no more than that. What is more, it
     throws away an answer that comes together with the end of the connection, as a refusal does.
     """
 
-    def __init__(self, network: NetworkSelector, refusals: list[KafkaError], **settings: object) -> None:
+    def __init__(self, network: NetworkSelector, refusals: list[Exception], **settings: object) -> None:
         super().__init__(network, **settings)
         self._refusals = refusals
 
@@ -57,8 +62,9 @@ class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-
         return connection
 
     def _note(self, error: Exception) -> None:
-        if isinstance(error, (AuthorizationError, SaslAuthenticationFailedError)):
-            self._refusals[:] = [error]
+        reason = _tls_failure(error) or error
+        if isinstance(reason, (*_REFUSALS, ssl.SSLError)):
+            self._refusals[:] = [reason]
 
     async def _build_transport(self, *node: object, **options: object) -> Any:  # noqa: ANN401 - no types
         transport = await super()._build_transport(*node, **options)
@@ -100,7 +106,7 @@ class Cluster:
 
         """
         connections: list[Any] = []
-        refusals: list[KafkaError] = []
+        refusals: list[Exception] = []
 
         def connect(**settings: object) -> Any:  # noqa: ANN401 - kafka-python has no types
             network = NetworkSelector(**settings)
@@ -118,6 +124,8 @@ class Cluster:
                     connection.close()
             if isinstance(reason, KafkaTimeoutError):
                 raise away(self.name) from error
+            if isinstance(reason, ssl.SSLError):
+                raise no_tls(self.name, getattr(reason, "verify_message", str(reason))) from error
             raise translate(reason, self.name) from error
 
     def open_consumer(self, **options: object) -> Any:  # noqa: ANN401 - kafka-python has no types
@@ -127,6 +135,14 @@ class Cluster:
     def open_admin(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         """Make a client for questions about topics and groups."""
         return self.open(KafkaAdminClient)
+
+
+def _tls_failure(error: Exception) -> ssl.SSLError | None:
+    """Find what was wrong with the handshake; the client wraps it, or only says it in words."""
+    for each in (error.__context__, *error.args):
+        if isinstance(each, ssl.SSLError) and not isinstance(each, _BROKEN_OFF):
+            return each
+    return None
 
 
 def learn_topics(consumer: Any, topics: Iterable[str]) -> None:  # noqa: ANN401 - kafka-python has no types

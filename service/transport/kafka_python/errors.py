@@ -133,4 +133,5 @@ def _root(error: Exception) -> Exception:
 def _describe(error: Exception) -> str:
     """Put a foreign error in one line; most of Kafka's have a description but no message."""
     said = next((str(each) for each in error.args if each), "") or getattr(error, "description", "")
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    name = type(error).__name__  # which some of Kafka's begin with
+    return f"{name}: {said.removeprefix(f'{name}: ')}" if said else name

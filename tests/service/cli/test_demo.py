@@ -58,7 +58,7 @@ def test_metrics_are_served_while_it_runs(demo):
     process.eventually(lambda: process.metric("perceptron_predictions_total") > first)
     assert process.get("/readyz").json()["state"] == "ready"
     assert process.metric("perceptron_mistakes_total") > 0
-    assert f"metrics  {process.address}/metrics" in process.stderr
+    assert f"metrics    {process.address}/metrics" in process.stderr
 
 
 def test_another_port_is_taken_where_8000_is_in_use(demo):
@@ -89,3 +89,24 @@ def test_what_it_produces_are_events_as_anyone_would_send_them(perceptron, tmp_p
     (tmp_path / "events.ndjson").write_bytes(b"\n".join(_events()))
     result = perceptron("replay", "events.ndjson", "--format", "json")
     assert json.loads(result.stdout)["mistakes"] == run_bare(phishing_events()).model.n_mistakes
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_kept_it_plays_on_with_its_page_up_until_it_is_told_to_end(demo, number):
+    process = demo(*FAST, "--keep")
+    process.eventually(lambda: "come again now, 20 a second" in process.stderr)
+    at_first = process.metric("perceptron_predictions_total")
+    process.eventually(lambda: process.metric("perceptron_predictions_total") > max(at_first, 1250))
+    assert process.get("/").headers["content-type"].startswith("text/html")
+    assert process.get("/state").json()["events"][0]["id"].endswith("-2")
+    assert f"watch {process.address}" in process.stderr
+    process.signal(number)
+    assert process.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 0}[number]
+    assert re.search(r"^mistakes +\d+$", process.stdout, re.MULTILINE)
+    assert "Traceback" not in process.stderr
+
+
+def test_the_address_of_the_page_is_told_first(demo):
+    process = demo(*FAST)
+    assert process.wait() == 0
+    assert f"live page  {process.address}\n" in process.stderr

@@ -6,10 +6,15 @@ import signal
 import socket
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import httpx
 import pytest
+from prometheus_client import CollectorRegistry
 
+from service.cli.serve import http_server
+from service.health import Health
+from service.settings import Settings
 from service.transport import open_transport
 from service.transport.base import Output
 from tests.support.perceptron_process import PerceptronProcess
@@ -153,10 +158,9 @@ def test_a_port_that_is_taken_is_a_clear_error(serve):
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         process = serve("--http", address)
         assert process.wait() == 1
-    assert f"error: http: cannot listen on {address}" in process.stderr
-    assert "hint: " in process.stderr
-    assert "--http" in process.stderr
-    assert "Traceback" not in process.stderr
+    (error,) = process.errors
+    assert error.startswith(f"http: cannot listen on {address}: ")
+    assert "--http" in error
 
 
 @pytest.mark.parametrize(
@@ -186,9 +190,9 @@ def test_an_address_where_nobody_listens_is_a_clear_error_within_seconds(serve):
     began = time.monotonic()
     assert process.wait(30) == 1
     assert time.monotonic() - began < 20
-    assert f"127.0.0.1:{port}" in process.stderr
-    assert "hint: " in process.stderr
-    assert "Traceback" not in process.stderr
+    (error,) = process.errors
+    assert error.startswith(f"kafka://127.0.0.1:{port} does not answer\n")
+    assert "`broker`" in error
 
 
 def test_a_file_that_is_no_stream_is_a_clear_error_and_stays_as_it_was(serve, tmp_path):
@@ -224,3 +228,16 @@ def test_a_client_that_is_not_installed_is_an_error_that_says_how_to_install_it(
     assert "confluent-kafka, which is not installed" in process.stderr
     assert "hint: install it: pip install 'online-perceptron[confluent]'" in process.stderr
     assert "Traceback" not in process.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "is_warned"),
+    [({"http": "0.0.0.0:80"}, True), ({"http": "0.0.0.0:80", "http_token": "x"}, False), ({}, False)],
+)
+def test_an_open_door_is_pointed_out(monkeypatch, caplog, given, is_warned):
+    monkeypatch.setattr("service.web.app.make_app", lambda *_: SimpleNamespace(url="here"))
+    monkeypatch.setattr("service.web.server.HttpServer", lambda app, _: contextlib.nullcontext(app))
+    settings = Settings(**({"http": "127.0.0.1:0"} | given))
+    with http_server(settings, CollectorRegistry(), Health()) as address:
+        assert address == "here"
+    assert ("http_token" in caplog.text) is is_warned

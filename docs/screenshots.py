@@ -1,0 +1,98 @@
+"""Take the pictures of the documentation: the live page in three shapes, and the demo in a terminal.
+
+    python docs/screenshots.py        needs the dev dependencies and Debian's `chromium`
+
+In: a demo that it starts itself. Out: docs/images.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+from playwright.sync_api import Browser, sync_playwright
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+from tests.support.chromium import launch
+
+IMAGES = Path(__file__).with_name("images")
+RATE = "80"
+"""Events per second: a stream that fills the curves with points."""
+WATCHED_SECONDS = 22
+SHAPES: dict[str, dict[str, Any]] = {
+    "page-light": {"viewport": {"width": 1200, "height": 1180}, "color_scheme": "light"},
+    "page-dark": {"viewport": {"width": 1200, "height": 1180}, "color_scheme": "dark"},
+    "page-phone": {"viewport": {"width": 375, "height": 1400}, "device_scale_factor": 2},
+}
+THEME = TerminalTheme(
+    (18, 22, 27),
+    (232, 236, 241),
+    [(18, 22, 27), (255, 138, 128), (76, 199, 154), (240, 160, 80), (108, 180, 238), (200, 160, 240),
+     (110, 200, 210), (232, 236, 241)],
+)  # fmt: skip
+
+
+@contextmanager
+def demo() -> Iterator[str]:
+    """Run the demo, to be watched; give its address."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as told:
+        command = [sys.executable, "-m", "service", "demo", "--keep", "--rate", RATE]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told) as process:
+            try:
+                address = None
+                while address is None:
+                    sleep(0.2)
+                    told.seek(0)
+                    address = re.search(r"http://[\d.:]+", told.read())
+                yield address[0]
+            finally:
+                process.terminate()
+
+
+def photograph(browser: Browser, address: str, name: str, shape: dict[str, Any]) -> None:
+    """Take one picture of the page, with an answer in its form."""
+    with browser.new_page(**shape) as page:
+        page.goto(address)
+        page.get_by_role("button", name="Take the latest event").click()
+        page.get_by_text("Predicted:").wait_for()
+        page.evaluate("scrollTo(0, 0)")
+        sleep(1)
+        page.screenshot(path=IMAGES / f"{name}.png")
+
+
+def draw_terminal() -> None:
+    """Run the demo once more, and draw what a terminal shows of it."""
+    command = [sys.executable, "-m", "service", "demo"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    told = re.sub(r"sqlite:///\S+", "sqlite:////tmp/perceptron-demo/stream.db", done.stderr)
+    results = done.stdout.partition("\nwhere to look next")[0]
+    with tempfile.TemporaryFile("w", encoding="utf-8") as nowhere:
+        console = Console(record=True, width=100, file=nowhere, force_terminal=True)
+        console.print(Text("$ perceptron demo", style="bold green"))
+        console.print(Text(told + results))
+        drawn = console.export_svg(title="perceptron demo", theme=THEME)
+    fonts_of_another_host = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+    (IMAGES / "demo.svg").write_text(fonts_of_another_host.sub("", drawn), encoding="utf-8")
+
+
+def main() -> None:
+    """Take all pictures."""
+    IMAGES.mkdir(exist_ok=True)
+    with sync_playwright() as playwright, launch(playwright) as browser, demo() as address:
+        sleep(WATCHED_SECONDS)
+        for name, shape in SHAPES.items():
+            photograph(browser, address, name, shape)
+    draw_terminal()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""The endpoints about models. In: events and questions. Out: predictions, explanations, descriptions."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from starlette.exceptions import HTTPException
+
+from service.decode import Rejection
+from service.live import RANKED
+from service.messages import Prediction, UnlabelledEvent
+from service.web.answers import Explanation, ModelDescription
+from service.web.problems import documented, problem_response
+from service.web.window import Window
+
+_JSON: Final = "application/json"
+_LARGEST_PARTITION: Final = 2**31 - 1
+_ASKED_FOR = documented(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.SERVICE_UNAVAILABLE)
+_BODY_READ = documented(
+    HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+)
+_EVENT_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {_JSON: {"schema": UnlabelledEvent.model_json_schema()}},
+    }
+}
+
+_WHICH: Final = (
+    "Whose model to ask. Default: that of the partition that an event with this id as its key would go to, "
+    "if it is at work in this process; else, and where there is no event, the first one that is."
+)
+Partition = Annotated[int | None, Query(ge=0, le=_LARGEST_PARTITION, description=_WHICH)]
+Top = Annotated[int, Query(ge=0, le=RANKED, description="How many weights to show.")]
+
+
+async def event_body(request: Request) -> bytes:
+    """Give the body as it came: it is read as a record of the stream is, by the same code."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != _JSON:
+        raise HTTPException(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            f"the body must be {_JSON}, not {media_type or 'without a type'}",
+        )
+    return await request.body()
+
+
+Body = Annotated[bytes, Depends(event_body)]
+
+
+def add_api(app: FastAPI, window: Window) -> None:
+    """Add the endpoints that look through `window`."""
+    api = APIRouter(tags=["model"])
+    _add_questions(api, window)
+    _add_descriptions(api, window)
+    app.include_router(api)
+    app.add_exception_handler(Rejection, _of_rejection)
+
+
+def _add_questions(api: APIRouter, window: Window) -> None:
+    @api.post(
+        "/predict",
+        response_model_exclude_none=True,
+        responses=_ASKED_FOR | _BODY_READ,
+        openapi_extra=_EVENT_BODY,
+    )
+    def predict(body: Body, partition: Partition = None) -> Prediction:
+        """Predict an event without a label. Nothing is learned and nothing written to the stream."""
+        question = window.live.read(body)
+        return Prediction(**window.live.get(partition, question.id).predict(question)._asdict())
+
+    @api.post("/explain", responses=_ASKED_FOR | _BODY_READ, openapi_extra=_EVENT_BODY)
+    def explain(body: Body, partition: Partition = None) -> Explanation:
+        """Predict an event without a label, and tell which of its features decided."""
+        question = window.live.read(body)
+        model = window.live.get(partition, question.id)
+        return Explanation.of(model.partition, *model.explain(question))
+
+
+def _add_descriptions(api: APIRouter, window: Window) -> None:
+    @api.get("/model", responses=_ASKED_FOR)
+    def model(partition: Partition = None, top: Top = 20) -> ModelDescription:
+        """Describe a partition's model: kind, parameters, counts, largest weights, bound, memory."""
+        return window.describe(window.live.get(partition), top)
+
+    @api.get("/state", responses=_ASKED_FOR)
+    def state(partition: Partition = None) -> dict[str, Any]:
+        """Give what the live page shows. Made for that page: it may change with it."""
+        return window.state(partition)
+
+
+def _of_rejection(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Rejection)
+    hint = "`perceptron schema event` shows what is expected"
+    return problem_response(
+        HTTPStatus.UNPROCESSABLE_ENTITY, error.message, "event", hint, reason=error.reason
+    )

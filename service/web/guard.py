@@ -1,0 +1,191 @@
+"""Stands before every endpoint. In: requests from anybody. Out: those that may pass, their bodies read.
+
+Refused are: a stranger's host name, a missing token, a body too large or too slow. Every answer gets the
+headers that keep a browser from doing more with it than show it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hmac
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from fastapi import Response
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.web.problems import problem_response
+
+PROBES: Final = frozenset({"/livez", "/readyz"})
+STATIC: Final = "/static/"
+BODY_SECONDS: Final = 10.0
+"""How long a body may take to arrive."""
+
+_CONTENT_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": _CONTENT_POLICY,
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_CHALLENGES: Final = (
+    'Basic realm="online-perceptron", charset="UTF-8"',
+    'Bearer realm="online-perceptron"',
+)
+"""A header each: a browser finds the one it knows only so, and asks for a password."""
+LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is let through."""
+
+    max_body_bytes: int
+    token: str = ""
+    """Empty: everybody may ask."""
+    hosts: Collection[str] = ()
+    """Names this server goes by; empty: any. A web page whose own name points to 127.0.0.1 uses another."""
+    body_seconds: float = BODY_SECONDS
+
+
+class Guard:
+    """ASGI middleware that applies `Rules`.
+
+    Parameters
+    ----------
+    app
+        What is behind it.
+    rules
+        What is let through. The probes answer everybody.
+
+    """
+
+    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+        self._app = app
+        self._rules = rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or have it answered."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        send = _with_headers(send, scope["path"])
+        found = self._refuse(scope)
+        body = b""
+        if found is None:
+            read = await self._read(scope, receive)
+            found, body = (None, read) if isinstance(read, bytes) else (read, b"")
+        if found is not None:
+            await found(scope, receive, send)
+        else:
+            await self._app(scope, _replay(body, receive), send)
+
+    def _refuse(self, scope: Scope) -> Response | None:
+        if scope["path"] in PROBES:
+            return None
+        headers, rules = Headers(scope=scope), self._rules
+        host = headers.get("host", "")
+        if rules.hosts and _without_port(host) not in rules.hosts:
+            return problem_response(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                f"this server is not called {host!r}",
+                "header Host",
+                f"it listens for this machine alone, as {', '.join(sorted(rules.hosts))}; --http says where",
+            )
+        if rules.token and not _has_token(headers.get("authorization", ""), rules.token):
+            return _unauthorized()
+        return None
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
+        """Read the whole body, unless it is too large or too slow."""
+        limit, seconds = self._rules.max_body_bytes, self._rules.body_seconds
+        declared = Headers(scope=scope).get("content-length", "0")
+        if not declared.isdecimal() or int(declared) > limit:
+            return _too_large(limit)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    message = await receive()
+                    body += message.get("body", b"")
+                    if len(body) > limit:
+                        return _too_large(limit)
+                    if not message.get("more_body"):
+                        return bytes(body)
+        except TimeoutError:
+            return problem_response(
+                HTTPStatus.REQUEST_TIMEOUT,
+                f"the body did not arrive within {seconds:g} s",
+                "body",
+                Connection="close",
+            )
+
+
+def _unauthorized() -> Response:
+    response = problem_response(
+        HTTPStatus.UNAUTHORIZED,
+        "a token is needed, and this is not it",
+        "header Authorization",
+        "send `Authorization: Bearer TOKEN`; in a browser the token is the password of any user",
+    )
+    for challenge in _CHALLENGES:
+        response.headers.append("WWW-Authenticate", challenge)
+    return response
+
+
+def _too_large(limit: int) -> Response:
+    return problem_response(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"the body is larger than {limit} bytes",
+        "body",
+        "max_message_bytes is the limit, here as for the stream",
+        Connection="close",
+    )
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Hand over a body that was read; after it, what comes: that the client has gone."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+def _with_headers(send: Send, path: str) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.update(_HEADERS)
+            headers.setdefault("Cache-Control", "no-cache" if path.startswith(STATIC) else "no-store")
+        await send(message)
+
+    return send_with_headers
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdecimal() else host).lower()
+
+
+def _has_token(authorization: str, token: str) -> bool:
+    """Compare in constant time; a browser can only send Basic, where the token is the password."""
+    scheme, _, credentials = authorization.partition(" ")
+    given = credentials.strip().encode("latin-1")
+    if scheme.lower() == "basic":
+        try:
+            given = base64.b64decode(given, validate=True).partition(b":")[2]
+        except binascii.Error:
+            return False
+    elif scheme.lower() != "bearer":
+        return False
+    return hmac.compare_digest(given, token.encode())

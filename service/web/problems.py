@@ -1,0 +1,97 @@
+"""Errors as JSON: what, where, hint. In: whatever went wrong in a request. Out: a status and a `Problem`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from service.errors import ModelBusy, NoSuchModel, ServiceError
+
+_HINTS: Final[Mapping[int, str]] = {
+    HTTPStatus.NOT_FOUND: "/docs lists everything there is",
+    HTTPStatus.METHOD_NOT_ALLOWED: "/docs tells how each address is asked",
+}
+_SOON_SECONDS: Final = "1"
+
+
+class Answered(BaseModel):
+    """What all answers have in common: nothing is in them that is not described."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Problem(Answered):
+    """Why a request was not answered."""
+
+    what: str = Field(description="What is wrong.")
+    where: str = Field(description="In which part of the request, or of the service.")
+    hint: str = Field("", description="What to do about it.")
+    reason: str | None = Field(
+        None, description="Of an event: the `error.reason` its dead letter would have."
+    )
+
+
+def problem_response(
+    status: int, what: str, where: str, hint: str = "", *, reason: str | None = None, **headers: str
+) -> Response:
+    """Make the answer to a request that cannot be answered."""
+    problem = Problem(what=what, where=where, hint=hint, reason=reason)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    body = problem.model_dump_json(exclude_none=True)
+    return Response(body, status, named, media_type="application/json")
+
+
+def documented(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
+    """Describe answers of these statuses, for the OpenAPI document."""
+    return {int(status): {"model": Problem, "description": status.phrase} for status in statuses}
+
+
+def translate_errors(app: FastAPI) -> None:
+    """Give every error that an endpoint may raise its answer."""
+    app.add_exception_handler(ServiceError, _of_service_error)
+    app.add_exception_handler(RequestValidationError, _of_parameters)
+    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(Exception, _of_accident)
+
+
+def _place(request: Request) -> str:
+    return f"{request.method} {request.url.path}"
+
+
+def _of_service_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ServiceError)
+    asked_for_one = isinstance(error, NoSuchModel) and "partition" in request.query_params
+    status = HTTPStatus.NOT_FOUND if asked_for_one else HTTPStatus.SERVICE_UNAVAILABLE
+    headers = {} if asked_for_one else {"Retry_After": _SOON_SECONDS}
+    where = "partition" if isinstance(error, (NoSuchModel, ModelBusy)) else _place(request)
+    return problem_response(status, str(error), where, error.hint, **headers)
+
+
+def _of_parameters(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = " ".join(map(str, first["loc"]))
+    return problem_response(
+        HTTPStatus.UNPROCESSABLE_ENTITY, first["msg"], where, "/docs describes each parameter"
+    )
+
+
+def _of_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    hint = _HINTS.get(error.status_code, "")
+    response = problem_response(error.status_code, error.detail, _place(request), hint)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _of_accident(request: Request, error: Exception) -> Response:
+    """Answer what should not happen; the server logs it."""
+    what = f"the service failed: {type(error).__name__}"
+    hint = "the service's log tells what happened; please report it"
+    return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, what, _place(request), hint)

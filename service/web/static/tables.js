@@ -1,0 +1,73 @@
+// The tables: events as they come, weights and contributions with bars.
+
+import { element, number, signed, table } from "./format.js";
+
+const MOST_FEATURES = 12;
+const SVG = "http://www.w3.org/2000/svg";
+
+const shape = (tag, attributes) => {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+};
+
+// A bar from the middle: to the right for +, to the left for −; the number beside it says the same.
+function bar(value, largest) {
+  const length = largest ? (48 * Math.abs(value)) / largest : 0;
+  const picture = shape("svg", { viewBox: "0 0 100 16", preserveAspectRatio: "none", "aria-hidden": "true" });
+  const x = value < 0 ? 50 - length : 50;
+  picture.append(
+    shape("rect", { x, y: 2, width: length, height: 12, class: value < 0 ? "minus" : "plus" }),
+    shape("line", { x1: 50, y1: 0, x2: 50, y2: 16 }),
+  );
+  return element("td", { class: "bar" }, picture);
+}
+
+const signedCell = (value) => element("td", { class: `number ${value < 0 ? "minus-text" : "plus-text"}` }, signed(value));
+
+export function weightsTable(weights) {
+  const largest = Math.max(...weights.map(({ weight }) => Math.abs(weight)));
+  const rows = weights.map(({ name, weight }) => [
+    element("th", { scope: "row" }, name),
+    signedCell(weight),
+    bar(weight, largest),
+  ]);
+  return table([["Feature"], ["Weight", "number"], ["− 0 +", "bar middle"]], rows);
+}
+
+export function contributionsTable({ contributions, bias }) {
+  const shown = contributions.filter(({ contribution }) => contribution).slice(0, MOST_FEATURES);
+  const all = bias === null ? shown : [...shown, { feature: "bias", contribution: bias, value: 1, weight: bias }];
+  const largest = Math.max(...all.map(({ contribution }) => Math.abs(contribution)));
+  const rows = all.map(({ feature, value, weight, contribution }) => [
+    element("th", { scope: "row" }, feature),
+    element("td", { class: "number" }, weight === null || feature === "bias" ? number(value) : `${number(value)} × ${number(weight)}`),
+    signedCell(contribution),
+    bar(contribution, largest),
+  ]);
+  return table([["Feature"], [bias === null ? "Value" : "Value × weight", "number"], ["Adds", "number"], ["− 0 +", "bar middle"]], rows);
+}
+
+export function eventsTable(events) {
+  const rows = events.map((event) => [
+    element("th", { scope: "row", class: "id" }, event.id),
+    element("td", { class: "content" }, contentOf(event)),
+    element("td", { class: "number" }, signed(event.score)),
+    element("td", { class: "class" }, String(event.predicted)),
+    truthOf(event),
+  ]);
+  return table([["Event"], ["Text or features", "content"], ["Score", "number"], ["Predicted"], ["Truth"]], rows);
+}
+
+function contentOf({ text, features }) {
+  const named = Object.entries(features);
+  const first = named.slice(0, MOST_FEATURES).map(([name, value]) => `${name} ${typeof value === "number" ? number(value) : value}`);
+  const rest = named.length > MOST_FEATURES ? ` and ${named.length - MOST_FEATURES} more` : "";
+  return [text, first.join(" · ") + rest].filter(Boolean).join(" — ") || "–";
+}
+
+function truthOf({ truth, mistake, label_delay_seconds: delay }) {
+  if (truth === null) return element("td", { class: "class waiting" }, "awaited");
+  const late = delay === null ? "" : ` after ${number(delay)} s`;
+  return element("td", { class: `class ${mistake ? "wrong" : "right"}` }, `${mistake ? "✗" : "✓"} ${truth}${late}`);
+}

@@ -1,0 +1,281 @@
+"""The live page, as a person meets it: in a real Chromium, with a model that learns behind it."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+from prometheus_client import CollectorRegistry
+
+from service.health import Health, State
+from service.web.app import make_app
+from service.web.server import HttpServer
+from tests.service.building import event, label, settings
+from tests.service.web.stage import Stage
+from tests.support.chromium import NoBrowser, find_chromium, launch
+
+PHONE = {"viewport": {"width": 375, "height": 812}}
+DARK = {"color_scheme": "dark"}
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    try:
+        find_chromium()
+    except NoBrowser as error:
+        pytest.skip(f"no browser: {error}")
+    with sync_playwright() as playwright, launch(playwright) as browser:
+        yield browser
+
+
+@pytest.fixture
+def stage():
+    stage = Stage()
+    for n in range(30):
+        stage(event(f"m-{n}", "win money" if n % 2 else "see you", label=n % 2 == 1, length=float(n)))
+    return stage
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open pages; in the end, none may have complained or asked another host for anything."""
+    contexts, complaints, requested = [], [], []
+
+    def open_page(address, path="/", **shape):
+        contexts.append(browser.new_context(**shape))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requested.append((request.url, f"{address}/")))
+        page.goto(f"{address}{path}")
+        return page
+
+    open_page.complaints = complaints
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert [url for url, ours in requested if not url.startswith((ours, "data:"))] == []
+
+
+@pytest.fixture
+def address(stage):
+    with stage.served() as client:
+        yield str(client.base_url)
+
+
+def pixels(page, chart):
+    return page.locator(f"#{chart} canvas").evaluate("canvas => canvas.toDataURL()")
+
+
+def is_wider_than_the_screen(page):
+    return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+
+
+def test_figures_and_curves_move_while_it_learns(stage, address, open_page):
+    page = open_page(address)
+    expect(page.locator("#predictions")).to_have_text("30")
+    before = {chart: pixels(page, chart) for chart in ("error-chart", "mistakes-chart")}
+    stage(*(event(f"n-{n}", "win money", label=n % 2 == 0) for n in range(20)))
+    expect(page.locator("#predictions")).to_have_text("50")
+    expect(page.locator("#mistakes")).to_have_text(str(stage.feeds[0].counters.mistakes))
+    for chart, picture in before.items():
+        assert pixels(page, chart) != picture
+
+
+def test_what_one_types_is_predicted_and_the_features_that_decided_are_shown(stage, address, open_page):
+    page = open_page(address)
+    page.get_by_label("Text", exact=True).fill("win money")
+    page.get_by_label("Features").fill("length = 2.5\nurgent = true\nlang = en")
+    page.get_by_role("button", name="Predict").click()
+    answer = page.locator("#answer")
+    expect(answer).to_contain_text("Predicted: ")
+    model = stage.feeds[0].model
+    x = {"length": 2.5, "urgent": 1.0, "lang=en": 1.0, "text=win": 1.0, "text=money": 1.0}
+    expect(answer.locator("strong")).to_have_text(str(model.predict_one(x)).lower())
+    shown = answer.locator("tbody th").all_inner_texts()
+    decided = {name for name, value in x.items() if model.weights.get(name, 0.0) * value}
+    assert set(shown) == decided | {"bias"}
+
+
+def test_a_mistake_in_what_one_types_is_explained(address, open_page):
+    page = open_page(address)
+    page.get_by_label("Features").fill("length = 1e101")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#answer .wrong")).to_contain_text("features.length")
+    assert [each for each in open_page.complaints if "422" in each]  # the browser's own note of a refusal
+    open_page.complaints.clear()
+
+
+def test_the_latest_event_can_be_taken_and_tried(address, open_page):
+    page = open_page(address)
+    page.get_by_role("button", name="Take the latest event").click()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("win money")
+    expect(page.get_by_label("Features")).to_have_value("length = 29")
+    expect(page.locator("#answer")).to_contain_text("Predicted: ")
+
+
+def test_a_label_that_comes_late_is_awaited_first(stage, address, open_page):
+    page = open_page(address)
+    stage(event("late", "see money"))
+    row = page.locator("#events tbody tr").first
+    expect(row).to_contain_text("awaited")
+    expect(page.locator("#pending")).to_have_text("1")
+    stage(label("late", True), at_seconds=2.5, topic="labels")
+    expect(page.locator("#events tbody tr").first).to_contain_text("true after 2.5 s")
+    expect(page.locator("#pending")).to_have_text("0")
+
+
+def test_the_rows_can_be_made_to_stand_still(stage, address, open_page):
+    page = open_page(address)
+    page.get_by_role("button", name="Pause").click()
+    before = page.locator("#events").inner_text()
+    stage(event("new", "see you", label=False))
+    expect(page.locator("#predictions")).to_have_text("31")
+    assert page.locator("#events").inner_text() == before
+    page.get_by_role("button", name="Go on").click()
+    expect(page.locator("#events tbody tr").first).to_contain_text("new")
+
+
+def test_what_an_event_contains_is_text_and_never_markup(stage, address, open_page):
+    stage(event(HOSTILE, HOSTILE, label=True, **{HOSTILE: 1.0}))
+    page = open_page(address)
+    expect(page.locator("#events")).to_contain_text(HOSTILE)
+    page.get_by_role("button", name="Take the latest event").click()
+    expect(page.locator("#answer")).to_contain_text("Predicted: ")
+    assert page.title() == "online-perceptron"
+    assert page.locator("main img, main script").count() == 0
+
+
+def test_before_anything_has_come_it_says_what_to_do(open_page):
+    with Stage().served() as client:
+        page = open_page(str(client.base_url))
+        expect(page.get_by_role("heading", name="No events yet")).to_be_visible()
+        expect(page.locator("#welcome")).to_contain_text("perceptron produce")
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"classes": "sky,sea,sand"}, ["sky", "sea", "sand"]),
+        ({"model": "kernel-perceptron"}, [True, False]),
+        ({"model": "examples/forest_for_the_service.py:build"}, [True, False]),
+        ({"hash_bits": 10}, [1, -1]),
+    ],
+)
+def test_models_of_every_kind_can_be_looked_at(open_page, given, names):
+    stage = Stage(**given)
+    for n in range(12):
+        stage(event(f"e-{n}", f"word{n % len(names)}", label=names[n % len(names)]))
+    with stage.served() as client:
+        page = open_page(str(client.base_url))
+        expect(page.locator("#predictions")).to_have_text("12")
+        expect(page.locator("#weights-caption")).not_to_be_empty()
+        page.get_by_role("button", name="Take the latest event").click()
+        told = page.locator("#answer strong")
+        expect(told).to_be_visible()
+        assert told.inner_text() in {str(name).lower() for name in names}
+
+
+def test_each_partition_can_be_chosen(open_page):
+    stage = Stage(partitions=(0, 1))
+    stage(event("a", "x", label=True), partition=0)
+    stage(event("b", "x", label=True), event("c", "x", label=True), partition=1)
+    with stage.served() as client:
+        page = open_page(str(client.base_url))
+        expect(page.locator("#predictions")).to_have_text("1")
+        page.get_by_label("Partition").select_option("1")
+        expect(page.locator("#predictions")).to_have_text("2")
+
+
+def test_trouble_is_told(stage, open_page):
+    with stage.served() as client:
+        page = open_page(str(client.base_url))
+        expect(page.get_by_role("status")).to_contain_text("ready")
+        stage.health.become(State.UNAVAILABLE, "kafka:9092 does not answer")
+        expect(page.get_by_role("alert")).to_contain_text("kafka:9092 does not answer")
+        stage.health.become(State.READY)
+        expect(page.locator("#notice")).to_be_hidden()
+    expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    open_page.complaints.clear()  # the browser notes the refused connections
+
+
+def test_the_page_of_a_parent_of_workers_says_where_to_look(open_page):
+    with HttpServer(make_app(CollectorRegistry(), Health(), settings()), "127.0.0.1:0") as server:
+        page = open_page(server.url)
+        expect(page.get_by_role("alert")).to_contain_text("--workers 1")
+    open_page.complaints.clear()  # the browser notes each 503
+
+
+def test_a_browser_logs_in_with_the_token_as_password(open_page):
+    with Stage(http_token="secret").served() as client:
+        credentials = {"username": "anybody", "password": "secret"}
+        page = open_page(str(client.base_url), http_credentials=credentials)
+        expect(page.get_by_role("status")).to_contain_text("ready")
+
+
+def test_it_is_dark_where_that_is_liked(address, open_page):
+    backgrounds = [
+        open_page(address, color_scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
+        for scheme in ("light", "dark")
+    ]
+    light, dark = (sum(map(int, found.removeprefix("rgb(").rstrip(")").split(","))) for found in backgrounds)
+    assert light > 3 * 200 > 3 * 60 > dark
+
+
+def test_curves_follow_when_the_light_goes_out(address, open_page):
+    page = open_page(address, color_scheme="light")
+    expect(page.locator("#error-chart canvas")).to_be_visible()
+    before = pixels(page, "error-chart")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(200)
+    assert pixels(page, "error-chart") != before
+
+
+def test_a_phone_shows_all_without_scrolling_sideways(stage, address, open_page):
+    stage(event("x" * 256, "y" * 400, label=True, **{"z" * 100: 1.0}))
+    page = open_page(address, **PHONE)
+    page.get_by_role("button", name="Take the latest event").click()
+    expect(page.locator("#answer")).to_contain_text("Predicted: ")
+    assert not is_wider_than_the_screen(page)
+    for chart in page.locator(".chart canvas").all():
+        assert chart.bounding_box()["width"] <= 375
+
+
+@pytest.mark.parametrize("shape", [{}, DARK, PHONE], ids=["light", "dark", "phone"])
+def test_axe_finds_no_barrier(address, open_page, shape):
+    page = open_page(address, **shape)
+    page.get_by_role("button", name="Take the latest event").click()
+    expect(page.locator("#answer")).to_contain_text("Predicted: ")
+    page.locator("summary").first.click()
+    expect(page.locator("#error-table table")).to_be_visible()
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_the_keyboard_gets_everywhere(address, open_page):
+    page = open_page(address)
+    expect(page.locator("#events table")).to_be_visible()
+    reached = []
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        reached.append(
+            page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()")
+        )
+    assert reached[0] == "Skip to the curves"
+    for place in ("API", "As a table", "text", "features", "Predict", "latest", "weights", "pause", "events"):
+        assert place in reached
+
+
+def test_a_curve_can_be_read_as_a_table(stage, address, open_page):
+    page = open_page(address)
+    page.locator("summary").nth(1).click()
+    first = page.locator("#mistakes-table tbody tr").first
+    expect(first).to_contain_text("30")
+    expect(first).to_contain_text(str(stage.feeds[0].counters.mistakes))
+
+
+def test_the_api_document_is_shown_without_the_internet(address, open_page):
+    page = open_page(address, "/docs")
+    expect(page.get_by_text("/predict", exact=True)).to_be_visible()
+    expect(page.get_by_text("/explain", exact=True)).to_be_visible()

@@ -1,0 +1,257 @@
+"""What can be done wrong, each with what is said of it: what, where, why, and a hint; never a traceback."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.support.perceptron_process import environment
+
+USAGE, FAILURE = 2, 1
+
+
+class WrongUse(NamedTuple):
+    """A command line, and what its error and its hint have to name."""
+
+    arguments: str
+    code: int
+    said: str
+    hinted: str
+    variables: dict[str, str] = {}  # noqa: RUF012  never changed
+
+
+FILES = {
+    "events.ndjson": '{"id": "a", "text": "win", "label": true}\n' * 20,
+    "bad.toml": "group = = 1\n",
+    "unknown.toml": "hash_bit = 3\n",
+    "empty-secret": "\n",
+    "raising.py": (
+        "def build():\n    raise RuntimeError('no licence')\n\n"
+        "class Model:\n"
+        "    def predict_proba_one(self, x):\n        raise ValueError('not today')\n"
+        "    def learn_one(self, x, y):\n        pass\n"
+    ),
+    "syntax.py": "def build(:\n",
+}
+NOBODY = "kafka://127.0.0.1:1"
+WRONG_USES = {
+    "missing file": WrongUse(
+        "replay event.ndjson", FAILURE, "event.ndjson: no such file", "Did you mean events.ndjson?"
+    ),
+    "missing config file": WrongUse(
+        "config show --config my.toml", USAGE, "my.toml: no such file", "--config"
+    ),
+    "bad TOML": WrongUse(
+        "config show --config bad.toml", USAGE, "bad.toml: not TOML: ", "A setting is written name = value"
+    ),
+    "unknown setting in TOML": WrongUse(
+        "config show --config unknown.toml",
+        USAGE,
+        "hash_bit (from unknown.toml): no such setting",
+        "Did you mean hash_bits?",
+    ),
+    "unknown option": WrongUse("serve --hash-bit 3", USAGE, "Did you mean '--hash-bits'?", "serve --help"),
+    "unknown command": WrongUse("serv", USAGE, "'serv'", "--help"),
+    "wrong port": WrongUse("serve --broker kafka://h:99999", USAGE, "broker: 'kafka://h:99999'", "host:9092"),
+    "wrong address": WrongUse("serve --http :x", USAGE, "http = ':x' (from command line)", "PERCEPTRON_HTTP"),
+    "nobody at the port": WrongUse(f"status --broker {NOBODY}", FAILURE, f"{NOBODY} does not", "`broker`"),
+    "broker down, producing": WrongUse(
+        f"produce events.ndjson --broker {NOBODY}", FAILURE, f"{NOBODY} does not answer", "`broker`"
+    ),
+    "no stream there": WrongUse(
+        "status --broker sqlite:///nowhere.db", FAILURE, "nowhere.db: there is no stream here", "--broker"
+    ),
+    "topic missing, consuming": WrongUse(
+        "consume nothing --exit-at-end", FAILURE, "topic 'nothing' does not exist in ", "create it"
+    ),
+    "topic missing, serving": WrongUse(
+        "serve --no-create-topics --http  --events-topic nothing",
+        FAILURE,
+        "topic 'nothing' does not exist in ",
+        "setting that names the topic",
+    ),
+    "wrong model name": WrongUse(
+        "serve --model perceptrn",
+        USAGE,
+        "model: 'perceptrn' is no built-in model",
+        "did you mean perceptron?",
+    ),
+    "wrong class name of a model": WrongUse(
+        "replay events.ndjson --model river.tree:Hoeffding",
+        USAGE,
+        "model: cannot import 'river.tree:Hoeffding'",
+        "package.module:factory",
+    ),
+    "missing file of a model": WrongUse(
+        "serve --model my.py:build", USAGE, "no such file: my.py", "path/to/file.py:factory"
+    ),
+    "file of a model that is no Python": WrongUse(
+        "serve --model syntax.py:build", USAGE, "SyntaxError: ", "path/to/file.py:factory"
+    ),
+    "function that makes no model": WrongUse(
+        "serve --model json:dumps", USAGE, "model: json:dumps could not make a model", "--model-param values"
+    ),
+    "factory that raises": WrongUse(
+        "serve --model raising.py:build", USAGE, "RuntimeError: no licence", "gives a River classifier"
+    ),
+    "wrong parameter of a model": WrongUse(
+        "serve --model-param treshold=1", USAGE, "model_params: perceptron cannot be made with", "key=value"
+    ),
+    "parameter that is none": WrongUse("serve --model-param x", USAGE, "'x' is not of the form", "--help"),
+    "model of River without a key": WrongUse(
+        "serve --model river.naive_bayes:BernoulliNB", USAGE, "checkpoint_key: not set", "CHECKPOINT_KEY"
+    ),
+    "model that raises at everything": WrongUse(
+        "replay events.ndjson --model raising.py:Model",
+        FAILURE,
+        "none of 20 messages could be used",
+        "the model of --model",
+    ),
+    "model that raises too often": WrongUse(
+        "serve --model raising.py:Model --exit-at-end --http  --max-rejected-ratio 0.5 --rejected-window 10",
+        FAILURE,
+        "model_error: ValueError: not today (raising.py:6, in predict_proba_one)",
+        "--max-rejected-ratio",
+        {"CHECKPOINT_KEY": "secret"},
+    ),
+    "one class": WrongUse("serve --classes ham", USAGE, "classes = 'ham' (from command line)", "classes"),
+    "classes of a model of two": WrongUse(
+        "serve --model scw --classes a,b,c", USAGE, "classes: 3 class names", "multiclass-perceptron"
+    ),
+    "classes that the labels are not": WrongUse(
+        "replay spam.tsv", FAILURE, "none of 1 messages could be used", "--classes ham,spam"
+    ),
+    "two topics with one name": WrongUse(
+        "serve --events-topic labels", USAGE, "events_topic and labels_topic must differ", "events_topic"
+    ),
+    "workers on a stream in memory": WrongUse(
+        "serve --workers 2 --broker memory://", USAGE, "workers = 2: a memory:// stream", "sqlite:///"
+    ),
+    "patience without held-out examples": WrongUse(
+        "train events.ndjson --patience 2", USAGE, "--patience needs --holdout", "train --help"
+    ),
+    "secret file that is missing": WrongUse(
+        "config show",
+        USAGE,
+        "checkpoint_key_file = 'nowhere' (from environment PERCEPTRON_CHECKPOINT_KEY_FILE): cannot be read",
+        "checkpoint_key_file names a file",
+        {"CHECKPOINT_KEY_FILE": "nowhere"},
+    ),
+    "secret file that is empty": WrongUse(
+        "config show",
+        USAGE,
+        "the file is empty",
+        "kafka.sasl_password_file names a file",
+        {"KAFKA__SASL_PASSWORD_FILE": "empty-secret"},
+    ),
+    "secret given twice": WrongUse(
+        "config show",
+        USAGE,
+        "are both given",
+        "give one of them",
+        {"CHECKPOINT_KEY": "x", "CHECKPOINT_KEY_FILE": "empty-secret"},
+    ),
+    "login without a name": WrongUse(
+        f"status --broker {NOBODY}",
+        USAGE,
+        "kafka.security_protocol SASL_SSL needs kafka.sasl_mechanism",
+        "PERCEPTRON_KAFKA__SECURITY_PROTOCOL",
+        {"KAFKA__SECURITY_PROTOCOL": "SASL_SSL"},
+    ),
+    "certificate that is missing": WrongUse(
+        f"status --broker {NOBODY}",
+        USAGE,
+        "kafka.ssl_cafile: ca.pem: cannot be read",
+        "kafka.ssl_cafile names a PEM file",
+        {"KAFKA__SECURITY_PROTOCOL": "SSL", "KAFKA__SSL_CAFILE": "ca.pem"},
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "spam.tsv").write_text("spam\twin a prize\n", encoding="utf-8")
+
+
+def said_by(stderr):
+    """Give the error and the hint, as they stand in lines for people or in the log."""
+    *_, last = stderr.splitlines()
+    if last.startswith("{"):
+        logged = json.loads(last)
+        return logged["message"], logged["hint"]
+    error, _, hint = stderr.partition("error: ")[2].partition("\nhint: ")
+    return error, hint
+
+
+@pytest.mark.parametrize("name", WRONG_USES)
+def test_a_wrong_use_is_said_with_a_hint(perceptron, tmp_path, monkeypatch, name):
+    arguments, code, said, hinted, variables = WRONG_USES[name]
+    monkeypatch.setenv("PERCEPTRON_BROKER", f"sqlite:///{tmp_path}/stream.db")
+    for variable, value in variables.items():
+        monkeypatch.setenv(f"PERCEPTRON_{variable}", value)
+    perceptron("produce", "events.ndjson")
+    result = perceptron(*arguments.split(" "))
+    assert result.exit_code == code
+    error, hint = said_by(result.stderr)
+    assert said in error
+    assert hinted in hint
+    assert "Traceback" not in result.stderr
+
+
+def test_a_port_that_is_taken_is_said_with_a_hint(perceptron, broker):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        result = perceptron("serve", "--broker", broker, "--http", address)
+    assert result.exit_code == FAILURE
+    error, hint = said_by(result.stderr)
+    assert error.startswith(f"http: cannot listen on {address}: ")
+    assert "--http" in hint
+
+
+def test_a_variable_that_is_no_setting_is_a_warning_with_the_one_meant(perceptron, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_BROKR", "x")
+    stderr = perceptron("config", "show").stderr
+    assert stderr.startswith("warning: the environment variable PERCEPTRON_BROKR is no setting")
+    assert "did you mean PERCEPTRON_BROKER?" in stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    "arguments", [["replay", "events.ndjson", "--format", "json"], ["consume", "events", "--exit-at-end"]]
+)
+def test_a_full_disk_behind_stdout_is_said_with_a_hint(perceptron, broker, tmp_path, arguments):
+    perceptron("produce", "events.ndjson", "--broker", broker)
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "service", *arguments],
+            cwd=tmp_path,
+            env=environment({"broker": broker}),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == FAILURE
+    assert said_by(done.stderr) == (
+        "the output: No space left on device",
+        "free some space where it is written to\n",
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_secret_that_may_not_be_read_is_said_with_a_hint(perceptron, tmp_path, monkeypatch):
+    path = tmp_path / "secret"
+    path.write_text("hunter2")
+    path.chmod(0)
+    monkeypatch.setenv("PERCEPTRON_CHECKPOINT_KEY_FILE", str(path))
+    result = perceptron("config", "show")
+    assert result.exit_code == USAGE
+    assert "Permission denied" in result.stderr

@@ -1,0 +1,81 @@
+"""The summary tells what this process has done since the last one, whichever partitions came and went."""
+
+import logging
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service import activity
+from service.activity import Activity
+from service.metrics import Metrics
+from tests.service.building import Feed, event
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Let a test say what time it is."""
+    times = [0.0]
+    monkeypatch.setattr(activity, "monotonic", lambda: times[0])
+    return lambda seconds: times.__setitem__(0, seconds)
+
+
+@pytest.fixture
+def metrics():
+    return Metrics(CollectorRegistry())
+
+
+@pytest.fixture
+def observed(metrics, caplog, clock):
+    """Look at what was done at a time; give the fields of the line logged then, if there was one."""
+    caplog.set_level(logging.INFO)
+    summed = Activity(metrics, interval_seconds=10)
+
+    def observe(at_seconds):
+        clock(at_seconds)
+        caplog.clear()
+        summed.observe()
+        return [vars(record) for record in caplog.records]
+
+    return observe
+
+
+def test_a_line_comes_once_an_interval_with_the_counts_of_that_interval(metrics, observed):
+    feed = Feed()
+    metrics.publish(0, feed.processor)
+    assert observed(1) == []
+    feed(event("a", "win", label=True))
+    feed(b"junk")
+    metrics.publish(0, feed.processor)
+    metrics.lag = {("events", 0): 7, ("labels", 0): 1}
+    (line,) = observed(10)
+    assert (line["events"], line["labelled"], line["mistakes"], line["rejected"]) == (1, 1, 1, 1)
+    assert (line["seconds"], line["events_per_second"], line["lag_messages"]) == (10, 0.1, 8)
+    assert line["partitions"] == [0]
+    (line,) = observed(20)
+    assert (line["events"], line["mistakes"]) == (0, 0)
+
+
+def test_what_others_did_with_a_partition_is_not_counted(metrics, observed):
+    feed = Feed()
+    feed(event("a"))  # by whom it was restored from
+    metrics.publish(0, feed.processor)
+    observed(1)
+    feed(event("b"))
+    metrics.publish(0, feed.processor)
+    observed(2)
+    metrics.withdraw(0)
+    observed(3)
+    feed(event("c"))  # elsewhere
+    metrics.publish(0, feed.processor)
+    (line,) = observed(10)
+    assert line["events"] == 1
+
+
+def test_a_line_shows_no_feature_and_no_text(metrics, observed):
+    feed = Feed()
+    metrics.publish(0, feed.processor)
+    observed(1)
+    feed(event("secret-id", "secret text", secret_feature=1.0))
+    metrics.publish(0, feed.processor)
+    (line,) = observed(10)
+    assert "secret" not in str(line)

@@ -1,0 +1,54 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.contributions import Method, decide
+from service.models import make_learner
+from service.vocabulary import Vocabulary
+
+BINARY = ("perceptron", "margin-perceptron", "averaged-perceptron", "passive-aggressive", "arow", "scw")
+SEVERAL = ("multiclass-perceptron", "averaged-multiclass-perceptron", "multiclass-passive-aggressive")
+X = st.dictionaries(st.sampled_from("abcdef"), st.integers(-5, 5).map(float), max_size=6)
+
+
+def learned(model, classes, examples):
+    learner = make_learner(model, {}, classes)
+    truths = Vocabulary(classes).classes or (False, True)
+    for n, x in enumerate(examples):
+        learner.learn(x, truths[n % len(truths)])
+    return learner
+
+
+@pytest.mark.parametrize(
+    ("model", "classes"), [*((m, ()) for m in BINARY), *((m, ("u", "v", "w")) for m in SEVERAL)]
+)
+@given(examples=st.lists(X, max_size=8), x=X)
+def test_a_linear_score_is_the_sum_of_what_is_told(model, classes, examples, x):
+    learner = learned(model, classes, examples)
+    predicted, score = learner.assess(x)
+    told = decide(learner, x, predicted, score)
+    assert told.method is Method.WEIGHTS
+    total = math.fsum(each.contribution for each in told.contributions) + told.bias
+    assert total == pytest.approx(score, abs=1e-9)
+    assert {each.feature for each in told.contributions} == x.keys()
+
+
+@given(examples=st.lists(X, max_size=8), x=X)
+def test_of_any_other_model_each_feature_is_left_out(examples, x):
+    learner = learned("kernel-perceptron", (), examples)
+    predicted, score = learner.assess(x)
+    told = decide(learner, x, predicted, score)
+    assert told.method is Method.LEAVING_OUT
+    for each in told.contributions:
+        rest = {name: value for name, value in x.items() if name != each.feature}
+        assert each.contribution == score - learner.assess(rest)[1]
+
+
+def test_of_many_features_the_largest_are_left_out_and_the_rest_is_counted():
+    learner = make_learner("kernel-perceptron", {})
+    x = {f"f{n}": float(n) for n in range(130)}
+    told = decide(learner, x, *learner.assess(x))
+    assert (len(told.contributions), told.features_not_examined) == (100, 30)
+    assert "f129" in {each.feature for each in told.contributions}

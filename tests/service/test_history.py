@@ -1,0 +1,48 @@
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.counters import Counters
+from service.history import RECENT, History, Point
+
+CAPACITY = 16
+
+
+def point(labelled):
+    return Point(labelled, 0, 0, None, None)
+
+
+@given(st.lists(st.integers(0, 50), max_size=300))
+def test_it_is_bounded_in_order_from_the_beginning_to_the_newest(steps):
+    history, labelled, added = History(CAPACITY), 0, []
+    for step in steps:
+        labelled += step
+        history.add(point(labelled))
+        added.append(labelled)
+    shown = [each.labelled for each in history.points()]
+    assert len(shown) <= CAPACITY + 1
+    assert shown == sorted(set(shown))
+    assert set(shown) <= set(added)
+    assert shown[:1] == added[:1]
+    assert shown[-1:] == added[-1:]
+
+
+def test_it_gets_coarser_evenly():
+    history = History(CAPACITY)
+    for labelled in range(1000):
+        history.add(point(labelled))
+    shown = [each.labelled for each in history.points()]
+    gaps = {after - before for before, after in itertools.pairwise(shown[:-1])}
+    assert gaps == {64}
+    assert len(shown) >= CAPACITY // 2
+
+
+def test_a_point_tells_the_errors_of_all_and_of_the_latest_only():
+    counters = Counters()
+    counters.score([True] * 10 + [False] * (RECENT - 4) + [True] * 4)
+    assert Point.of(counters, 3) == Point(RECENT + 10, 14, 3, 14 / (RECENT + 10), 4 / RECENT)
+
+
+def test_without_a_label_there_is_no_error():
+    assert Point.of(Counters(), 0) == Point(0, 0, 0, None, None)

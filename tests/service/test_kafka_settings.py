@@ -1,0 +1,73 @@
+"""Certificates and keys are looked at before a client says only that no broker answers."""
+
+import pytest
+
+from service.assembly import open_stream
+from service.errors import ConfigurationError
+from service.kafka_settings import KafkaSettings
+from service.settings import load_settings
+from tests.support.secured_kafka import KEY_PASSWORD, Certificates
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def tls(**files):
+    return KafkaSettings(security_protocol="SSL", **files)
+
+
+def test_files_that_belong_together_are_taken(certificates):
+    tls(
+        ssl_cafile=certificates.authority,
+        ssl_certfile=certificates.client,
+        ssl_keyfile=certificates.client_key,
+        ssl_password=KEY_PASSWORD,
+    ).check_files()
+
+
+def test_certificate_and_key_may_be_one_file(certificates):
+    settings = tls(ssl_certfile=certificates.broker)
+    settings.check_files()
+    assert settings.client_options("confluent")["ssl.key.location"] == certificates.broker
+
+
+def test_without_certificates_there_is_nothing_to_look_at():
+    KafkaSettings().check_files()
+
+
+@pytest.mark.parametrize("name", ["ssl_cafile", "ssl_certfile"])
+def test_a_file_that_cannot_be_read_is_named_with_its_setting(name, tmp_path):
+    for path in (tmp_path / "nowhere.pem", tmp_path):
+        with pytest.raises(ConfigurationError, match=rf"^kafka\.{name}: {path}: cannot be read: "):
+            tls(**{name: str(path)}).check_files()
+
+
+@pytest.mark.parametrize("name", ["ssl_cafile", "ssl_certfile"])
+def test_a_file_that_holds_something_else_is_named_with_its_setting(name, tmp_path):
+    path = tmp_path / "notes.pem"
+    path.write_text("my notes")
+    with pytest.raises(ConfigurationError, match=rf"kafka\.{name}.*: {path}: not "):
+        tls(**{name: str(path)}).check_files()
+
+
+@pytest.mark.parametrize("password", ["", "guess"])
+def test_a_key_that_does_not_open_is_an_error_and_no_question(certificates, password, capfd):
+    settings = tls(
+        ssl_certfile=certificates.client, ssl_keyfile=certificates.client_key, ssl_password=password
+    )
+    with pytest.raises(ConfigurationError, match=r"kafka\.ssl_password"):
+        settings.check_files()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_stream_on_kafka_is_not_opened_with_a_certificate_that_is_not_there():
+    settings = load_settings(
+        {
+            "broker": "kafka://127.0.0.1:1",
+            "kafka": {"security_protocol": "SSL", "ssl_cafile": "/no/such.pem"},
+        }
+    )
+    with pytest.raises(ConfigurationError, match=r"kafka\.ssl_cafile"):
+        open_stream(settings.settings, settings.settings.broker_url)

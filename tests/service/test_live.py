@@ -1,0 +1,134 @@
+"""A model that learns in one thread and answers in others."""
+
+import json
+import threading
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service.errors import ModelBusy, NoSuchModel, TransactionFailed
+from service.health import Health
+from service.live import LiveModels
+from service.metrics import Metrics
+from service.runner import Runner
+from service.transport import open_transport
+from service.transport.base import Output
+from tests.service.building import event, settings
+from tests.service.web.stage import Stage
+
+
+def question(live, message):
+    return live.read(json.dumps(message).encode())
+
+
+def test_an_answer_never_falls_into_an_update():
+    """Both weights of an event move in one update: they are never seen to differ."""
+    stage, over = Stage(), threading.Event()
+    asked = question(stage.live, event("q", "left right"))
+    model, answers = stage.live.get(), 0
+
+    def learn():
+        for n in range(300):
+            stage(event(f"l-{n}", "left right", label=n % 2 == 0))
+        over.set()
+
+    loop = threading.Thread(target=learn)
+    loop.start()
+    while not over.is_set():
+        one, other = model.explain(asked)[1].contributions
+        assert one.contribution == other.contribution
+        answers += 1
+    loop.join()
+    assert answers > 100
+
+
+def test_who_waits_too_long_is_told_so(monkeypatch):
+    monkeypatch.setattr("service.live._PATIENCE_SECONDS", 0.01)
+    stage = Stage()
+    with stage.models[0].learning, pytest.raises(ModelBusy):
+        stage.live.get().predict(question(stage.live, event("q")))
+
+
+@pytest.mark.parametrize(("share", "seen"), [(1e9, 2), (1e-9, 1)])
+def test_all_weights_are_looked_at_again_after_a_time_that_grows_with_the_model(monkeypatch, share, seen):
+    monkeypatch.setattr("service.live._SHARE_FOR_PORTRAITS", share)
+    stage = Stage()
+    (model,) = stage.models.values()
+    stage(event("a", "win", label=True))
+    assert model.portrait().weights.nonzero == 1
+    stage(event("b", "see", label=False))
+    assert model.portrait().weights.nonzero == seen
+
+
+@pytest.fixture
+def stream():
+    transport = open_transport("memory://")
+    transport.ensure_topics({"events": 2})
+    messages = [json.dumps(event(f"e-{n}", "win", label=n % 3 > 0)).encode() for n in range(40)]
+    transport.produce([Output("events", None, m, partition=n % 2) for n, m in enumerate(messages)])
+    yield transport
+    transport.close()
+
+
+def run(stream, live, observe):
+    metrics = Metrics(CollectorRegistry())
+    given = settings(max_batch_records=10, commit_interval_seconds=0.001)
+    Runner(stream, given, metrics=metrics, health=Health(), live=live, observe=observe).run(exit_at_end=True)
+    return metrics
+
+
+def test_the_loop_holds_the_lock_while_it_learns_and_only_then(stream):
+    live, held, free = LiveModels(settings()), [], []
+
+    def look(_):
+        held.append(sum(live.get(p).learning.locked() for p in live.partitions()))
+        free.append(sum(not live.get(p).learning.locked() for p in live.partitions()))
+
+    run(stream, live, look)
+    assert set(held) == {1}
+    assert 1 in free
+
+
+def test_the_loop_shows_its_models_while_it_has_them_and_how_they_got_there(stream):
+    live, seen = LiveModels(settings(http="127.0.0.1:0", http_show_events="yes")), set()
+    metrics = run(stream, live, lambda _: seen.update(live.partitions()))
+    assert seen == {0, 1}
+    assert live.n_partitions == 2
+    assert live.partitions() == []
+    with pytest.raises(NoSuchModel):
+        live.get()
+    for partition in seen:
+        assert live.histories[partition].points()[-1].labelled == 20
+        assert metrics.last_published[partition].counters.labelled == 20
+
+
+def test_after_a_failed_commit_the_curve_goes_on(stream, monkeypatch):
+    live, failures = LiveModels(settings()), [TransactionFailed("not this time")]
+    consumer = stream.join
+
+    def join(*args):
+        joined = consumer(*args)
+        make_writer = joined.writer
+
+        def writer(partition):
+            made = make_writer(partition)
+            commit = made.commit
+
+            def commit_or_fail(outputs, offsets):
+                if failures and any(offsets.values()):
+                    raise failures.pop()
+                commit(outputs, offsets)
+
+            made.commit = commit_or_fail
+            return made
+
+        joined.writer = writer
+        return joined
+
+    monkeypatch.setattr(stream, "join", join)
+    run(stream, live, None)
+    assert not failures
+    for partition in (0, 1):
+        shown = [point.labelled for point in live.histories[partition].points()]
+        assert shown == sorted(set(shown))
+        assert shown[-1] == 20

@@ -1,0 +1,63 @@
+import pytest
+
+from service import recent
+from service.recent import ANSWERS_KEPT, RecentAnswers
+from tests.service.building import Feed, event, label
+
+
+class Watched(Feed):
+    """A feed whose batches are noted as the loop notes them."""
+
+    def __init__(self, **given):
+        super().__init__(**given)
+        self.answers = RecentAnswers("predictions")
+        self.processor.observe = self.answers.observe
+
+    def batch(self, *messages):
+        records = [self.record(message) for message in messages]
+        self.answers.note(records, self.processor.process_batch(records).outputs)
+
+    def latest(self):
+        return self.answers.latest()
+
+
+@pytest.fixture
+def feed():
+    return Watched()
+
+
+def test_each_answer_comes_with_what_it_answers_newest_first(feed):
+    feed.batch(event("a", "win", label=True, n=1.5), b"junk", event("b", "", flag=True))
+    one, other = feed.latest()
+    assert (one.answer["id"], one.content, one.score) == ("b", {"features": {"flag": True}}, 1.0)
+    assert other.content == {"text": "win", "features": {"n": 1.5}}
+    assert other.answer["truth"] is True
+
+
+def test_an_outcome_has_the_score_of_its_prediction(feed):
+    feed.batch(event("a", "win", label=True), event("b", "win"))
+    feed.batch(label("b", False))
+    outcome, prediction, _ = feed.latest()
+    assert outcome.answer["mistake"] is True
+    assert outcome.score == prediction.score == 2.0
+
+
+def test_of_an_event_that_is_no_longer_kept_the_features_are_shown(feed, monkeypatch):
+    monkeypatch.setattr(recent, "_RECORDS_KEPT", 3)
+    feed.batch(event("a", "win", n=1.5))
+    feed.batch(*(event(f"e-{n}") for n in range(5)))
+    feed.batch(label("a", True))
+    assert feed.latest()[0].content == {"features": {"n": 1.5, "text=win": 1.0}}
+
+
+def test_few_are_kept_and_fewer_bytes_of_large_ones(feed, monkeypatch):
+    monkeypatch.setattr(recent, "_RECORDS_BYTES", 1000)
+    feed.batch(*(event(f"e-{n}", "x" * 400) for n in range(100)))
+    latest = feed.latest()
+    assert [each.answer["id"] for each in latest] == [f"e-{n}" for n in range(99, 99 - ANSWERS_KEPT, -1)]
+    assert [bool(each.content) for each in latest[:4]] == [True, True, False, False]
+
+
+def test_dead_letters_and_progress_are_not_shown(feed):
+    feed.batch(b"junk")
+    assert feed.latest() == []

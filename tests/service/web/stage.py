@@ -1,0 +1,55 @@
+"""A service without its loop: what tests feed it is learned, committed and served at once."""
+
+import contextlib
+
+import httpx
+from prometheus_client import CollectorRegistry
+
+from service.health import Health, State
+from service.live import LiveModels
+from service.metrics import Metrics
+from service.settings import Settings
+from service.web.app import make_app
+from service.web.server import HttpServer
+from tests.service.building import Feed
+
+ANY_PORT = "127.0.0.1:0"
+
+
+class Stage:
+    """A model that learns what it is fed, behind a real HTTP server."""
+
+    def __init__(self, partitions=(0,), **given):
+        settings = {"http": ANY_PORT} | given
+        self.settings = Settings(**settings)
+        self.metrics, self.health = Metrics(CollectorRegistry()), Health()
+        self.health.become(State.READY)
+        self.live = LiveModels(self.settings)
+        self.live.n_partitions = max(partitions, default=0) + 1
+        learning = {name: value for name, value in given.items() if not name.startswith("http")}
+        self.feeds = {partition: Feed(**learning) for partition in partitions}
+        self.models = {p: self.live.open(p, feed.processor) for p, feed in self.feeds.items()}
+        for partition, feed in self.feeds.items():
+            live, watch = self.models[partition], self.metrics.watch(partition, feed.processor.learner)
+            feed.processor.observe = lambda steps, live=live, watch=watch: (live.observe(steps), watch(steps))
+            live.committed(self.metrics.publish(partition, feed.processor))
+
+    def __call__(self, *messages, partition=0, **where):
+        """Learn messages, a batch each, and commit them."""
+        feed = self.feeds[partition]
+        for message in messages:
+            record = feed.record(message, **where)
+            with self.models[partition].learning:
+                outputs = feed.processor.process_batch([record]).outputs
+            published = self.metrics.publish(partition, feed.processor)
+            self.models[partition].committed(published, [record], outputs)
+
+    @contextlib.contextmanager
+    def served(self, address=ANY_PORT, **headers):
+        """Serve it; give a client."""
+        app = make_app(self.metrics.registry, self.health, self.settings, self.metrics, self.live)
+        with (
+            HttpServer(app, address) as server,
+            httpx.Client(base_url=server.url, headers=headers, timeout=30) as client,
+        ):
+            yield client

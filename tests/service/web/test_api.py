@@ -1,0 +1,233 @@
+"""Questions to the models that are at work, over real HTTP."""
+
+import math
+
+import pytest
+
+from service.messages import Prediction
+from tests.service.building import event, label
+from tests.service.web.stage import Stage
+
+JSON = {"Content-Type": "application/json"}
+
+
+class Fragile:
+    """A River-like classifier of somebody's own, which fails when it is asked about `boom`."""
+
+    def learn_one(self, x, y): ...
+
+    def predict_proba_one(self, x):
+        if "boom" in x:
+            raise RuntimeError("out of coal")
+        p = math.nan if "fog" in x else sum(x.values()) / 10
+        return {True: p, False: 1 - p}
+
+
+@pytest.fixture(scope="module")
+def idle():
+    with Stage().served() as client:
+        yield client
+
+
+def test_a_prediction_is_what_the_stream_would_say_and_nothing_is_learned(stage, client):
+    model = stage.feeds[0].model
+    before = dict(model.weights), model.bias, model.n_updates
+    answer = client.post("/predict", json=event("q", "win win"))
+    assert answer.status_code == 200
+    told = Prediction.model_validate_json(answer.content)
+    stage(event("q", "win win"))
+    (recent, *_) = stage.models[0].recent.latest()
+    assert told.model_dump(exclude_none=True) == recent.answer
+    assert (model.weights, model.bias, model.n_updates) == before
+
+
+def test_answers_are_spelled_as_the_stream_spells_its_labels(stage, client):
+    stage(event("c", "win", label=-1))
+    assert client.post("/predict", json=event("q", "win")).json()["label"] in {-1, 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"", "empty"),
+        (b"{", "invalid_json"),
+        (b"[]", "not_an_object"),
+        (b'{"id":"a"}', "missing_field"),
+        (b'{"id":"a","text":"x","label":true}', "unknown_field"),
+        (b'{"id":"a","text":"x","color":1}', "unknown_field"),
+        (b'{"id":"a","features":{"x":1e101}}', "out_of_range"),
+        (b'{"id":"a","features":{"x":NaN}}', "not_finite"),
+        (b'{"id":"","text":"x"}', "invalid_id"),
+        (b'{"id":"a","text":"\\ud800"}', "invalid_json"),
+        (b"\xff", "invalid_utf8"),
+        (b"[" * 100_000, "too_deep"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/predict", "/explain"])
+def test_a_bad_event_is_refused_for_the_reason_its_dead_letter_would_have(idle, path, body, reason):
+    answer = idle.post(path, content=body, headers=JSON)
+    assert answer.status_code == 422
+    assert answer.json()["reason"] == reason
+    assert answer.json().keys() >= {"what", "where", "hint"}
+
+
+def test_contributions_and_bias_add_up_to_the_score(stage, client):
+    told = client.post("/explain", json=event("q", "win money now", length=2.5)).json()
+    assert told["method"] == "weights"
+    assert math.fsum(each["contribution"] for each in told["contributions"]) + told["bias"] == told["score"]
+    sizes = [abs(each["contribution"]) for each in told["contributions"]]
+    assert sizes == sorted(sizes, reverse=True)
+    weights = stage.feeds[0].model.weights
+    assert {each["feature"]: each["weight"] for each in told["contributions"]} == {
+        name: weights.get(name, 0.0) for name in ("text=win", "text=money", "text=now", "length")
+    }
+
+
+def test_of_several_classes_the_predicted_one_is_explained():
+    stage = Stage(classes="sky,sea,sand")
+    stage(event("a", "wave", label="sea"), event("b", "dune", label="sand"), event("c", "cloud", label="sky"))
+    with stage.served() as client:
+        told = client.post("/explain", json=event("q", "wave")).json()
+        assert told["label"] == "sea"
+        assert (
+            math.fsum(each["contribution"] for each in told["contributions"]) + told["bias"] == told["score"]
+        )
+        shown = client.get("/model").json()
+    assert shown["classes"] == ["sky", "sea", "sand"]
+    assert shown["bias"].keys() == {"sky", "sea", "sand"}
+    assert {"name": "sea: text=wave", "weight": 1.0} in shown["weights"]
+
+
+def test_a_model_of_two_classes_among_the_multiclass_ones_is_explained_by_the_difference():
+    stage = Stage(model="multiclass-perceptron")
+    stage(event("a", "wave", label=True), event("b", "dune", label=False))
+    with stage.served() as client:
+        told = client.post("/explain", json=event("q", "wave dune")).json()
+    assert math.fsum(each["contribution"] for each in told["contributions"]) + told["bias"] == told["score"]
+
+
+@pytest.mark.parametrize("model", ["kernel-perceptron", "voted-perceptron", f"{__name__}:Fragile"])
+def test_where_there_are_no_weights_features_are_left_out_one_by_one(model, monkeypatch):
+    monkeypatch.setattr("service.models._import_factory", lambda _: Fragile)
+    stage = Stage(model=model)
+    stage(event("a", "", win=1.0, label=True), event("b", "", see=1.0, label=False))
+    with stage.served() as client:
+        score = client.post("/predict", json=event("q", "", win=3.0)).json()["score"]
+        without = client.post("/predict", json=event("q", "")).json()["score"]
+        told = client.post("/explain", json=event("q", "", win=3.0)).json()
+        assert client.get("/model").json()["weights"] is None
+    assert told["method"] == "leaving_out"
+    (win,) = told["contributions"]
+    assert win["contribution"] == pytest.approx(score - without)
+    assert told["bias"] is win["weight"] is None
+
+
+@pytest.mark.parametrize("feature", ["boom", "fog"])
+@pytest.mark.parametrize("path", ["/predict", "/explain"])
+def test_a_model_of_ones_own_that_fails_is_a_refusal_and_no_accident(monkeypatch, path, feature):
+    monkeypatch.setattr("service.models._import_factory", lambda _: Fragile)
+    with Stage(model="mine:build").served() as client:
+        answer = client.post(path, json=event("q", "", **{feature: 1.0}))
+    assert (answer.status_code, answer.json()["reason"]) == (422, "model_error")
+
+
+def test_the_model_shows_what_it_is_and_what_it_weighs(stage, client):
+    model, told = stage.feeds[0].model, client.get("/model").json()
+    assert told["kind"] == "Perceptron"
+    assert told["parameters"]["update_on_tie"] is True
+    assert told["counts"] == {
+        "predictions": 2,
+        "labelled": 2,
+        "mistakes": model.n_mistakes,
+        "updates": model.n_updates,
+        "rejected": 0,
+        "pending_labels": 0,
+    }
+    assert {each["name"]: each["weight"] for each in told["weights"]} == model.weights
+    assert (told["weights_nonzero"], told["bias"]) == (len(model.weights), model.bias)
+    assert told["weight_norm"] == pytest.approx(math.hypot(*model.weights.values()))
+    assert told["bound"]["updates"] is None
+    assert "of 100" in told["bound"]["reason"]
+    assert told["memory"]["process_bytes"] > 1_000_000
+
+
+def test_the_bound_appears_once_the_model_has_separated_enough(stage, client):
+    stage(*(event(f"e-{n}", "win money", label=True) for n in range(120)))
+    bound = client.get("/model").json()["bound"]
+    assert bound["examples"] >= 100
+    assert bound["updates"] == pytest.approx((bound["radius"] / bound["margin"]) ** 2)
+
+
+def test_top_says_how_many_weights(client):
+    assert len(client.get("/model", params={"top": 1}).json()["weights"]) == 1
+    assert client.get("/model", params={"top": -1}).status_code == 422
+
+
+def test_each_partition_has_its_own_model_and_an_id_goes_to_its_own():
+    stage = Stage(partitions=(0, 1, 2))
+    for partition in stage.feeds:
+        stage(event(f"only-{partition}", f"word{partition}", label=True), partition=partition)
+    with stage.served() as client:
+        for partition in stage.feeds:
+            told = client.get("/model", params={"partition": partition}).json()
+            assert [each["name"] for each in told["weights"]] == [f"text=word{partition}"]
+        chosen = {client.post("/explain", json=event(f"m-{n}", "x")).json()["partition"] for n in range(20)}
+        assert chosen == {0, 1, 2}
+        asked = client.post("/explain", params={"partition": 2}, json=event("m-1", "x")).json()
+        assert asked["partition"] == 2
+        stage.live.close(0)
+        assert client.get("/model").json()["partition"] == 1
+        missing = client.get("/model", params={"partition": 0})
+    assert missing.status_code == 404
+    assert "at work here: 1, 2" in missing.json()["what"]
+
+
+def test_before_any_partition_is_at_work_the_answer_is_to_come_back_later():
+    with Stage(partitions=()).served() as client:
+        for answer in (client.get("/model"), client.get("/state"), client.post("/predict", json=event("a"))):
+            assert answer.status_code == 503
+            assert answer.headers["Retry-After"] == "1"
+            assert "no partition at work" in answer.json()["what"]
+
+
+def test_who_asks_waits_for_a_batch_to_be_learned_but_not_for_ever(stage, client, monkeypatch):
+    monkeypatch.setattr("service.live._PATIENCE_SECONDS", 0.1)
+    with stage.models[0].learning:
+        answer = client.post("/predict", json=event("q"))
+    assert answer.status_code == 503
+    assert "max_batch_records" in answer.json()["hint"]
+    assert client.post("/predict", json=event("q")).status_code == 200
+
+
+def test_the_page_gets_curves_events_and_weights(stage, client):
+    stage(event("late", "see money"))
+    stage(label("late", True), at_seconds=3, topic="labels")
+    told = client.get("/state").json()
+    assert told["history"]["labelled"] == [0, 1, 2, 3]
+    assert told["history"]["error"][0] is None
+    assert told["history"]["mistakes"][-1] == stage.feeds[0].counters.mistakes
+    outcome, prediction, *_ = told["events"]
+    assert outcome["id"] == prediction["id"] == "late"
+    assert (outcome["text"], outcome["truth"], outcome["label_delay_seconds"]) == ("see money", True, 3)
+    assert outcome["score"] == prediction["score"]
+    assert prediction["truth"] is None
+    assert told["weights"]
+    assert told["lag"] is None
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({"http": "127.0.0.1:0"}, True),
+        ({"http": "0.0.0.0:0"}, False),
+        ({"http": "0.0.0.0:0", "http_show_events": "yes"}, True),
+        ({"http": "127.0.0.1:0", "http_show_events": "no"}, False),
+    ],
+)
+def test_what_events_contain_is_shown_on_loopback_or_where_that_is_wanted(given, shown):
+    stage = Stage(**given)
+    stage(event("a", "a secret", label=True))
+    with stage.served() as client:
+        told = client.get("/state").json()
+    assert told["shows_events"] is shown
+    assert [each["text"] for each in told["events"]] == (["a secret"] if shown else [])

@@ -1,0 +1,140 @@
+"""Who may ask, how much, how slowly: over real connections."""
+
+import base64
+import json
+import socket
+import time
+
+import httpx
+import pytest
+
+from service.web import guard, server
+from tests.service.building import event
+from tests.service.web.stage import Stage
+
+TOKEN = "correct horse"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+BASIC = {"Authorization": "Basic " + base64.b64encode(f"anybody:{TOKEN}".encode()).decode()}
+
+
+@pytest.fixture(scope="module")
+def locked():
+    with Stage(http_token=TOKEN).served() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with Stage().served() as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/docs", "/openapi.json", "/model", "/state", "/metrics", "/static/page.css"]
+)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"Authorization": "Bearer correct"},
+        {"Authorization": f"Token {TOKEN}"},
+        {"Authorization": "Basic !"},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer \xe9".encode("latin-1")},
+    ],
+)
+def test_without_the_token_nothing_is_shown(locked, path, wrong):
+    answer = locked.get(path, headers=wrong)
+    assert answer.status_code == 401
+    assert {"Bearer", "Basic"} <= set(answer.headers["WWW-Authenticate"].replace(",", " ").split())
+    assert answer.json().keys() == {"what", "where", "hint"}
+    assert TOKEN not in answer.text
+
+
+@pytest.mark.parametrize("right", [BEARER, BASIC])
+def test_with_the_token_everything_is(locked, right):
+    assert locked.get("/model", headers=right).status_code == 200
+    assert locked.post("/predict", json=event("q"), headers=right).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz"])
+def test_probes_need_no_token(locked, path):
+    assert locked.get(path).status_code == 200
+
+
+def test_a_stranger_s_name_is_refused_where_only_this_machine_listens(client):
+    """What a web page elsewhere would use, whose own name was made to point to 127.0.0.1."""
+    answer = client.get("/state", headers={"Host": "rebound.example:8000"})
+    assert (answer.status_code, answer.json()["where"]) == (421, "header Host")
+    assert client.get("/state", headers={"Host": "LOCALHOST:8000"}).status_code == 200
+    assert client.get("/livez", headers={"Host": "rebound.example"}).status_code == 200
+
+
+def test_where_others_may_listen_any_name_will_do():
+    with Stage(http="0.0.0.0:0").served() as client:
+        assert client.get("/state", headers={"Host": "perceptron.example"}).status_code == 200
+
+
+def test_a_body_over_the_limit_is_refused_however_it_comes():
+    limit = 1000
+    with Stage(max_message_bytes=limit).served() as client:
+        kind = {"Content-Type": "application/json"}
+        fits = json.dumps(event("q", "x" * 900)).encode().ljust(limit)
+        assert client.post("/predict", content=fits, headers=kind).status_code == 200
+        for body in (fits + b" ", iter([fits, b" "])):  # declared, and in chunks
+            answer = client.post("/predict", content=body, headers=kind)
+            assert answer.status_code == 413
+            assert "max_message_bytes" in answer.json()["hint"]
+
+
+def test_another_content_type_is_refused(client):
+    """A form of a web page elsewhere could send it without asking."""
+    answer = client.post("/predict", content=b'{"id":"a","text":"x"}', headers={"Content-Type": "text/plain"})
+    assert (answer.status_code, answer.json()["where"]) == (415, "POST /predict")
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("service.web.app.BODY_SECONDS", 0.2)
+    head = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
+    with Stage().served() as client:
+        assert said(client, head).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("head", [b"", b"GET /livez HTTP/1.1\r\nHo"])
+def test_who_connects_and_says_nothing_is_hung_up_on(monkeypatch, head):
+    monkeypatch.setattr(server, "_REQUEST_SECONDS", 0.2)
+    with Stage().served() as client:
+        began = time.monotonic()
+        assert said(client, head) == b""
+        assert time.monotonic() - began < 5
+
+
+def test_one_connection_may_ask_again_and_again(monkeypatch):
+    monkeypatch.setattr(server, "_REQUEST_SECONDS", 0.3)
+    with Stage().served() as client:
+        for _ in range(4):
+            assert client.get("/livez").status_code == 200
+            time.sleep(0.2)
+
+
+def said(client: httpx.Client, request: bytes) -> bytes:
+    """Send these bytes and no more; give all that comes back until the end of the connection."""
+    with socket.create_connection((client.base_url.host, client.base_url.port), timeout=20) as connection:
+        connection.sendall(request)
+        answer = b""
+        while more := connection.recv(65536):
+            answer += more
+        return answer
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/model", "/state", "/static/page.js", "/nowhere", "/livez"])
+def test_a_browser_is_told_to_be_careful(client, path):
+    headers = client.get(path).headers
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cache-Control"] == ("no-cache" if path.startswith(guard.STATIC) else "no-store")
+    assert "server" not in headers
