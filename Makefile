@@ -4,6 +4,8 @@
 # make lint   ruff with all rules, mypy --strict
 # make chaos  the long form of the tests that kill, freeze and cut things
 # make bench  speed, as ratios against peers in the same run
+# make docs   the documentation site, strictly; make docs-plots draws its pictures anew
+# make dist   sdist and wheel; make release-check adds licences, bill of materials, known vulnerabilities
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -13,11 +15,12 @@ PYTEST_ARGS ?=
 # A file of tests stays together: its broker and its clock are its own. PYTEST_ARGS="-n 0" for one process, as for --pdb.
 PARALLEL ?= -n 3 --dist loadfile --no-loadscope-reorder
 BENCH  ?= .venv-bench
+RELEASE ?= .venv-release
 BENCH_ARGS ?=
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
 
-.PHONY: demo test test-uncompiled lint chaos bench clean
+.PHONY: demo test test-uncompiled lint chaos bench docs docs-plots dist release-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/perceptron demo $(DEMO_ARGS)
@@ -43,8 +46,29 @@ chaos: $(VENV)/installed-dev
 bench: $(BENCH)/project/installed $(BENCH)/quix/installed
 	$(BENCH)/project/bin/python benchmarks/run.py $(BENCH_ARGS)
 
+docs: $(VENV)/installed-dev
+	$(BIN)/python -m documentation.build
+
+docs-plots: $(VENV)/installed-dev
+	$(BIN)/python -m documentation.plots
+
+dist: $(VENV)/installed-release
+	rm -rf dist build/lib* build/bdist.*
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
+
+# What is looked at is what users get: the wheel with its extras, in an environment with nothing else.
+release-check: dist
+	$(PYTHON) -m venv --clear $(RELEASE)
+	$(RELEASE)/bin/pip install --quiet "$$(echo dist/*.whl)[confluent,plot]"
+	$(RELEASE)/bin/perceptron --version
+	$(BIN)/pip-licenses --python $(RELEASE)/bin/python --format markdown --order license --with-urls --output-file dist/licences.md
+	$(BIN)/cyclonedx-py environment $(RELEASE)/bin/python --output-reproducible \
+	  --of JSON --output-file dist/sbom.cdx.json
+	$(BIN)/python -m release.audit "$$($(RELEASE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" dist/audit.json
+
 clean:
-	rm -rf $(VENV) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(RELEASE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -60,6 +84,10 @@ $(VENV)/installed: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
 # --group reads [dependency-groups] of pyproject.toml: what only developers need.
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/pip install --quiet --group dev
+	@touch $@
+
+$(VENV)/installed-release: $(VENV)/installed
+	$(BIN)/pip install --quiet --group release
 	@touch $@
 
 # What is measured is what users install: the built package, not the sources; rebuilt when they change.

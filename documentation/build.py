@@ -1,0 +1,126 @@
+"""Builds the documentation site. In: docs/ and the code. Out: build/documentation/site.
+
+What people write lies in docs/, and its links work there too. Here it meets what is generated from the code,
+and links that leave docs/ become links to pages: the project's other documents, or a source file's text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from documentation.references import references
+
+ROOT: Final = Path(__file__).parents[1]
+WORK: Final = ROOT / "build" / "documentation"
+PROJECT_PAGES: Final = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+WRITTEN_BY_OTHERS: Final = ("benchmarks.md",)
+"""Pages of the navigation that may not be there yet: `make bench` writes them."""
+
+_LINK: Final = re.compile(r"(?<=\]\()(?!\w+:|#)(?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
+_LANGUAGES: Final = {".py": "python", ".yml": "yaml", ".toml": "toml", ".md": "markdown"}
+
+
+def main() -> int:
+    """Assemble the site and build it; any broken link is an error."""
+    config = assemble(WORK)
+    command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", config.name]
+    done = subprocess.run(command, cwd=config.parent, check=False)
+    if not done.returncode:
+        print(f"the site is {config.parent / 'site' / 'index.html'}")
+    return done.returncode
+
+
+def assemble(work: Path) -> Path:
+    """Put all pages into `work`/docs, written and generated ones; give the configuration file.
+
+    Raises
+    ------
+    FileNotFoundError
+        A page links to a file that the repository does not have.
+
+    """
+    shutil.rmtree(work, ignore_errors=True)
+    pages = work / "docs"
+    shutil.copytree(ROOT / "docs", pages)
+    for name, text in references().items():
+        _write(pages / name, text)
+    for name in PROJECT_PAGES:
+        _write(pages / site_path(PurePosixPath(name)), (ROOT / name).read_text(encoding="utf-8"))
+    sources = {source for page in written_pages() for source in _rewrite(pages, page)}
+    for source in sources:
+        _write(pages / site_path(source), _source_page(source))
+    config = work / "mkdocs.yml"
+    config.write_text(_configuration(), encoding="utf-8")
+    return config
+
+
+def written_pages() -> list[PurePosixPath]:
+    """List the documents that people wrote, from the repository's root."""
+    inside = sorted((ROOT / "docs").rglob("*.md"))
+    return [PurePosixPath(page.relative_to(ROOT)) for page in inside] + [*map(PurePosixPath, PROJECT_PAGES)]
+
+
+def site_path(path: PurePosixPath) -> PurePosixPath:
+    """Tell where in the site a file of the repository is: a page of docs/, of the project, or of source."""
+    if path.parts[0] == "docs":
+        return path.relative_to("docs")
+    if path.name in PROJECT_PAGES and path.parent == PurePosixPath():
+        return PurePosixPath("project") / path.name.lower()
+    return PurePosixPath("source") / path.with_name(f"{path.name}.md")
+
+
+def linked(page: PurePosixPath) -> Iterator[PurePosixPath]:
+    """Give the files of the repository that a page of it links to."""
+    for link in _LINK.finditer((ROOT / page).read_text(encoding="utf-8")):
+        yield _target(page, link["target"])
+
+
+def _target(page: PurePosixPath, link: str) -> PurePosixPath:
+    return PurePosixPath(os.path.normpath(page.parent / link))
+
+
+def _rewrite(pages: Path, page: PurePosixPath) -> Iterator[PurePosixPath]:
+    """Let a page's links point into the site; give the source files among their targets."""
+    here = site_path(page)
+    found = []
+
+    def rewritten(link: re.Match[str]) -> str:
+        target = _target(page, link["target"])
+        there = site_path(target)
+        if there.parts[0] == "source":
+            if not (ROOT / target).is_file():
+                raise FileNotFoundError(f"{page} links to {target}, which is no file")
+            found.append(target)
+        return os.path.relpath(there, here.parent) + (link["anchor"] or "")
+
+    text = (ROOT / page).read_text(encoding="utf-8")
+    _write(pages / here, _LINK.sub(rewritten, text))
+    yield from found
+
+
+def _source_page(source: PurePosixPath) -> str:
+    text = (ROOT / source).read_text(encoding="utf-8")
+    language = _LANGUAGES.get(source.suffix, "text")
+    return f"---\nsearch:\n  exclude: true\n---\n# {source}\n\n``````{language}\n{text}\n``````\n"
+
+
+def _configuration() -> str:
+    lines = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").splitlines(keepends=True)
+    missing = [name for name in WRITTEN_BY_OTHERS if not (ROOT / "docs" / name).exists()]
+    return "".join(line for line in lines if not line.rstrip().endswith(tuple(missing)))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

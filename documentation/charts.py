@@ -1,0 +1,103 @@
+"""Charts as SVG files. In: named curves. Out: a picture with a digest of its numbers in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+# Okabe and Ito's, which the colour-blind tell apart.
+_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
+_SIZE_INCHES: Final = (7.0, 3.6)
+_RATIOS: Final = PercentFormatter(1.0, decimals=0)
+
+Points = list[tuple[float, float]]
+
+
+class Curve(NamedTuple):
+    """A line of a chart."""
+
+    name: str
+    points: Points
+
+
+class Chart(NamedTuple):
+    """What a picture shows: the numbers, what they are called, and what else is to be drawn from them."""
+
+    x: str
+    y: str
+    curves: Sequence[Curve]
+    ratios: bool = False
+    logarithmic: bool = False
+    draw: Callable[[Axes, Sequence[Curve]], None] | None = None
+
+    def digest(self) -> str:
+        """Give a fingerprint of the numbers, to six digits."""
+        curves = [
+            (curve.name, [[f"{value:.6g}" for value in point] for point in curve.points])
+            for curve in self.curves
+        ]
+        return hashlib.sha256(json.dumps(curves).encode()).hexdigest()
+
+
+def draw(chart: Chart, path: Path) -> None:
+    """Write a chart as SVG, with the digest of its numbers in it."""
+    with mpl.rc_context({"svg.hashsalt": "online-perceptron", "svg.fonttype": "none", "font.size": 10}):
+        figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
+        axes = figure.add_subplot()
+        (chart.draw or _draw_lines)(axes, chart.curves)
+        axes.set(xlabel=chart.x, ylabel=chart.y)
+        if chart.ratios:
+            axes.yaxis.set_major_formatter(_RATIOS)
+            axes.set_ylim(bottom=0)
+        if chart.logarithmic:
+            axes.set_xscale("log")
+        axes.set_axisbelow(b=True)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(visible=True, linewidth=0.4, alpha=0.6)
+        figure.savefig(path, metadata={"Date": None, "Description": chart.digest()})
+
+
+def _draw_lines(axes: Axes, curves: Sequence[Curve]) -> None:
+    for colour, (name, points) in zip(_COLOURS, curves, strict=False):
+        axes.plot(*zip(*points, strict=True), color=colour, label=name, linewidth=1.5)
+    axes.legend(frameon=False, fontsize=8.5)
+
+
+def _scatter(axes: Axes, curve: Curve, colour: str, marker: str, area: float) -> None:
+    x, y = zip(*curve.points, strict=True)
+    axes.scatter(x, y, color=colour, marker=marker, s=area, linewidths=0, label=curve.name)
+
+
+def _draw_classes(axes: Axes, positive: Curve, negative: Curve) -> None:
+    _scatter(axes, positive, _COLOURS[0], "^", 28)
+    _scatter(axes, negative, _COLOURS[4], "o", 28)
+
+
+def draw_geometry(axes: Axes, curves: Sequence[Curve]) -> None:
+    """Draw examples, the weight vectors and, at a right angle to each, its boundary."""
+    positive, negative, weights = curves
+    _draw_classes(axes, positive, negative)
+    for number, (w1, w2) in enumerate(weights.points, start=1):
+        width, style = (1.8, "-") if number == len(weights.points) else (0.9, "--")
+        axes.axline((0, 0), (w2, -w1), color=_COLOURS[6], linewidth=width, linestyle=style)
+        axes.annotate("", (w1, w2), (0, 0), arrowprops={"arrowstyle": "->", "color": _COLOURS[1]})
+        axes.annotate(f"  w after mistake {number}", (w1, w2), color=_COLOURS[1], fontsize=8.5)
+    axes.set(xlim=(-3, 5), ylim=(-2.6, 2.6), aspect="equal")
+    axes.legend(frameon=False, fontsize=8.5, loc="lower right")
+
+
+def draw_rings(axes: Axes, curves: Sequence[Curve]) -> None:
+    """Draw examples, and below them the part of the plane that is predicted True."""
+    positive, negative, predicted = curves
+    _scatter(axes, predicted, "#d6e6f2", "s", 22)
+    _draw_classes(axes, positive, negative)
+    axes.set(xlim=(-2.05, 2.05), ylim=(-2.05, 2.05), aspect="equal")
+    axes.legend(frameon=False, fontsize=8.5, loc="upper left", bbox_to_anchor=(1, 1))

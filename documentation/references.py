@@ -1,0 +1,259 @@
+"""Reference pages from the code itself. In: settings, commands, metrics, messages, learners. Out: pages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import click
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+
+import perceptron_core
+from service.assembly import make_processor
+from service.cli.app import cli
+from service.decode import Reason
+from service.health import Health
+from service.messages import KINDS, json_schema
+from service.metrics import Metrics
+from service.setting_fields import ENVIRONMENT_PREFIX, Settings
+from service.settings import KafkaSettings, option_settings, setting_values
+from service.transport.base import Record
+from service.workers import Workers
+
+_GENERATED: Final = "<!-- Generated from the code by documentation/references.py: change it there. -->\n\n"
+_WIDTH: Final = 100
+_ROWS: Final = ("learn_rows", "predict_rows", "score_rows", "predict_learn_rows")
+_SHOWN: Final = ("learn_one", "predict_one", "score_one", "update_one", "undo_one", *_ROWS)
+"""Methods of a learner that the reference shows."""
+_ENOUGH_FOR_A_BOUND: Final = 120
+"""Separable examples in the run that the metrics are listed from."""
+
+
+def references() -> dict[str, str]:
+    """Give every reference page: Markdown by its path in the site."""
+    pages = {
+        "commands": commands(),
+        "settings": settings(),
+        "messages": messages(),
+        "metrics": metrics(),
+        "learners": learners(),
+        "functions": functions(),
+    }
+    return {f"reference/{name}.md": _GENERATED + text for name, text in pages.items()}
+
+
+def command_tree() -> Iterator[tuple[str, click.Command]]:
+    """Give each command under its full name, `perceptron` itself first."""
+    yield from _commands_of("perceptron", cli)
+
+
+def _commands_of(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            assert found is not None
+            yield from _commands_of(f"{name} {inner}", found)
+
+
+def commands() -> str:
+    """List every command with its help."""
+    sections = [f"## {name}\n\n```text\n{_help(name, command)}\n```\n" for name, command in command_tree()]
+    return (
+        "# Commands\n\nData goes to stdout, everything else to stderr. Exit codes: 0 success, 1 failure, "
+        "2 wrong usage or setting, 130 interrupted. `python -m service` is the same program.\n\n"
+        + "\n".join(sections)
+    )
+
+
+def _help(name: str, command: click.Command) -> str:
+    style: dict[str, Any] = {**cli.context_settings, "max_content_width": _WIDTH}
+    context = click.Context(command, info_name=name, terminal_width=_WIDTH, **style)
+    return command.get_help(context)
+
+
+def settings() -> str:
+    """List every setting: meaning, default, bounds, and how to give it."""
+    described = Settings.model_json_schema()
+    plain = [name for name in Settings.model_fields if name != "kafka"]
+    sections = [_setting(name, described["properties"][name]) for name in plain]
+    sections += [
+        _setting(f"kafka.{name}", schema)
+        for name, schema in KafkaSettings.model_json_schema()["properties"].items()
+    ]
+    return (
+        "# Settings\n\nA value comes from the command line, else from the environment, else from `.env` in "
+        "the working directory, else from the file named with `--config`, else it is the default. "
+        "`perceptron config show` prints each value in force and where it came from. In TOML the name is "
+        'the key: `kafka.client_id = "spam"`. A setting without an option is given by environment or file; '
+        "secrets always are, as other users of a machine can see its command lines. A secret may be in a "
+        "file of its own, named by its setting with `_file` behind it.\n\n" + "\n".join(sections)
+    )
+
+
+def _setting(name: str, schema: Mapping[str, Any]) -> str:
+    options = _options_of(name)
+    rows = [
+        ("default", _default(schema)),
+        ("allowed", _allowed(schema)),
+        ("environment", _variables(name)),
+        ("option", ", ".join(f"`{option}`" for option in dict.fromkeys(options.values())) or "none"),
+        ("of the commands", ", ".join(f"`{command}`" for command in options)),
+    ]
+    listed = "\n".join(f"- {title}: {text}" for title, text in rows if text)
+    return f"## {name}\n\n{schema['description']}\n\n{listed}\n"
+
+
+def _variables(name: str) -> str:
+    variable = ENVIRONMENT_PREFIX + name.upper().replace(".", "__")
+    return f"`{variable}`" + (f" or `{variable}_FILE`" if name in secrets() else "")
+
+
+def secrets() -> set[str]:
+    """Name the settings that may be given as a file, and never on the command line."""
+    return set(setting_values(Settings())) - set(option_settings()) - {"kafka"}
+
+
+def _default(schema: Mapping[str, Any]) -> str:
+    default = schema.get("default")
+    if default is None or default in ("", [], {}):
+        return ""
+    if isinstance(default, list):  # a range: as it is written on the command line
+        default = "-".join(map(str, dict.fromkeys(default)))
+    return f"`{default if isinstance(default, str) else json.dumps(default)}`"
+
+
+def _allowed(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"] if value)
+    bounds = (("minimum", "at least"), ("exclusiveMinimum", "above"), ("maximum", "at most"))
+    return ", ".join(f"{words} {schema[key]:,}" for key, words in bounds if key in schema)
+
+
+def _options_of(name: str) -> dict[str, str]:
+    """Give a setting's option by command; not of `config show`, which has one for whatever is no secret."""
+    return {
+        full.removeprefix("perceptron "): "/".join([*option.opts, *option.secondary_opts])
+        for full, command in command_tree()
+        for setting, option in _setting_options(command)
+        if setting == name and full != "perceptron config show"
+    }
+
+
+def _setting_options(command: click.Command) -> Iterator[tuple[str, click.Option]]:
+    for option in command.params:
+        if isinstance(option, click.Option) and (option.name or "").startswith("setting_"):
+            assert option.name is not None
+            yield option.name.removeprefix("setting_").replace("__", "."), option
+
+
+def messages() -> str:
+    """Describe each kind of message, and the reasons of dead letters."""
+    sections = [_message(kind) for kind in KINDS]
+    reasons = "\n".join(f"- `{reason}`" for reason in Reason)
+    return (
+        "# Messages\n\nJSON objects in UTF-8. Unknown fields are refused, numbers must be finite. "
+        "`perceptron schema event|label|prediction|outcome` prints the JSON Schema of each kind.\n\n"
+        + "\n".join(sections)
+        + "\n## dead letter\n\nThe refused record, its key, value and headers unchanged, and five headers "
+        "more: `error.reason`, `error.message`, `source.topic`, `source.partition`, `source.offset`. "
+        f"The reasons:\n\n{reasons}\n"
+    )
+
+
+def _message(kind: str) -> str:
+    schema = json_schema(kind)
+    required = set(schema.get("required", ()))
+    rows = [
+        (f"`{name}`", "yes" if name in required else "no", field.get("description", ""))
+        for name, field in schema["properties"].items()
+    ]
+    return f"## {kind}\n\n{schema['description']}\n\n{_table(('Field', 'Required', 'Meaning'), rows)}\n"
+
+
+def metrics() -> str:
+    """List every metric that the service exports."""
+    families = sorted(exported_families(), key=lambda family: family.name)
+    ours = [family for family in families if family.name.startswith("perceptron_")]
+    others = [family for family in families if family not in ours]
+    return (
+        "# Metrics\n\n`GET /metrics` gives them in Prometheus' text format or, if asked for, as "
+        "OpenMetrics. Cumulative counts belong to the models: they are committed with them and go on after a "
+        "restart where they stopped. Units are base units; ratios are 0 to 1. Those without our prefix are "
+        "of the process itself.\n\n" + "\n".join(map(_metric, [*ours, *others]))
+    )
+
+
+def _metric(family: Metric) -> str:
+    suffix = {"counter": "_total", "info": "_info"}.get(family.type, "")
+    labels = sorted({label for sample in family.samples for label in sample.labels} - {"le"})
+    shown = f", by {', '.join(f'`{label}`' for label in labels)}" if labels else ""
+    kind = family.type.capitalize()
+    return f"## {family.name}{suffix}\n\n{family.documentation}\n\n{kind}{shown}.\n"
+
+
+def exported_families() -> list[Metric]:
+    """Give the metric families of a service that has done something of everything, alone and with workers."""
+    registry = CollectorRegistry()
+    shown = Metrics(registry)
+    processor = make_processor(Settings())
+    processor.observe = shown.watch(0, processor.learner)
+    processor.process_batch([_record(offset, value) for offset, value in enumerate(_stream())])
+    shown.snapshot_committed(0, duration_seconds=0.1, size_bytes=1, timestamp_seconds=0.0)
+    shown.lag = {("events", 0): 0}
+    shown.publish(0, processor)
+    of_workers = CollectorRegistry()
+    Workers(Settings(workers=2), "sqlite:///unused", registry=of_workers, health=Health())
+    families = {family.name: family for each in (of_workers, registry) for family in each.collect()}
+    return list(families.values())
+
+
+def _stream() -> Iterator[bytes]:
+    """Give what a perceptron separates for long enough, a label that comes late, and a bad message."""
+    for number in range(_ENOUGH_FOR_A_BOUND):
+        event = {"id": str(number), "features": {"x": number % 2 - 0.5}, "label": bool(number % 2)}
+        yield json.dumps(event).encode()
+    yield from (b'{"id": "late", "text": "win"}', b'{"id": "late", "label": true}', b"not json")
+
+
+def _record(offset: int, value: bytes) -> Record:
+    return Record("events", 0, offset, 0, None, value)
+
+
+def learners() -> str:
+    """Document the classes that learn."""
+    names = [name for name in perceptron_core.__all__ if _learns(getattr(perceptron_core, name))]
+    members = f"    options:\n      members: [{', '.join(_SHOWN)}]\n"
+    documented = [f"::: perceptron_core.{name}\n{members}" for name in names]
+    documented.append("::: perceptron_core.sklearn_estimator.PerceptronEstimator\n")
+    return (
+        "# Learners\n\nEach is a `river.base.Classifier` but for `StructuredPerceptron`, `BatchPerceptron` "
+        "and the scikit-learn estimator. Beside what is shown they have River's `predict_proba_one`, "
+        "`learn_many`, `predict_many`, `clone`, `debug_one`.\n\n" + "\n".join(documented)
+    )
+
+
+def functions() -> str:
+    """Document the functions, and the classes that do not learn."""
+    names = [
+        name
+        for name in perceptron_core.__all__
+        if not _learns(getattr(perceptron_core, name)) and not name.startswith("__")
+    ]
+    return "# Training and theory\n\n" + "\n".join(f"::: perceptron_core.{name}\n" for name in names)
+
+
+def _learns(value: object) -> bool:
+    return isinstance(value, type) and (hasattr(value, "learn_one") or hasattr(value, "fit"))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,17 @@
+"""Surroundings for code that the documents show."""
+
+import os
+
+import pytest
+
+# The metrics that a real run exports: what the reference is held to.
+from tests.deploy.conftest import exported  # noqa: F401
+
+
+@pytest.fixture
+def empty_folder(tmp_path, monkeypatch):
+    """Work in an empty folder, without settings from outside."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("PERCEPTRON_")]:
+        monkeypatch.delenv(name)
+    return tmp_path

@@ -1,0 +1,65 @@
+"""The site builds without a broken link, and asks nothing of the network when it is read."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from documentation import build
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    config = build.assemble(tmp_path_factory.mktemp("documentation"))
+    command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", config.name]
+    done = subprocess.run(command, cwd=config.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "griffe:" not in done.stdout + done.stderr  # a docstring that does not fit its signature
+    return config.parent / "site"
+
+
+@pytest.mark.slow
+def test_every_page_of_the_navigation_is_built(site):
+    entries = re.findall(
+        r": ([\w/-]+)\.md$", (site.parent / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(entries) > 20
+    for entry in entries:
+        assert (site / f"{entry}.html").exists(), entry
+
+
+@pytest.mark.slow
+def test_no_page_loads_anything_from_elsewhere(site):
+    loading = re.compile(r"""<(?:script|img|link|iframe)[^>]*?(?:src|href)=["']?(https?:[^"' >]+)""")
+    for page in site.rglob("*.html"):
+        assert not loading.findall(page.read_text(encoding="utf-8")), page
+
+
+@pytest.mark.slow
+def test_formulas_are_drawn_by_the_browser_itself(site):
+    page = (site / "algorithms" / "perceptron.html").read_text(encoding="utf-8")
+    assert "<math" in page
+    assert "$$" not in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anchor", ["service-down", "labels-lost", "snapshot-too-old"])
+def test_the_runbook_has_the_anchors_that_alerts_link_to(site, anchor):
+    assert f'id="{anchor}"' in (site / "operations.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_linked_test_can_be_read_in_the_site(site):
+    page = (site / "source" / "tests" / "chaos" / "test_kill.py.html").read_text(encoding="utf-8")
+    assert "test_killed_at_random_moments_it_does_everything_once" in page
+
+
+def test_a_link_to_a_file_that_is_gone_is_an_error(tmp_path, monkeypatch):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("[gone](../tests/gone.py)", encoding="utf-8")
+    for name in build.PROJECT_PAGES:
+        (tmp_path / name).write_text("", encoding="utf-8")
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"docs/index\.md links to tests/gone\.py"):
+        build.assemble(tmp_path / "build")

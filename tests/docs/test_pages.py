@@ -1,0 +1,109 @@
+"""What the documents name, exists: settings, metrics, options, topics of the alerts, tests, files."""
+
+import re
+
+import pytest
+
+from documentation.build import ROOT, linked, site_path, written_pages
+from documentation.references import command_tree, exported_families, secrets
+from service.setting_fields import ENVIRONMENT_PREFIX, MODEL_SETTINGS, Settings
+from service.settings import setting_values
+
+WRITTEN = written_pages()
+pages = pytest.mark.parametrize("page", WRITTEN, ids=str)
+
+EXPORTED = {
+    name
+    for family in exported_families()
+    for name in (
+        family.name,
+        *(f"{family.name}_{end}" for end in ("total", "info", "bucket", "sum", "count")),
+    )
+}
+OPTIONS = {
+    option for _, command in command_tree() for p in command.params for option in p.opts + p.secondary_opts
+}
+OTHER_PROGRAMS_OPTIONS = {
+    *("--adaptive", "--audit", "--binary", "--daemon", "--invert_hash", "--l1", "--l2", "--loss_function"),
+    *("--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
+    *("--build", "--profile", "--scale", "--volumes"),
+    *("--help", "--ignore", "--strict"),
+}
+"""Of Vowpal Wabbit; docker compose; click, pytest and mypy."""
+NO_SETTINGS = {
+    *("PERCEPTRON_TEST_KAFKA", "PERCEPTRON_REQUIRE_KAFKA", "PERCEPTRON_CHAOS"),
+    *("PERCEPTRON_UNCOMPILED", "PERCEPTRON_REQUIRE_COMPILED"),
+}
+"""Read by the tests and by the build."""
+
+
+def text_of(page):
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@pages
+def test_every_metric_named_is_exported(page):
+    named = set(re.findall(r"`(perceptron_[a-z_]+)(?:\{[^}]*\})?`", text_of(page))) - {"perceptron_core"}
+    functions = {"perceptron_train", "perceptron_test", "perceptron_criterion"}
+    assert named - functions <= EXPORTED
+
+
+@pages
+def test_every_environment_variable_named_is_a_setting(page):
+    named = set(re.findall(rf"\b{ENVIRONMENT_PREFIX}[A-Z_]+[A-Z]\b", text_of(page))) - NO_SETTINGS
+    known = {ENVIRONMENT_PREFIX + name.upper().replace(".", "__") for name in setting_values(Settings())}
+    files = {ENVIRONMENT_PREFIX + name.upper().replace(".", "__") + "_FILE" for name in secrets()}
+    assert named <= known | files
+
+
+@pages
+def test_every_option_named_is_one(page):
+    named = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", text_of(page)))
+    assert named <= OPTIONS | OTHER_PROGRAMS_OPTIONS
+
+
+def test_every_setting_of_the_operations_table_has_its_default_there():
+    table = re.findall(r"^\| `([\w.]+)` \| (\S+).*\|.*\|$", text_of(WRITTEN_OPERATIONS), re.MULTILINE)
+    values = setting_values(Settings())
+    assert len(table) > 8
+    for name, default in table:
+        assert name in values
+        if default not in {"empty", "none"}:
+            assert float(default) == float(values[name]), name
+
+
+WRITTEN_OPERATIONS = next(page for page in WRITTEN if page.name == "operations.md")
+
+
+def test_the_operations_guide_lists_all_settings_that_make_a_model():
+    paragraph = re.search(
+        r"^\*\*What may change later\.\*\*.*?^$", text_of(WRITTEN_OPERATIONS), re.MULTILINE | re.DOTALL
+    )[0]
+    assert set(MODEL_SETTINGS) <= set(re.findall(r"`(\w+)`", paragraph))
+
+
+def test_every_test_that_the_guarantees_link_to_is_there():
+    guarantees = next(page for page in WRITTEN if page.name == "guarantees.md")
+    links = re.findall(r"\[(test_\w+)\]\(\.\./([\w/.]+)\)", text_of(guarantees))
+    assert len(links) > 30
+    for test, file in links:
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file} has no {test}"
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in WRITTEN:
+        assert f": {site_path(page)}\n" in navigation, f"{page} is not in the navigation"
+
+
+@pages
+def test_every_link_to_a_file_leads_to_one(page):
+    for target in linked(page):
+        generated = target.parts[:2] == ("docs", "reference")
+        assert generated or (ROOT / target).is_file(), target
+
+
+def test_no_secret_setting_is_shown_with_an_option():
+    for page in WRITTEN:
+        for name in secrets():
+            assert f"--{name.replace('_', '-').replace('.', '-')}" not in text_of(page)

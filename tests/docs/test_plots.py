@@ -1,0 +1,34 @@
+"""The pictures show what the code does: the numbers behind each are computed again."""
+
+import re
+
+import pytest
+
+from documentation.build import ROOT, written_pages
+from documentation.charts import Chart, Curve
+from documentation.plots import CHARTS, FOLDER
+
+MOST_BYTES = 80_000
+
+
+def digest_in(path):
+    return re.search(r"<dc:description>(\w+)</dc:description>", path.read_text(encoding="utf-8"))[1]
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_picture_shows_what_the_learners_do_now(name):
+    assert digest_in(FOLDER / f"{name}.svg") == CHARTS[name]().digest(), "draw it anew: make docs-plots"
+
+
+def test_every_picture_is_drawn_by_the_script_is_small_and_is_shown_somewhere():
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in written_pages())
+    assert {path.stem for path in FOLDER.iterdir()} == set(CHARTS)
+    for path in FOLDER.iterdir():
+        assert path.stat().st_size < MOST_BYTES
+        assert f"plots/{path.name})" in text
+
+
+def test_another_number_gives_another_digest():
+    charts = [Chart("x", "y", [Curve("a", [(0.0, value)])]) for value in (1.0, 1.00001, 1.00000001)]
+    assert charts[0].digest() != charts[1].digest()
+    assert charts[0].digest() == charts[2].digest()  # rounding differs between machines

@@ -1,0 +1,70 @@
+"""The references are complete: held to what the program itself tells."""
+
+import importlib
+import re
+
+import pytest
+from click.testing import CliRunner
+
+import perceptron_core
+from documentation.references import references
+from service.cli.app import COMMANDS, cli
+from service.decode import Reason
+from service.messages import KINDS
+from service.setting_fields import Settings
+from service.settings import setting_values
+
+PAGES = references()
+PART_OF_A_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
+
+
+def test_every_metric_that_a_real_run_exports_is_in_the_reference_with_its_labels(exported):
+    sections = re.findall(r"^## (\w+)\n\n.+\n\n(.+)\.$", PAGES["reference/metrics.md"], re.MULTILINE)
+    documented = {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in sections}
+    for name, labels in exported.items():
+        if not name.endswith("_created"):  # the client library's companion of each counter and histogram
+            family = PART_OF_A_HISTOGRAM.sub("", name)
+            assert family in documented, f"{name} is not in the reference"
+            assert labels - {"le"} <= documented[family]
+
+
+@pytest.mark.parametrize("name", setting_values(Settings()))
+def test_every_setting_has_a_section_that_says_what_it_is(name):
+    section = re.search(rf"^## {re.escape(name)}\n\n(.+)\n", PAGES["reference/settings.md"], re.MULTILINE)
+    assert section
+    assert section[1].endswith(".")
+
+
+def test_every_command_is_there_with_the_help_it_gives():
+    for name in COMMANDS:
+        command = importlib.import_module(f"service.cli.{name.replace('-', '_')}").command
+        for inner in ["", *getattr(command, "commands", {})]:
+            full = f"{name} {inner}".strip()
+            shown = re.search(
+                rf"^## perceptron {full}\n\n```text\n(.*?)```",
+                PAGES["reference/commands.md"],
+                re.MULTILINE | re.DOTALL,
+            )
+            assert shown, full
+            arguments = [*full.split(), "--help"]
+            printed = CliRunner().invoke(cli, arguments, prog_name="perceptron", terminal_width=100).output
+            assert shown[1] == printed
+
+
+def test_every_field_of_every_message_is_there():
+    page = PAGES["reference/messages.md"]
+    for kind, message in KINDS.items():
+        section = page.partition(f"## {kind}\n")[2].partition("\n## ")[0]
+        assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == set(message.model_fields)
+
+
+def test_every_reason_of_a_dead_letter_is_there():
+    listed = re.findall(r"^- `(\w+)`$", PAGES["reference/messages.md"], re.MULTILINE)
+    assert listed == [str(reason) for reason in Reason]
+
+
+def test_every_public_name_of_the_library_is_documented_once():
+    text = PAGES["reference/learners.md"] + PAGES["reference/functions.md"]
+    documented = re.findall(r"^::: perceptron_core\.(\w+)$", text, re.MULTILINE)
+    public = [name for name in perceptron_core.__all__ if not name.startswith("__")]
+    assert sorted(documented) == sorted(public)
