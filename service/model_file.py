@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from perceptron_core import DamagedError, from_bytes
+from perceptron_core import DamagedError, HashedClassifier, from_bytes
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.models import Learner
 from service.river import RiverLearner
@@ -21,7 +21,9 @@ class ModelKind(NamedTuple):
 
     @classmethod
     def of(cls, model: Any) -> ModelKind:  # noqa: ANN401 - any of perceptron_core's models
-        """Describe a model of `perceptron_core`."""
+        """Describe a model of `perceptron_core`; where its weights are kept makes it no other."""
+        if isinstance(model, HashedClassifier):
+            model = model.classifier
         return cls(type(model).__name__, dict(model._get_params()))  # noqa: SLF001 - River's name for it
 
     def difference(self, other: ModelKind) -> str:
