@@ -90,9 +90,8 @@ def test_a_secret_cannot_become_an_option():
 def test_an_unknown_environment_variable_is_warned_about(run, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_GRUOP", "mine")
     result, [_] = run(["group"])
-    assert (
-        result.stderr == "warning: the environment variable PERCEPTRON_GRUOP is no setting and is ignored\n"
-    )
+    said = "warning: the environment variable PERCEPTRON_GRUOP is no setting and is ignored"
+    assert result.stderr == f"{said}; did you mean PERCEPTRON_GROUP?\n"
 
 
 def test_the_default_stream_is_announced_a_chosen_one_is_not(run, capsys):

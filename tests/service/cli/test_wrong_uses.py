@@ -71,7 +71,7 @@ WRONG_USES = {
         "consume nothing --exit-at-end", FAILURE, "topic 'nothing' does not exist in ", "create it"
     ),
     "topic missing, serving": WrongUse(
-        "serve --no-create-topics --http  --events-topic nothing",
+        "serve --no-create-topics --events-topic nothing",
         FAILURE,
         "topic 'nothing' does not exist in ",
         "setting that names the topic",
@@ -114,7 +114,7 @@ WRONG_USES = {
         "the model of --model",
     ),
     "model that raises too often": WrongUse(
-        "serve --model raising.py:Model --exit-at-end --http  --max-rejected-ratio 0.5 --rejected-window 10",
+        "serve --model raising.py:Model --exit-at-end --max-rejected-ratio 0.5 --rejected-window 10",
         FAILURE,
         "model_error: ValueError: not today (raising.py:6, in predict_proba_one)",
         "--max-rejected-ratio",
@@ -195,6 +195,7 @@ def said_by(stderr):
 def test_a_wrong_use_is_said_with_a_hint(perceptron, tmp_path, monkeypatch, name):
     arguments, code, said, hinted, variables = WRONG_USES[name]
     monkeypatch.setenv("PERCEPTRON_BROKER", f"sqlite:///{tmp_path}/stream.db")
+    monkeypatch.setenv("PERCEPTRON_HTTP", "")  # the usual port may be taken here
     for variable, value in variables.items():
         monkeypatch.setenv(f"PERCEPTRON_{variable}", value)
     perceptron("produce", "events.ndjson")
