@@ -48,7 +48,7 @@ def assemble(work: Path) -> Path:
     """
     shutil.rmtree(work, ignore_errors=True)
     pages = work / "docs"
-    shutil.copytree(ROOT / "docs", pages)
+    shutil.copytree(ROOT / "docs", pages, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     for name, text in references().items():
         _write(pages / name, text)
     for name in PROJECT_PAGES:

@@ -4,8 +4,14 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from documentation.build import WRITTEN_BY_OTHERS
+
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md"))]
+PAGES = [
+    page
+    for page in [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    if page.name not in WRITTEN_BY_OTHERS
+]
 
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<mark>[\w.: -]+) -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
