@@ -1,7 +1,7 @@
 """The models at work, for who looks at them from other threads. In: what the loop does. Out: answers.
 
-A lock for each model: the loop holds it while it learns a batch, who looks holds it for one prediction.
-So nobody ever sees a model in the middle of an update, and the loop waits for a prediction at most. What
+A lock for each model: the loop holds it while it learns a batch, who looks holds it for one answer.
+So nobody ever sees a model in the middle of an update, and the loop waits for an answer at most. What
 is seen may be a batch ahead of the last commit: should that commit fail, the same batch is learned again.
 """
 
