@@ -79,7 +79,7 @@ class TestWorkersOnSqlite(WorkerClaims):
 
     def test_no_secret_is_on_a_command_line_and_each_log_line_has_its_worker(self, stream, serve):
         stream.create(2)
-        process = serve(workers=2, checkpoint_key="hunter2", log_level="debug").ready()
+        process = serve(workers=2, checkpoint_key="hunter2", log_interval_seconds=1).ready()
         process.eventually(lambda: {line.get("worker") for line in process.log} == {None, 1, 2})
         for pid in process.workers.values():
             line = Path(f"/proc/{pid}/cmdline").read_bytes()

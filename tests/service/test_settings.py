@@ -168,6 +168,7 @@ def test_an_unknown_environment_variable_is_reported_not_refused(monkeypatch):
         "PERCEPTRON_KAFKA__X",
         "PERCEPTRON_TEST_KAFKA",
         "PERCEPTRON_REQUIRE_KAFKA",
+        "PERCEPTRON_REQUIRE_COMPILED",
     ):
         monkeypatch.setenv(name, "1")
     assert load_settings({}).unknown_variables == ("PERCEPTRON_BROKR", "PERCEPTRON_KAFKA__X")

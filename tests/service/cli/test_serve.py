@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import time
@@ -220,9 +221,10 @@ def test_no_server_is_started_where_none_is_wanted(serve):
     assert "http://" not in process.stderr
 
 
-def test_a_client_that_is_not_installed_is_an_error_that_says_how_to_install_it(serve, tmp_path):
+def test_a_client_that_is_not_installed_is_an_error_that_says_how_to_install_it(serve, tmp_path, monkeypatch):
     missing = "raise ModuleNotFoundError(\"No module named 'confluent_kafka'\", name='confluent_kafka')"
     (tmp_path / "confluent_kafka.py").write_text(missing)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     process = serve("--kafka-client", "confluent", broker="kafka://127.0.0.1:9")
     assert process.wait() == 2
     assert "confluent-kafka, which is not installed" in process.stderr
