@@ -60,7 +60,7 @@ class Batch:
             self.show(row)
             scores[row] = rule.score(self.x)
             if weights[row] > 0:
-                rule.learn(self.x, signs[row], weights[row])
+                rule.learn_at(self.x, signs[row], weights[row], scores[row])
 
 
 class SparseBatch(Batch):
