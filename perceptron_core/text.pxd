@@ -36,11 +36,16 @@ cdef class TextHasher:
     cdef int _reserve(self) except -1
 
     @cython.locals(
-        indices=int[::1], starts=int[::1], gap=int, index_mask=int, state=uint64_t, carried=uint64_t, bits=int,
-        size=uint64_t, at=Py_ssize_t, n=Py_ssize_t, token=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t,
-        block=uint64_t, hashed=uint64_t,
+        indices=int[::1], starts=int[::1], gap=int, count=Py_ssize_t, index_mask=int, at=Py_ssize_t, n=Py_ssize_t,
+        token=Py_ssize_t,
     )
     cdef Py_ssize_t _hash_ngrams(self, const unsigned char* data) except -1
+
+    @cython.locals(
+        indices=int[::1], index_mask=int, size=uint32_t, state=uint32_t, carried=uint32_t, bits=int, rest=int,
+        start=Py_ssize_t, block=uint32_t, state_then=uint32_t, hashed=uint32_t,
+    )
+    cdef Py_ssize_t _hash_fours(self, const unsigned char* data, Py_ssize_t at, Py_ssize_t count) except -1
 
     @cython.locals(
         indices=int[::1], values=double[::1], table=int64_t[::1], mask=Py_ssize_t, stamp=int64_t,
@@ -58,7 +63,7 @@ cdef class TextHasher:
     cdef int _scale_to_unit_length(self, Py_ssize_t row) except -1
 
 
-@cython.locals(block=uint32_t)
+@cython.locals(last=uint32_t)
 cdef uint32_t _block_at(const unsigned char* data, Py_ssize_t at) noexcept
 
 @cython.locals(low=uint32_t, c1=uint32_t, c2=uint32_t)

@@ -194,21 +194,29 @@ class TextHasher:
 
     def _hash_ngrams(self, data: Bytes) -> int:
         """Write the index of each n-gram behind those of earlier texts; give where they end."""
-        indices, starts, gap, index_mask = self.indices, self._tokens.starts, self._tokens.gap, self._index_mask
-        state, carried, bits, size = self._prefix_state, self._carried, self._carried_bits, self._prefix_bytes + 4
+        indices, starts, gap, count = self.indices, self._tokens.starts, self._tokens.gap, self._tokens.count
+        index_mask = self._index_mask
         at = self.filled
         for n in range(self._shortest, self._longest + 1):
-            for token in range(self._tokens.count - n + 1):
-                start, end = starts[token], starts[token + n] - gap
-                if end - start == 4:  # noqa: PLR2004  four letters, say: one block, and what was carried over
-                    block = _block_at(data, start)
-                    block = block << bits | carried
-                    hashed = _finished(_with_block(state, block) ^ _scrambled(block >> 32), size)
-                else:
-                    hashed = self._hash(data, start, end)
-                indices[at] = hashed & index_mask
+            if n == 4 and gap == 0 and starts[count] == count:  # noqa: PLR2004  characters of one byte each
+                at = self._hash_fours(data, at, max(count - 3, 0))
+                continue
+            for token in range(count - n + 1):
+                indices[at] = self._hash(data, starts[token], starts[token + n] - gap) & index_mask
                 at += 1
         return at
+
+    def _hash_fours(self, data: Bytes, at: int, count: int) -> int:
+        """Do the same for n-grams of four bytes, each a byte after the last: C computes several at once."""
+        indices, index_mask, size = self.indices, self._index_mask, self._prefix_bytes + 4
+        state, carried, bits = self._prefix_state, self._carried, self._carried_bits
+        rest = 31 - bits
+        for start in range(count):
+            block = _block_at(data, start)
+            state_then = _with_block(state, block << bits | carried)
+            hashed = _finished(state_then ^ _scrambled(block >> 1 >> rest), size)
+            indices[at + start] = hashed & index_mask
+        return at + count
 
     def _merge_repeated(self, end: int) -> None:
         """Keep the first of equal indices from `filled` to `end`, and what it counts.
@@ -276,10 +284,8 @@ class TextHasher:
 
 def _block_at(data: Bytes, at: int) -> int:
     """Read four bytes, the least significant first, on any machine."""
-    block = data[at + 3]
-    block = block << 8 | data[at + 2]
-    block = block << 8 | data[at + 1]
-    return block << 8 | data[at]
+    last = data[at + 3]
+    return last << 24 | data[at + 2] << 16 | data[at + 1] << 8 | data[at]
 
 
 # In the next three, large constants are local variables: written in place, Cython makes objects of them.
