@@ -23,6 +23,7 @@ cdef class TextHasher:
     @cython.locals(at=Py_ssize_t)
     cpdef dict transform_one(self, text)
 
+    @cython.locals(ends=int64_t[::1], row=Py_ssize_t)
     cpdef object transform_many(self, texts, bint copy=*)
 
     cpdef int clear(self) except -1

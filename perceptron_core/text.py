@@ -122,11 +122,12 @@ class TextHasher:
         """
         if isinstance(texts, (str, bytes)):
             raise TypeError("texts must be several texts, not one")
-        indptr = array("q", [0])
+        texts = [*texts]
+        ends = indptr = _zeros("q", len(texts) + 1)
         self.clear()
-        for text in texts:
-            self.append(text)
-            indptr.append(self.filled)
+        for row in range(len(texts)):
+            self.append(texts[row])
+            ends[row + 1] = self.filled
         if not copy:
             return Rows(
                 indptr, memoryview(self.indices)[: self.filled], memoryview(self.values)[: self.filled]
