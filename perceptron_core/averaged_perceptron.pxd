@@ -22,8 +22,13 @@ cdef class AveragedRule(BinaryRule):
 
     cdef double score(self, Entries x) except? -1
 
-    @cython.locals(current=double, late=double, mistaken=bint, step=double)
+    @cython.locals(current=double, late=double)
     cdef double learn(self, Entries x, int sign, double w) except? -1
+
+    cdef double learn_at(self, Entries x, int sign, double w, double a) except? -1
+
+    @cython.locals(mistaken=bint, step=double)
+    cdef double step(self, Entries x, int sign, double w, double current, double a) except? -1
 
     cpdef double mean(self, double current, double late) noexcept
 

@@ -41,7 +41,15 @@ class AveragedRule(BinaryRule):
         """Learn an example; the step is that of w, 0 if it stayed."""
         current = self.current_column.dot(x, self.current_bias)
         late = self.late_column.dot(x, self._late_bias)
-        mistaken = self.fires(self.mean(current, late)) != (sign > 0)
+        return self.step(x, sign, w, current, self.mean(current, late))
+
+    def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
+        """Learn an example whose mean activation is a."""
+        return self.step(x, sign, w, self.current_column.dot(x, self.current_bias), a)
+
+    def step(self, x: Entries, sign: int, w: float, current: float, a: float) -> float:
+        """Learn an example of the activation `current`, and a in the mean."""
+        mistaken = self.fires(a) != (sign > 0)
         step = sign * rate_at(self.learning_rate, self.n_updates) * w if sign * current <= 0 else 0.0
         if step != 0:
             self.add(x, step)

@@ -58,7 +58,7 @@ cpdef weights_of(weights)
 
 @cython.locals(
     n_rows=Py_ssize_t, mask=int64_t, table=int64_t[::1], row=Py_ssize_t, start=int64_t,
-    end=int64_t, at=int64_t, index=int, last=int, value=double, ascending=bint,
+    end=int64_t, at=int64_t, index=int, value=double, largest=double, n_sound=int64_t, n_falls=int64_t,
 )
 cpdef Py_ssize_t first_refused(
     const int64_t[::1] indptr, const int[::1] indices, const double[::1] values, int n_slots

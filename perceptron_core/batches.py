@@ -60,7 +60,7 @@ class Batch:
             self.show(row)
             scores[row] = rule.score(self.x)
             if weights[row] > 0:
-                rule.learn(self.x, signs[row], weights[row])
+                rule.learn_at(self.x, signs[row], weights[row], scores[row])
 
 
 class SparseBatch(Batch):
@@ -143,7 +143,7 @@ def first_refused(indptr: Positions, indices: Integers, values: Doubles, n_slots
     import numpy as np  # noqa: PLC0415  takes long to import
 
     indptr, indices, values = in_place(indptr), in_place(indices), in_place(values)
-    n_rows = len(indptr) - 1
+    n_rows, largest = len(indptr) - 1, MAX_MAGNITUDE
     mask = 1023
     for row in range(n_rows):
         while mask < 2 * (indptr[row + 1] - indptr[row]):
@@ -151,15 +151,14 @@ def first_refused(indptr: Positions, indices: Integers, values: Doubles, n_slots
     table = np.full(mask + 1, -1)
     for row in range(n_rows):
         start, end = indptr[row], indptr[row + 1]
-        last = -1
-        ascending = True
+        # Counts, and no end before the row's: C looks at several entries at once.
+        n_sound = n_falls = 0
         for at in range(start, end):
             index, value = indices[at], values[at]
-            if not (0 <= index < n_slots and -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE):
-                return row
-            ascending = ascending and index > last
-            last = index
-        if not ascending and _has_duplicate(indices, start, end, table, mask):
+            n_sound += (index >= 0) & (index < n_slots) & (value >= -largest) & (value <= largest)
+        for at in range(start + 1, end):
+            n_falls += indices[at] <= indices[at - 1]
+        if n_sound < end - start or (n_falls and _has_duplicate(indices, start, end, table, mask)):
             return row
     return n_rows
 

@@ -18,8 +18,8 @@ cdef class ConfidenceWeightedRule(LinearRule):
     cdef double alpha(self, double signed_score, double variance, double w) except -1
     cdef double rho(self, double alpha, double variance, double w) except -1
 
-    @cython.locals(a=double, alpha=double)
-    cdef double learn(self, Entries x, int sign, double w) except? -1
+    @cython.locals(alpha=double)
+    cdef double learn_at(self, Entries x, int sign, double w, double a) except? -1
 
     cdef double variance(self, Entries x) except -1
 

@@ -39,9 +39,8 @@ class ConfidenceWeightedRule(LinearRule):
         """Give ρ > 0 of such an example, α being above 0."""
         raise NotImplementedError
 
-    def learn(self, x: Entries, sign: int, w: float) -> float:
+    def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
         """Learn an example; give y·α."""
-        a = self.score(x)
         self.n_mistakes += self.fires(a) != (sign > 0)
         if not self.is_due(sign * a, x):
             return 0.0

@@ -11,8 +11,8 @@ cdef class PassiveAggressiveRule(AdditiveRule):
     cdef public double C
     cdef public str variant
 
-    @cython.locals(a=double, step=double)
-    cdef double learn(self, Entries x, int sign, double w) except? -1
+    @cython.locals(step=double)
+    cdef double learn_at(self, Entries x, int sign, double w, double a) except? -1
 
     @cython.locals(tau=double)
     cdef double tau(self, double loss, double squared_norm, double price)

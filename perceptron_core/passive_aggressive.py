@@ -20,9 +20,8 @@ class PassiveAggressiveRule(AdditiveRule):
     C: float
     variant: str
 
-    def learn(self, x: Entries, sign: int, w: float) -> float:
+    def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
         """Learn an example; the step y·τ is that of w ← w + y·τ·x, b ← b + y·τ. Its weight multiplies C."""
-        a = self.score(x)
         self.n_mistakes += self.fires(a) != (sign > 0)
         step = sign * self.tau(hinge(sign * a), x.squared_norm() + self.fit_intercept, self.C * w)
         if step:

@@ -13,7 +13,7 @@ cdef class PerceptronRule(AdditiveRule):
 
     cdef bint fires(self, double score) noexcept
 
-    @cython.locals(a=double, mistaken=bint, step=double)
-    cdef double learn(self, Entries x, int sign, double w) except? -1
+    @cython.locals(mistaken=bint, step=double)
+    cdef double learn_at(self, Entries x, int sign, double w, double a) except? -1
 
     cdef bint updates_when_right(self, double signed_distance) noexcept

@@ -22,9 +22,8 @@ class PerceptronRule(AdditiveRule):
         """Tell the class at activation `score`: the sign of a − θ, `tie` at a = θ."""
         return score > self.threshold or (self.tie and score == self.threshold)
 
-    def learn(self, x: Entries, sign: int, w: float) -> float:
+    def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
         """Learn an example; the step s is that of w ← w + s·x, b ← b + s. Its weight is a factor of η."""
-        a = self.score(x)
         mistaken = self.fires(a) != (sign > 0)
         if not mistaken and not self.updates_when_right(sign * (a - self.threshold)):
             return 0.0

@@ -14,6 +14,7 @@ cdef class BinaryRule:
     cdef double score(self, Entries x) except? -1
     cdef bint fires(self, double score) noexcept
     cdef double learn(self, Entries x, int sign, double w) except? -1
+    cdef double learn_at(self, Entries x, int sign, double w, double a) except? -1
 
 
 cdef class LinearRule(BinaryRule):

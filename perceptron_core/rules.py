@@ -16,7 +16,7 @@ from perceptron_core.values import example_weight, sign_of
 class BinaryRule:
     """What decides between False and True by the sign of a score, and learns.
 
-    An algorithm adds `score` and `learn`.
+    An algorithm adds `score` and `learn_at`.
 
     Attributes
     ----------
@@ -41,6 +41,10 @@ class BinaryRule:
 
     def learn(self, x: Entries, sign: int, w: float) -> float:
         """Learn an example of class y = `sign` and weight w > 0; give the step made, 0 if none was."""
+        return self.learn_at(x, sign, w, self.score(x))
+
+    def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
+        """Learn an example as `learn` does, whose score is a: `score` gave it, and nothing changed since."""
         raise NotImplementedError
 
     def resolve(self, x: Any) -> Entries:

@@ -1,6 +1,6 @@
 # The C types of text.py, for compiled code.
 cimport cython
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from perceptron_core.tokens cimport Tokenizer
 
 @cython.final
@@ -23,6 +23,7 @@ cdef class TextHasher:
     @cython.locals(at=Py_ssize_t)
     cpdef dict transform_one(self, text)
 
+    @cython.locals(ends=int64_t[::1], row=Py_ssize_t)
     cpdef object transform_many(self, texts, bint copy=*)
 
     cpdef int clear(self) except -1
@@ -36,27 +37,41 @@ cdef class TextHasher:
     cdef int _reserve(self) except -1
 
     @cython.locals(
-        indices=int[::1], values=double[::1], table=int64_t[::1], tokens=Tokenizer, starts=int[::1], gap=int,
-        stamp=int64_t, filled=Py_ssize_t, first=int64_t, n=Py_ssize_t, token=Py_ssize_t, index=int,
-        slot=Py_ssize_t, entry=int64_t,
+        indices=int[::1], starts=int[::1], gap=int, count=Py_ssize_t, index_mask=int, at=Py_ssize_t, n=Py_ssize_t,
+        token=Py_ssize_t,
     )
-    cdef int _add_ngrams(self, const unsigned char* data) except -1
+    cdef Py_ssize_t _hash_ngrams(self, const unsigned char* data) except -1
 
-    @cython.locals(state=uint64_t, carried=uint64_t, bits=int, at=Py_ssize_t, byte=uint64_t)
+    @cython.locals(
+        indices=int[::1], index_mask=int, size=uint32_t, state=uint32_t, carried=uint32_t, bits=int, rest=int,
+        start=Py_ssize_t, block=uint32_t, state_then=uint32_t, hashed=uint32_t,
+    )
+    cdef Py_ssize_t _hash_fours(self, const unsigned char* data, Py_ssize_t at, Py_ssize_t count) except -1
+
+    @cython.locals(
+        indices=int[::1], values=double[::1], table=int64_t[::1], mask=Py_ssize_t, stamp=int64_t,
+        filled=Py_ssize_t, counts=bint, first=int64_t, at=Py_ssize_t, index=int, slot=Py_ssize_t, entry=int64_t,
+    )
+    cdef int _merge_repeated(self, Py_ssize_t end) except -1
+
+    @cython.locals(state=uint64_t, carried=uint64_t, bits=int, at=Py_ssize_t, block=uint64_t, byte=uint64_t)
     cdef uint64_t _hash(self, const unsigned char* data, Py_ssize_t start, Py_ssize_t end) noexcept
+
+    @cython.locals(values=double[::1], value=double, at=Py_ssize_t)
+    cdef int _fill(self, Py_ssize_t row) except -1
 
     @cython.locals(values=double[::1], squares=double, norm=double, at=Py_ssize_t)
     cdef int _scale_to_unit_length(self, Py_ssize_t row) except -1
 
 
-@cython.locals(block=uint64_t)
-cdef uint64_t _block_at(const unsigned char* data, Py_ssize_t at) noexcept
+@cython.locals(last=uint32_t)
+cdef uint32_t _block_at(const unsigned char* data, Py_ssize_t at) noexcept
 
-@cython.locals(low=uint64_t, c1=uint64_t, c2=uint64_t)
-cdef uint64_t _scrambled(uint64_t block) noexcept
+@cython.locals(low=uint32_t, c1=uint32_t, c2=uint32_t)
+cdef uint32_t _scrambled(uint32_t block) noexcept
 
-@cython.locals(low=uint64_t, n=uint64_t)
-cdef uint64_t _with_block(uint64_t state, uint64_t block) noexcept
+@cython.locals(low=uint32_t, n=uint32_t)
+cdef uint32_t _with_block(uint32_t state, uint32_t block) noexcept
 
-@cython.locals(low=uint64_t, c1=uint64_t, c2=uint64_t)
-cdef uint64_t _finished(uint64_t state, uint64_t length) noexcept
+@cython.locals(low=uint32_t, c1=uint32_t, c2=uint32_t)
+cdef uint32_t _finished(uint32_t state, uint32_t length) noexcept

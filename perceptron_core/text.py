@@ -16,6 +16,7 @@ MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""
 
 _FIRST_CAPACITY = 1 << 10
+_FIRST_SLOTS = 1 << 10  # 8 KB: in the nearest cache, and so empty for a short text that few n-grams meet
 _LARGEST_CAPACITY_KEPT = 1 << 20  # a huge text or batch must not hold its memory for ever
 
 
@@ -121,11 +122,12 @@ class TextHasher:
         """
         if isinstance(texts, (str, bytes)):
             raise TypeError("texts must be several texts, not one")
-        indptr = array("q", [0])
+        texts = [*texts]
+        ends = indptr = _zeros("q", len(texts) + 1)
         self.clear()
-        for text in texts:
-            self.append(text)
-            indptr.append(self.filled)
+        for row in range(len(texts)):
+            self.append(texts[row])
+            ends[row + 1] = self.filled
         if not copy:
             return Rows(
                 indptr, memoryview(self.indices)[: self.filled], memoryview(self.values)[: self.filled]
@@ -153,8 +155,10 @@ class TextHasher:
         data = self._tokens.cut(text.lower() if self._lowercase else text)
         row = self.filled
         self._reserve()
-        self._add_ngrams(data)
-        if self._l2:
+        self._merge_repeated(self._hash_ngrams(data))
+        if not self._counts:
+            self._fill(row)
+        elif self._l2:
             self._scale_to_unit_length(row)
 
     def _hash_prefix(self, prefix: bytes) -> None:
@@ -178,42 +182,68 @@ class TextHasher:
         most = 0
         for n in range(self._shortest, self._longest + 1):
             most += max(self._tokens.count - n + 1, 0)
-        most = min(most, self._index_mask + 1)
         if len(self.indices) < self.filled + most:
             capacity = 2 * (self.filled + most)
             self.indices = _resized("i", self.indices, self.filled, capacity)
             self.values = _resized("d", self.values, self.filled, capacity)
-        self._slot_mask = 63
+        most = min(most, self._index_mask + 1)
+        self._slot_mask = _FIRST_SLOTS - 1
         while self._slot_mask < 2 * most:
             self._slot_mask = 2 * self._slot_mask + 1
         if len(self._table) <= self._slot_mask:
             self._table = _zeros("q", self._slot_mask + 1)
 
-    def _add_ngrams(self, data: Bytes) -> None:
-        """Hash the n-grams and add those not seen in this text.
+    def _hash_ngrams(self, data: Bytes) -> int:
+        """Write the index of each n-gram behind those of earlier texts; give where they end."""
+        indices, starts, gap, count = self.indices, self._tokens.starts, self._tokens.gap, self._tokens.count
+        index_mask = self._index_mask
+        at = self.filled
+        for n in range(self._shortest, self._longest + 1):
+            if n == 4 and gap == 0 and starts[count] == count:  # noqa: PLR2004  characters of one byte each
+                at = self._hash_fours(data, at, max(count - 3, 0))
+                continue
+            for token in range(count - n + 1):
+                indices[at] = self._hash(data, starts[token], starts[token + n] - gap) & index_mask
+                at += 1
+        return at
+
+    def _hash_fours(self, data: Bytes, at: int, count: int) -> int:
+        """Do the same for n-grams of four bytes, each a byte after the last: C computes several at once."""
+        indices, index_mask, size = self.indices, self._index_mask, self._prefix_bytes + 4
+        state, carried, bits = self._prefix_state, self._carried, self._carried_bits
+        rest = 31 - bits
+        for start in range(count):
+            block = _block_at(data, start)
+            state_then = _with_block(state, block << bits | carried)
+            hashed = _finished(state_then ^ _scrambled(block >> 1 >> rest), size)
+            indices[at + start] = hashed & index_mask
+        return at + count
+
+    def _merge_repeated(self, end: int) -> None:
+        """Keep the first of equal indices from `filled` to `end`, and what it counts.
 
         The table (open addressing, linear probing) holds where a feature is in `indices`, plus a stamp
         that grows by as much: an entry of an earlier text is smaller than any of this one, so the table is
         never cleared.
         """
-        indices, values, table, tokens = self.indices, self.values, self._table, self._tokens
-        starts, gap, stamp, filled = tokens.starts, tokens.gap, self._stamp, self.filled
+        indices, values, table, mask = self.indices, self.values, self._table, self._slot_mask
+        stamp, filled, counts = self._stamp, self.filled, self._counts
         first = stamp + filled
-        for n in range(self._shortest, self._longest + 1):
-            for token in range(tokens.count - n + 1):
-                index = self._hash(data, starts[token], starts[token + n] - gap) & self._index_mask
-                slot = index & self._slot_mask
+        for at in range(filled, end):
+            index = indices[at]
+            slot = index & mask
+            entry = table[slot]
+            while entry >= first and indices[entry - stamp] != index:
+                slot = (slot + 1) & mask
                 entry = table[slot]
-                while entry >= first and indices[entry - stamp] != index:
-                    slot = (slot + 1) & self._slot_mask
-                    entry = table[slot]
-                if entry < first:
-                    table[slot] = stamp + filled
-                    indices[filled] = index
+            if entry < first:
+                table[slot] = stamp + filled
+                indices[filled] = index
+                if counts:
                     values[filled] = 1.0
-                    filled += 1
-                elif self._counts:
-                    values[entry - stamp] += 1.0
+                filled += 1
+            elif counts:
+                values[entry - stamp] += 1.0
         self.filled = filled
 
     def _hash(self, data: Bytes, start: int, end: int) -> int:
@@ -221,12 +251,13 @@ class TextHasher:
         state, carried, bits = self._prefix_state, self._carried, self._carried_bits
         at = start
         while at + 4 <= end:
-            carried |= _block_at(data, at) << bits
+            block = _block_at(data, at)  # a variable, to be as wide in C as what it is shifted into
+            carried |= block << bits
             state = _with_block(state, carried)
             carried >>= 32
             at += 4
         while at < end:
-            byte = data[at]  # a variable, to be as wide in C as what it is shifted into
+            byte = data[at]
             carried |= byte << bits
             bits += 8
             at += 1
@@ -234,6 +265,13 @@ class TextHasher:
             state = _with_block(state, carried)
             carried >>= 32
         return _finished(state ^ _scrambled(carried), self._prefix_bytes + end - start)
+
+    def _fill(self, row: int) -> None:
+        """Give all features of the text their one value: without counts, they are as large."""
+        values = self.values
+        value = 1.0 / sqrt(self.filled - row) if self._l2 and self.filled > row else 1.0
+        for at in range(row, self.filled):
+            values[at] = value
 
     def _scale_to_unit_length(self, row: int) -> None:
         values = self.values
@@ -247,10 +285,8 @@ class TextHasher:
 
 def _block_at(data: Bytes, at: int) -> int:
     """Read four bytes, the least significant first, on any machine."""
-    block = data[at + 3]
-    block = block << 8 | data[at + 2]
-    block = block << 8 | data[at + 1]
-    return block << 8 | data[at]
+    last = data[at + 3]
+    return last << 24 | data[at + 2] << 16 | data[at + 1] << 8 | data[at]
 
 
 # In the next three, large constants are local variables: written in place, Cython makes objects of them.

@@ -30,6 +30,14 @@ def test_the_hash_is_murmur3_of_prefix_and_ngram(prefix, token):
     assert [*whole.transform_one(token)] == [expected]
 
 
+@pytest.mark.parametrize("prefix", ["", "a", "ab", "abc", "abcd", "text="])
+def test_every_four_letters_of_ascii_are_hashed_as_one_by_one(prefix):
+    text = "".join(map(chr, range(128)))
+    fours = TextHasher(30, analyzer="chars", ngrams=(4, 4), lowercase=False, prefix=prefix)
+    expected = [mmh3.hash(prefix + text[at : at + 4], 0, signed=False) % 2**30 for at in range(125)]
+    assert list(fours.transform_one(text)) == expected
+
+
 @pytest.mark.parametrize("length", range(1, 65))
 @pytest.mark.parametrize("byte", ["\0", "\x7f", "a"])
 def test_the_hash_is_right_at_every_length(length, byte):
