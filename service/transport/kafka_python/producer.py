@@ -11,25 +11,17 @@ from time import monotonic
 from typing import Any, Final
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError, KafkaTimeoutError, TransactionAbortedError, UnknownError
-from kafka.serializer import Serializer
+from kafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    TransactionAbortedError,
+    UnknownError,
+    UnknownTopicOrPartitionError,
+)
+from kafka.structs import TopicPartition
 
 from service.transport.base import Output
 from service.transport.kafka import REQUEST_TIMEOUT_SECONDS
-
-_NO_VALUE: Final = object()
-"""Stands for None on its way through kafka-python, which refuses a record with neither key nor value.
-
-The protocol has such records and other clients send them; their dead letters have to be written.
-"""
-
-
-class _ValueSerializer(Serializer):  # type: ignore[misc] # kafka-python has no types
-    """Leaves values as they are, and turns the stand-in into the None it stands for."""
-
-    def serialize(self, topic: str, headers: object, data: object) -> object:  # noqa: ARG002 - kafka-python's own
-        return None if data is _NO_VALUE else data
-
 
 # One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
 _BATCH_BYTES: Final = 262_144
@@ -41,16 +33,13 @@ _RETRY_MILLISECONDS: Final = 5
 class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
     """A `KafkaProducer` whose every step ends: with success, with an error, or at its deadline.
 
-    It rests on three attributes that kafka-python does not publish (`_transaction_manager`, `_sender`,
-    `_unregister_cleanup`); a test fails if a release moves them.
+    It rests on attributes that kafka-python does not publish (`_transaction_manager`, `_sender`,
+    `_accumulator`, `_unregister_cleanup` and what `_append` calls); a test fails if a release moves them.
     """
-
-    def __init__(self, **configuration: object) -> None:
-        super().__init__(value_serializer=_ValueSerializer(), **configuration)
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged."""
-        futures = [self.send_output(output) for output in outputs]
+        futures = self._append(outputs)
         # A batch that had to be split counts as an unknown error here; its records' futures know better.
         with contextlib.suppress(UnknownError):
             self.flush(timeout=_left(deadline))
@@ -61,17 +50,45 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
             if future.failed():
                 raise future.exception
 
-    def send_output(self, output: Output) -> Any:  # noqa: ANN401 - kafka-python has no types
-        """Hand one record over for sending; the client's own partitioner is `partition_for_key`."""
-        keyless = 0 if output.key is None else None
-        return self.send(
-            output.topic,
-            value=_NO_VALUE if output.value is None else output.value,
-            key=output.key,
-            headers=list(output.headers),
-            partition=keyless if output.partition is None else output.partition,
-            timestamp_ms=output.timestamp_ms,
-        )
+    def _append(self, outputs: Iterable[Output]) -> list[Any]:
+        """Hand records over for sending, as `send` does; give their futures.
+
+        `send` looks up for each record what is the same for all of a partition, which takes longer than the
+        record itself. And it refuses a record with neither key nor value: the protocol has such records, and
+        the dead letters of those that other clients send have to be written.
+        """
+        places: dict[tuple[str, int], TopicPartition] = {}
+        futures = []
+        append = self._accumulator.append
+        for topic, key, value, headers, partition, timestamp_ms in outputs:
+            number = self._partition_of(topic, key) if partition is None else partition
+            place = places.get((topic, number))
+            if place is None:
+                place = places[topic, number] = self._begin(topic, number)
+            given = list(headers)
+            self._ensure_valid_record_size(self._estimate_size_in_bytes(key, value, given))
+            future, is_full, is_new, _ = append(place, timestamp_ms, key, value, given)
+            futures.append(future)
+            if is_full or is_new:
+                self._sender.wakeup()
+        return futures
+
+    def _partition_of(self, topic: str, key: bytes | None) -> int:
+        """Choose as `partition_for_key` does, which is what the client's own partitioner computes."""
+        n_partitions = len(self._metadata.partitions_for_topic(topic) or self.partitions_for(topic))
+        if key is None or n_partitions == 1:
+            return 0
+        chosen: int = self._partition(topic, None, key, None, key, None)
+        return chosen
+
+    def _begin(self, topic: str, partition: int) -> TopicPartition:
+        """Know a partition, and that the transaction will write to it."""
+        place = TopicPartition(topic, partition)
+        if partition not in self.partitions_for(topic):
+            raise UnknownTopicOrPartitionError(f"{topic} has no partition {partition}")
+        if self._transaction_manager is not None and self._transaction_manager.is_transactional():
+            self._transaction_manager.maybe_add_partition_to_transaction(place)
+        return place
 
     def transact(
         self,

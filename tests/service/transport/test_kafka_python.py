@@ -16,6 +16,7 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import KafkaError
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.transport import KafkaTCPTransport
+from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import TransactionalRequestResult, TransactionManager
 
@@ -133,9 +134,14 @@ def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behin
     "place",
     [
         (KafkaProducer, "_unregister_cleanup"),
+        (KafkaProducer, "_estimate_size_in_bytes"),
+        (KafkaProducer, "_ensure_valid_record_size"),
+        (KafkaProducer, "_partition"),
+        (RecordAccumulator, "append"),
         (Sender, "force_close"),
         (Sender, "wakeup"),
         (TransactionManager, "begin_commit"),
+        (TransactionManager, "maybe_add_partition_to_transaction"),
         (TransactionManager, "send_offsets_to_transaction"),
         (TransactionManager, "last_error"),
         (TransactionalRequestResult, "wait"),
