@@ -16,12 +16,12 @@ pytest.register_assert_rewrite("tests.support.exactly_once")
 
 
 IS_LONG = os.environ.get("PERCEPTRON_CHAOS") == "long"
-# The short form repeats these with the second client; the long one repeats all.
+# The short form repeats these with the second client; the long one repeats all. A broker that is killed is for the
+# long one: librdkafka 2.16 was seen to abort its process then, once in some 20 times (an assertion of its own).
 REPEATED_WITH = "confluent"
 REPEATED = (
     "test_killed_at_random_moments_it_does_everything_once[confluent-labels-apart]",
     "test_processes_come_go_freeze_and_thaw_and_everything_is_done_once",
-    "test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing",
     "test_connections_cut_in_the_middle_of_a_commit_lose_and_double_nothing",
     "test_a_stop_while_the_broker_is_gone_takes_seconds",
 )

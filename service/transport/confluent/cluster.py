@@ -72,6 +72,8 @@ class Cluster:
         """What the client for questions has met."""
         self._is_stale = False
         """Whether it could not answer a question."""
+        self._unanswered: list[Future[Any]] = []
+        """Questions that were given up before it did."""
         self._admin: AdminClient | None = self._open_admin()
         self._greet(self._admin)
 
@@ -96,20 +98,28 @@ class Cluster:
         """The client for questions; its answers are futures, to be given to `answer`.
 
         After any trouble it is a new one: the addresses may be others now, and of a broker that was frozen
-        librdkafka (2.16) goes on asking with a leader's epoch that is over.
+        librdkafka (2.16) goes on asking with a leader's epoch that is over. But a client that still looks for
+        an answer is not let go: librdkafka was seen to abort the process then.
         """
         if self._admin is None:
             raise RuntimeError("the transport is closed")
         self.serve()
         if self._trouble or self._is_stale:
+            self._unanswered = [asked for asked in self._unanswered if not asked.done()]
+            if self._unanswered:
+                raise away(self.name)
             self._admin, self._is_stale = self._open_admin(), False
             self._trouble.clear()
         return self._admin
 
     def answer(self, future: Future[Answer], where: str) -> Answer:
         """Wait for an answer, no longer than the request may take, or until nobody is there to give it."""
-        while not _is_done(future):
-            self._heed(patient=False)
+        try:
+            while not _is_done(future):
+                self._heed(patient=False)
+        except ServiceError:
+            self._unanswered.append(future)
+            raise
         try:
             with translated(where):
                 return future.result()
