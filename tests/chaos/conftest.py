@@ -16,8 +16,8 @@ pytest.register_assert_rewrite("tests.support.exactly_once")
 
 
 IS_LONG = os.environ.get("PERCEPTRON_CHAOS") == "long"
-# The short form repeats these with the second client; the long one repeats all. A broker that is killed is for the
-# long one: librdkafka 2.16 was seen to abort its process then, once in some 20 times (an assertion of its own).
+# The short form repeats these with the second client; the long one repeats all. A killed broker is for the
+# long one: librdkafka 2.16 was then seen to abort, once in some 20 times, with an assertion of its own.
 REPEATED_WITH = "confluent"
 REPEATED = (
     "test_killed_at_random_moments_it_does_everything_once[confluent-labels-apart]",
