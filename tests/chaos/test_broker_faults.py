@@ -53,7 +53,10 @@ def proxy_and_broker(make_kafka_broker):
 
 @pytest.fixture
 def broker(proxy_and_broker):
-    return proxy_and_broker[1]
+    _, broker = proxy_and_broker
+    yield broker
+    if broker._process is None:  # a test that failed in the middle is no reason for the next ones to fail
+        broker.start()
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ happened, and every step takes a timeout.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from threading import Thread
 from time import monotonic
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 
 from service.transport.base import Output
 from service.transport.confluent.cluster import Cluster
-from service.transport.confluent.errors import FOREIGN
+from service.transport.confluent.errors import FOREIGN, as_exception
 from service.transport.kafka import REQUEST_TIMEOUT_SECONDS
 
 # What librdkafka takes for a partition, and for a time. It has no way to say the first millisecond of 1970.
@@ -23,6 +24,8 @@ _BY_KEY: Final = -1
 _NO_KEY: Final = 0
 _NOW: Final = 0
 _FIRST_TIME_MS: Final = 1
+# What a call may take beyond its own time limit.
+_GRACE_SECONDS: Final = 1.0
 # One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
 _BATCH_BYTES: Final = 1_048_576
 
@@ -122,9 +125,13 @@ class BulkProducer:
         client = self._open_client
         client.begin_transaction()
         self.send_outputs(outputs, deadline)
-        if offsets:
-            client.send_offsets_to_transaction(list(offsets), group_metadata, _left(deadline))
-        client.commit_transaction(_left(deadline))
+
+        def end() -> None:
+            if offsets:
+                client.send_offsets_to_transaction(list(offsets), group_metadata, _left(deadline))
+            client.commit_transaction(_left(deadline))
+
+        _do_by(deadline + _GRACE_SECONDS, end)
 
     @property
     def _open_client(self) -> Producer:
@@ -149,6 +156,29 @@ class BulkProducer:
                 self._client.purge(blocking=False)
                 self._client.poll(0)
             self._client = None  # the last reference: librdkafka ends its threads
+
+
+def _do_by(deadline: float, step: Callable[[], None]) -> None:
+    """Do what ought to end in time, and go on without it if it does not.
+
+    librdkafka (2.16) was seen to wait for ever in `send_offsets_to_transaction` when its broker was killed
+    at that moment. The thread stays behind there, with the client, until the process ends.
+    """
+    failures: list[object] = []
+
+    def do() -> None:
+        try:
+            step()
+        except FOREIGN as error:
+            failures.append(error)
+
+    thread = Thread(target=do, name="commit", daemon=True)
+    thread.start()
+    thread.join(_left(deadline))
+    if thread.is_alive():
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the client does not end the transaction"))  # noqa: SLF001 - published so
+    if failures:
+        raise as_exception(failures[0])
 
 
 def _left(deadline: float) -> float:

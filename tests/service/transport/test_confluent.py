@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka.errors import UnknownError, for_code
@@ -27,6 +27,7 @@ from service.errors import (
 from service.kafka_settings import KafkaSettings
 from service.transport import open_transport
 from service.transport.base import Record
+from service.transport.confluent import producer
 from service.transport.confluent.errors import MEANING_OF, MEANINGS, meaning_of, translate, translated
 from service.transport.confluent.messages import as_record, take
 from service.transport.kafka import HINTS
@@ -243,3 +244,35 @@ def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behin
     assert time.monotonic() - began < 10
     assert "`broker`" in caught.value.hint
     assert set(threading.enumerate()) <= before
+
+
+class Stuck:
+    """A client that never ends a transaction."""
+
+    def __init__(self):
+        self.released = threading.Event()
+
+    def open_producer(self, _):
+        return self
+
+    def begin_transaction(self):
+        pass
+
+    def produce(self, *_):
+        pass
+
+    def flush(self, _):
+        return 0
+
+    def send_offsets_to_transaction(self, *_):
+        self.released.wait()
+
+
+def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):
+    monkeypatch.setattr(producer, "_GRACE_SECONDS", 0.1)
+    client = Stuck()
+    bulk = producer.BulkProducer(client, timeout_seconds=1, max_record_bytes=1000)
+    with pytest.raises(KafkaException) as caught:
+        bulk.transact([], [TopicPartition("events", 0, 1)], None, time.monotonic() + 0.1)
+    client.released.set()
+    assert isinstance(translate(caught.value, "events[0]"), TransportUnavailable)
