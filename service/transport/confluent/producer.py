@@ -124,7 +124,11 @@ class BulkProducer:
         """
         client = self._open_client
         client.begin_transaction()
-        self.send_outputs(outputs, deadline)
+        try:
+            self.send_outputs(outputs, deadline)
+        except SystemError:  # a fatal error that was lost between two callbacks; asked again, it is told
+            client.abort_transaction(0)
+            raise
 
         def end() -> None:
             if offsets:
