@@ -175,6 +175,8 @@ def _do_by(deadline: float, step: Callable[[], None]) -> None:
             step()
         except FOREIGN as error:
             failures.append(error)
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits: else it would pass for a commit
+            failures.append(error)
 
     thread = Thread(target=do, name="commit", daemon=True)
     thread.start()
@@ -182,7 +184,7 @@ def _do_by(deadline: float, step: Callable[[], None]) -> None:
     if thread.is_alive():
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the client does not end the transaction"))  # noqa: SLF001 - published so
     if failures:
-        raise as_exception(failures[0])
+        raise failures[0] if isinstance(failures[0], BaseException) else as_exception(failures[0])
 
 
 def _left(deadline: float) -> float:

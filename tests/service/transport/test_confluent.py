@@ -279,3 +279,13 @@ def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):
         bulk.transact([], [TopicPartition("events", 0, 1)], None, time.monotonic() + 0.1)
     client.released.set()
     assert isinstance(translate(caught.value, "events[0]"), TransportUnavailable)
+
+
+def test_no_error_in_the_last_step_passes_for_a_commit():
+    class Broken(Stuck):
+        def send_offsets_to_transaction(self, *_):
+            raise LookupError("not one of the client's own")
+
+    bulk = producer.BulkProducer(Broken(), timeout_seconds=1, max_record_bytes=1000)
+    with pytest.raises(LookupError):
+        bulk.transact([], [TopicPartition("events", 0, 1)], None, time.monotonic() + 1)
