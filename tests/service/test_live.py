@@ -1,5 +1,6 @@
 """A model that learns in one thread and answers in others."""
 
+import itertools
 import json
 import threading
 
@@ -23,23 +24,25 @@ def question(live, message):
 
 def test_an_answer_never_falls_into_an_update():
     """Both weights of an event move in one update: they are never seen to differ."""
-    stage, over = Stage(), threading.Event()
+    stage, asked_enough = Stage(), threading.Event()
     asked = question(stage.live, event("q", "left right"))
-    model, answers = stage.live.get(), 0
+    model = stage.live.get()
 
     def learn():
-        for n in range(300):
+        for n in itertools.count():
+            if asked_enough.is_set():
+                return
             stage(event(f"l-{n}", "left right", label=n % 2 == 0))
-        over.set()
 
     loop = threading.Thread(target=learn)
     loop.start()
-    while not over.is_set():
-        one, other = model.explain(asked)[1].contributions
-        assert one.contribution == other.contribution
-        answers += 1
-    loop.join()
-    assert answers > 100
+    try:
+        for _ in range(100):
+            one, other = model.explain(asked)[1].contributions
+            assert one.contribution == other.contribution
+    finally:
+        asked_enough.set()
+        loop.join()
 
 
 def test_who_waits_too_long_is_told_so(monkeypatch):
