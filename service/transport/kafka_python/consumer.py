@@ -106,16 +106,24 @@ class KafkaPythonConsumer:
                 return self._give()
 
     def _take(self, left_seconds: float, max_records: int) -> None:
-        """Ask each client once; the one asked last goes first next time, so that neither starves."""
+        """Ask each client once; wait only for the last, which is the one that gave records last.
+
+        The other one is asked first, so it does not starve, nor do its records wait for nothing.
+        """
         self._membership.keep_join()
-        wait = min(left_seconds, _SHARED_WAIT_SECONDS if self._further else _WAIT_SECONDS)
-        for client in self._clients:
-            room = max_records - sum(map(len, self._taken.values()))
-            if room > 0:
-                batches = client.poll(timeout_ms=0 if self._taken else wait * 1000, max_records=room)
-                for place, records in batches.items():
-                    self._taken.setdefault(place, []).extend(records)
-        self._clients.reverse()
+        others = self._clients[:-1]
+        others_gave = any([self._ask(client, 0.0, max_records) for client in others])
+        wait_seconds = min(left_seconds, _SHARED_WAIT_SECONDS if others else _WAIT_SECONDS)
+        if not self._ask(self._clients[-1], 0.0 if self._taken else wait_seconds, max_records) and others_gave:
+            self._clients.reverse()
+
+    def _ask(self, client: Any, wait_seconds: float, max_records: int) -> bool:  # noqa: ANN401 - no types
+        """Take what there is room for; tell whether there was anything."""
+        room = max_records - sum(map(len, self._taken.values()))
+        batches = client.poll(timeout_ms=wait_seconds * 1000, max_records=room) if room > 0 else {}
+        for place, records in batches.items():
+            self._taken.setdefault(place, []).extend(records)
+        return bool(batches)
 
     def _follow_assignment(self) -> None:
         """Give the second client the partitions that the group has given the first."""

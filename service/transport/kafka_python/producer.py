@@ -101,24 +101,26 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
 
         The steps, in this order:
 
-        1. send, and see every record acknowledged;
-        2. hand the offsets to the transaction, fenced by the group's generation;
+        1. hand the offsets to the transaction, fenced by the group's generation;
+        2. send, and see every record acknowledged, and the offsets;
         3. commit, and make sure that it was this transaction.
 
         Step 3 alone would not do. When a batch fails while a commit flushes it (INVALID_PRODUCER_EPOCH,
         OUT_OF_ORDER_SEQUENCE), the client takes a new epoch, which aborts the transaction at the broker,
         then finds no transaction to end and reports success. So nothing may be in flight when the commit
-        begins (1), and an epoch that has changed meanwhile means that the transaction is gone (3).
+        begins (2), and an epoch that has changed meanwhile means that the transaction is gone (3). The
+        offsets go first because the broker takes them while the records are still being packed.
         """
-        epoch = self._transaction_manager.producer_id_and_epoch
+        transaction = self._transaction_manager
+        epoch = transaction.producer_id_and_epoch
         self.begin_transaction()
+        handed = transaction.send_offsets_to_transaction(offsets, group_metadata) if offsets else None
+        self._sender.wakeup()
         self.send_outputs(outputs, deadline)
-        if offsets:
-            self._await(
-                self._transaction_manager.send_offsets_to_transaction(offsets, group_metadata), deadline
-            )
-        self._await(self._transaction_manager.begin_commit(), deadline)
-        if self._transaction_manager.producer_id_and_epoch != epoch:
+        if handed is not None:
+            self._await(handed, deadline)
+        self._await(transaction.begin_commit(), deadline)
+        if transaction.producer_id_and_epoch != epoch:
             raise TransactionAbortedError("the producer's epoch changed during the transaction")
 
     def _await(self, result: Any, deadline: float) -> None:  # noqa: ANN401 - kafka-python has no types
