@@ -92,6 +92,7 @@ def _settings_of(number: int, settings: Settings) -> Settings:
 
 def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool) -> bool:
     from service.assembly import open_stream  # noqa: PLC0415
+    from service.garbage import look_less_often  # noqa: PLC0415
     from service.runner import Runner  # noqa: PLC0415
 
     transport = open_stream(settings, url)
@@ -103,6 +104,7 @@ def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool)
             runner.stop()
 
         signal.signal(signal.SIGTERM, leave)
+        look_less_often()
         return runner.run(exit_at_end=exit_at_end)
     finally:
         transport.close()

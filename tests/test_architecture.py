@@ -45,7 +45,7 @@ perceptron_core
 # The words everything else is said in.
 service service.errors service.vocabulary service.transport.base
 service.kafka_settings service.secret_files service.health service.counters service.rows service.features
-service.backoff service.logs service.visitor service.version service.merged_metrics
+service.backoff service.logs service.visitor service.version service.merged_metrics service.garbage
 
 # The way of a message: bytes → message → x → prediction → update.
 service.binary service.multiclass service.river

@@ -90,8 +90,8 @@ _BARE = (
     "prediction has."
 )
 _SAME_WORK = (
-    "The same topic and transactions, timed likewise; the peer decodes, predicts, learns and answers, but "
-    "neither validates nor keeps its model"
+    "The same topic and transactions, timed likewise; the peer validates with Pydantic, predicts, learns, "
+    "answers and keeps its model, all of it in the transaction"
 )
 
 MEASURES = (
@@ -119,7 +119,7 @@ MEASURES = (
         "serve-quix",
         "serve, confluent / Quix Streams + River, exactly once",
         5,
-        f"{_SAME_WORK}; its commits are as frequent as ours.",
+        f"{_SAME_WORK}; its commits are as frequent as ours, and its model lies in its state store.",
         "confluent",
         200_000,
         "quix_river.py",

@@ -8,12 +8,16 @@ Runs until it is ended. No message is decoded; each is answered with VALUE_BYTES
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
 
 from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 
+Answers = Callable[[list], Iterable[tuple[str, bytes, bytes]]]
+"""Gives topic, key and value of what is to be written for some messages."""
 
-def main(address: str, topic: str, output: str, group: str, batch: int, value_bytes: int) -> None:
-    """Answer the messages of partition 0 in transactions of at most `batch`."""
+
+def transactions(address: str, topic: str, group: str, batch: int, answers: Answers) -> None:
+    """Answer the messages of partition 0 in transactions of at most `batch`, for ever."""
     consumer = KafkaConsumer(
         topic,
         bootstrap_servers=address,
@@ -32,19 +36,24 @@ def main(address: str, topic: str, output: str, group: str, batch: int, value_by
         metrics_enabled=False,
     )
     producer.init_transactions()
-    value = b"v" * value_bytes
     place = TopicPartition(topic, 0)
     while True:
         messages = consumer.poll(timeout_ms=100, max_records=batch).get(place)
         if not messages:
             continue
         producer.begin_transaction()
-        for each in messages:
-            producer.send(output, value, key=each.key, partition=0)
+        for output, key, value in answers(messages):
+            producer.send(output, value, key=key, partition=0)
         producer.flush()
         ends = {place: OffsetAndMetadata(messages[-1].offset + 1, "", -1)}
         producer.send_offsets_to_transaction(ends, consumer.group_metadata())
         producer.commit_transaction()
+
+
+def main(address: str, topic: str, output: str, group: str, batch: int, value_bytes: int) -> None:
+    """Answer everything with the same bytes."""
+    value = b"v" * value_bytes
+    transactions(address, topic, group, batch, lambda messages: [(output, m.key, value) for m in messages])
 
 
 if __name__ == "__main__":

@@ -1,24 +1,52 @@
-"""What `perceptron serve` does, with Quix Streams and River: exactly once, but no checkpoint of the model.
+"""What `perceptron serve` does, with Quix Streams, Pydantic and River: exactly once, the model kept.
 
     quix_river.py ADDRESS INPUT OUTPUT GROUP BATCH COMMIT_INTERVAL_SECONDS
 
-Runs until it is ended, in an environment of its own. The model is in memory only; to keep it in the
-state store would mean to pickle it at every event.
+Runs until it is ended, in an environment of its own. The model lies in the state store, which Quix Streams
+commits together with outputs and offsets. It has no hook before a commit, so the model is written down at
+every event; it is read back only where memory has none.
 """
 
 from __future__ import annotations
 
+import pickle
 import sys
 import tempfile
-from typing import Any
+from typing import Annotated, Any
 
-from quixstreams import Application
+from pydantic import ConfigDict, Field, TypeAdapter
+from quixstreams import Application, State
+from quixstreams.models import BytesDeserializer
 from river.linear_model import Perceptron
+from typing_extensions import TypedDict
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Event(TypedDict):
+    """What is taken from the stream."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    id: str
+    features: dict[str, Number]
+    label: bool
+
+
+read_event = TypeAdapter(Event).validator.validate_json
+
+
+class OneKey(BytesDeserializer):
+    """Reads every key as the same: state is kept by key, and there is one model."""
+
+    def __call__(self, value: bytes, ctx: object) -> bytes:  # noqa: ARG002 - as Quix Streams calls it
+        """Give the key of all events."""
+        return b"model"
 
 
 def main(address: str, topic: str, output: str, group: str, batch: int, interval_seconds: float) -> None:
     """Predict and learn the events, committing every `batch` of them or every so many seconds."""
-    with tempfile.TemporaryDirectory() as state:
+    with tempfile.TemporaryDirectory() as folder:
         application = Application(
             address,
             consumer_group=group,
@@ -27,16 +55,22 @@ def main(address: str, topic: str, output: str, group: str, batch: int, interval
             commit_every=batch,
             commit_interval=interval_seconds,
             producer_extra_config={"linger.ms": 100, "batch.size": 1_000_000},
-            state_dir=state,
+            state_dir=folder,
             loglevel="ERROR",
         )
-        model = Perceptron()
+        in_memory: list[Perceptron] = []
 
-        def answer(event: dict[str, Any]) -> dict[str, Any]:
+        def answer(value: bytes, state: State) -> dict[str, Any]:
+            if not in_memory:
+                kept = state.get_bytes("model")
+                in_memory.append(pickle.loads(kept) if kept else Perceptron())  # noqa: S301 - its own
+            (model,) = in_memory
+            event = read_event(value)
             x, truth = event["features"], event["label"]
             probability = model.predict_proba_one(x)[True]
             label = probability > 0.5
             model.learn_one(x, truth)
+            state.set_bytes("model", pickle.dumps(model))
             return {
                 "id": event["id"],
                 "label": label,
@@ -45,9 +79,10 @@ def main(address: str, topic: str, output: str, group: str, batch: int, interval
                 "mistake": label != truth,
             }
 
-        # JSON in and out is its default, with orjson.
-        events = application.dataframe(application.topic(topic, value_deserializer="json"))
-        events.apply(answer).to_topic(application.topic(output, value_serializer="json"))
+        source = application.topic(topic, value_deserializer="bytes", key_deserializer=OneKey())
+        # JSON is written by its default, orjson.
+        events = application.dataframe(source)
+        events.apply(answer, stateful=True).to_topic(application.topic(output, value_serializer="json"))
         application.run()
 
 

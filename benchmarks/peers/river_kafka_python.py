@@ -1,55 +1,56 @@
-"""What `perceptron serve` does, as one writes it by hand with kafka-python and River; without checkpoints.
+"""What `perceptron serve` does, as one writes it by hand with kafka-python, Pydantic and River.
 
     river_kafka_python.py ADDRESS INPUT OUTPUT GROUP BATCH
 
-Runs until it is ended: decode, predict, learn, answer; a batch is one transaction. The model is in memory
-only, nothing is validated, nothing measured.
+Runs until it is ended: validate, predict, learn, answer; a batch is one transaction, which also holds the
+model as it is then. No label comes later, nothing poisonous is told apart, nothing is measured.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
 import sys
+from collections.abc import Iterable
+from typing import Annotated
 
-from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from bare_kafka_python import transactions
+from kafka import KafkaAdminClient
+from pydantic import ConfigDict, Field, TypeAdapter
 from river.linear_model import Perceptron
+from typing_extensions import TypedDict
+
+
+class Event(TypedDict):
+    """What is taken from the stream."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    id: str
+    features: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
+    label: bool
+
+
+read_event = TypeAdapter(Event).validator.validate_json
 
 
 def main(address: str, topic: str, output: str, group: str, batch: int) -> None:
     """Predict and learn the events of partition 0 in transactions of at most `batch`."""
-    consumer = KafkaConsumer(
-        topic,
-        bootstrap_servers=address,
-        group_id=group,
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        max_poll_records=batch,
-    )
-    # Options as in bare_kafka_python.py.
-    producer = KafkaProducer(
-        bootstrap_servers=address,
-        transactional_id=group,
-        linger_ms=1000,
-        batch_size=1_000_000,
-        metrics_enabled=False,
-    )
-    producer.init_transactions()
-    place = TopicPartition(topic, 0)
+    checkpoints = f"{group}-checkpoints"
+    admin = KafkaAdminClient(bootstrap_servers=address)
+    admin.create_topics({checkpoints: {"num_partitions": 1, "configs": {"cleanup.policy": "compact"}}})
+    admin.close()
     model = Perceptron()
-    while True:
-        messages = consumer.poll(timeout_ms=100, max_records=batch).get(place)
-        if not messages:
-            continue
-        producer.begin_transaction()
+
+    def answers(messages: Iterable) -> Iterable[tuple[str, bytes, bytes]]:
         for message in messages:
-            producer.send(output, answer(model, json.loads(message.value)), key=message.key, partition=0)
-        producer.flush()
-        ends = {place: OffsetAndMetadata(messages[-1].offset + 1, "", -1)}
-        producer.send_offsets_to_transaction(ends, consumer.group_metadata())
-        producer.commit_transaction()
+            yield output, message.key, answer(model, read_event(message.value))
+        yield checkpoints, b"model", pickle.dumps(model)
+
+    transactions(address, topic, group, batch, answers)
 
 
-def answer(model: Perceptron, event: dict) -> bytes:
+def answer(model: Perceptron, event: Event) -> bytes:
     """Predict an event, then learn from it."""
     x, truth = event["features"], event["label"]
     probability = model.predict_proba_one(x)[True]

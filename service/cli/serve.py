@@ -88,6 +88,7 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
     from service.assembly import make_processor, open_stream  # noqa: PLC0415
+    from service.garbage import look_less_often  # noqa: PLC0415
     from service.live import LiveModels  # noqa: PLC0415
     from service.metrics import Metrics  # noqa: PLC0415
     from service.runner import Runner  # noqa: PLC0415
@@ -99,6 +100,7 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
         _announce(settings, url, address)
         try:
             runner = Runner(transport, settings, metrics=metrics, health=health, live=live)
+            look_less_often()
             with stopping(runner) as stopped_by:
                 runner.run(exit_at_end=exit_at_end)
         finally:

@@ -111,10 +111,11 @@ class KafkaPythonConsumer:
         The other one is asked first, so it does not starve, nor do its records wait for nothing.
         """
         self._membership.keep_join()
-        others = self._clients[:-1]
-        others_gave = any([self._ask(client, 0.0, max_records) for client in others])
+        *others, last = self._clients
+        others_gave = sum(self._ask(client, 0.0, max_records) for client in others)
         wait_seconds = min(left_seconds, _SHARED_WAIT_SECONDS if others else _WAIT_SECONDS)
-        if not self._ask(self._clients[-1], 0.0 if self._taken else wait_seconds, max_records) and others_gave:
+        last_gave = self._ask(last, 0.0 if self._taken else wait_seconds, max_records)
+        if others_gave and not last_gave:
             self._clients.reverse()
 
     def _ask(self, client: Any, wait_seconds: float, max_records: int) -> bool:  # noqa: ANN401 - no types
