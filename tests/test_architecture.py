@@ -68,17 +68,17 @@ service.transport.sqlite.transport
 service.transport.sqlite
 service.transport.memory
 service.transport.kafka
+service.transport.kafka_writer
+service.transport.kafka_member service.transport.kafka_transport
 service.transport.kafka_python.errors
 service.transport.kafka_python.cluster service.transport.kafka_python.membership
 service.transport.kafka_python.producer
-service.transport.kafka_python.writer
 service.transport.kafka_python.consumer
 service.transport.kafka_python.transport
 service.transport.kafka_python
 service.transport.confluent.errors
 service.transport.confluent.cluster service.transport.confluent.messages
 service.transport.confluent.producer service.transport.confluent.membership
-service.transport.confluent.writer
 service.transport.confluent.consumer
 service.transport.confluent.transport
 service.transport.confluent

@@ -30,7 +30,6 @@ from service.transport.confluent.errors import FOREIGN, as_exception, translate,
 from service.transport.confluent.membership import Membership
 from service.transport.confluent.messages import PARTITION_EOF, as_record, take
 from service.transport.confluent.producer import BulkProducer
-from service.transport.confluent.writer import ConfluentWriter
 from service.transport.kafka import (
     REQUEST_TIMEOUT_SECONDS,
     ConsumerOptions,
@@ -38,6 +37,8 @@ from service.transport.kafka import (
     heartbeat_interval_ms,
     transactional_id,
 )
+from service.transport.kafka_member import KafkaMember
+from service.transport.kafka_writer import Place
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1
@@ -45,10 +46,9 @@ _WAIT_SECONDS: Final = 0.1
 _AWAY_AFTER_SECONDS: Final = 3.0
 # A member that has not polled for so long is taken for stuck; restoring a partition counts as such.
 _LONGEST_PAUSE_SECONDS: Final = 300.0
-Place = tuple[str, int]
 
 
-class ConfluentConsumer:
+class ConfluentConsumer(KafkaMember):
     """A member of `group`.
 
     The group shares out the partitions of the leading topic alone: no cooperative assignor keeps the
@@ -79,13 +79,10 @@ class ConfluentConsumer:
         partitions: int,
         check_topics: Callable[[set[str]], None],
     ) -> None:
+        super().__init__(group, topics, options, check_topics)
         self._cluster = cluster
-        self._group = group
-        self._topics = tuple(topics)
-        self._options = options
         self._partitions = partitions
-        self._check_topics = check_topics
-        self._writers: dict[int, ConfluentWriter] = {}
+        self._producers: dict[int, BulkProducer] = {}
         self._positions: dict[Place, int] = {}
         """The next offset to be delivered, once a record or the partition's end has told it."""
         self._taken: dict[Place, list[Record]] = {}
@@ -193,8 +190,8 @@ class ConfluentConsumer:
     def _serve(self) -> None:
         """Let the other clients tell what they have to tell, while there is nothing else to do."""
         self._cluster.serve()
-        for writer in self._writers.values():
-            writer.serve()
+        for producer in self._producers.values():
+            producer.serve()
 
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:
         """Deliver from these offsets on; see `Consumer.start`."""
@@ -224,14 +221,15 @@ class ConfluentConsumer:
                     raise KafkaException(place.error)
         return {place.topic: place.offset for place in found if place.offset >= 0}
 
-    def writer(self, partition: int) -> ConfluentWriter:
-        """Make the writer of an owned partition; see `Consumer.writer`."""
-        self._check_owned(partition)
-        with translated(self._where(partition)):
-            is_member = self._membership.is_member()
-        if not is_member:
-            # We would fence the true owner, who would have to do its last batch again.
-            raise OwnershipLost(f"{self._where(partition)}: the group {self._group!r} goes on without us")
+    @property
+    def _owned(self) -> set[int]:
+        return self._membership.owned
+
+    def _is_member(self) -> bool:
+        with translated(self._cluster.name):
+            return self._membership.is_member()
+
+    def _open_producer(self, partition: int) -> BulkProducer:
         producer = BulkProducer(
             self._cluster,
             timeout_seconds=self._options.commit_timeout_seconds,
@@ -245,18 +243,12 @@ class ConfluentConsumer:
         except BaseException:
             producer.drop()
             raise
-        if partition in self._writers:
-            self._writers[partition].supersede()
-        self._writers[partition] = ConfluentWriter(
-            producer,
-            partition=partition,
-            where=self._where(partition),
-            group_metadata=self._open_client.consumer_group_metadata,
-            still_owner=self._is_owner,
-            check_topics=self._check_topics,
-            commit_timeout_seconds=self._options.commit_timeout_seconds,
-        )
-        return self._writers[partition]
+        self._producers[partition] = producer
+        return producer
+
+    def _group_metadata(self) -> object:
+        with translated(self._cluster.name):
+            return self._open_client.consumer_group_metadata()
 
     def positions(self, partition: int) -> dict[str, int]:
         """Give the next offsets to be delivered; see `Consumer.positions`."""
@@ -308,8 +300,7 @@ class ConfluentConsumer:
                 self._client.close()
         finally:
             self._client = None
-            for writer in self._writers.values():
-                writer.close()
+            self._close_writers()
         self._membership.raise_failure()
 
     def __del__(self) -> None:
@@ -322,23 +313,6 @@ class ConfluentConsumer:
             self._membership.mute()
             with suppress(*FOREIGN):
                 self._open_client.close()
-
-    def _where(self, partition: int) -> str:
-        return f"{self._topics[0]}[{partition}]"
-
-    def _check_owned(self, partition: int) -> None:
-        if partition not in self._membership.owned:
-            raise OwnershipLost(f"{self._where(partition)} is not assigned to this member of {self._group!r}")
-
-    def _is_owner(self, writer: ConfluentWriter) -> bool:
-        """Tell whether a fenced writer is the newest of a partition that is ours still."""
-        if not any(self._writers.get(partition) is writer for partition in self._membership.owned):
-            return False
-        try:
-            with translated(self._cluster.name):
-                return self._membership.is_member()
-        except TransportError:
-            return False
 
     def _describe(self) -> ConsumerGroupDescription:
         """Ask the group's coordinator who its members are, and what each of them has."""

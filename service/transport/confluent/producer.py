@@ -6,7 +6,7 @@ happened, and every step takes a timeout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Thread
 from time import monotonic
@@ -16,8 +16,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 
 from service.transport.base import Output
 from service.transport.confluent.cluster import Cluster
-from service.transport.confluent.errors import FOREIGN, as_exception
+from service.transport.confluent.errors import FOREIGN, as_exception, translated
 from service.transport.kafka import REQUEST_TIMEOUT_SECONDS
+from service.transport.kafka_writer import Place
 
 # What librdkafka takes for a partition, and for a time. It has no way to say the first millisecond of 1970.
 _BY_KEY: Final = -1
@@ -110,11 +111,13 @@ class BulkProducer:
     def transact(
         self,
         outputs: Sequence[Output],
-        offsets: Sequence[TopicPartition],
+        offsets: Mapping[Place, int],
         group_metadata: Any,  # noqa: ANN401 - opaque
+        *,
         deadline: float,
+        where: str,
     ) -> None:
-        """Commit `outputs` and `offsets` as one.
+        """Commit `outputs` and `offsets` as one; see `TransactionalProducer.transact`.
 
         The steps, in this order:
 
@@ -122,20 +125,25 @@ class BulkProducer:
         2. hand the offsets to the transaction, fenced by the group's generation;
         3. commit.
         """
-        client = self._open_client
-        client.begin_transaction()
+        next_offsets = [TopicPartition(*place, offset) for place, offset in offsets.items()]
+        with translated(where):
+            client = self._open_client
+            client.begin_transaction()
+            self._send_in_transaction(outputs, deadline)
+
+            def end() -> None:
+                if next_offsets:
+                    client.send_offsets_to_transaction(next_offsets, group_metadata, _left(deadline))
+                client.commit_transaction(_left(deadline))
+
+            _do_by(deadline + _GRACE_SECONDS, end)
+
+    def _send_in_transaction(self, outputs: Sequence[Output], deadline: float) -> None:
         try:
             self.send_outputs(outputs, deadline)
         except SystemError:  # a fatal error that was lost between two callbacks; asked again, it is told
-            client.abort_transaction(0)
+            self._open_client.abort_transaction(0)
             raise
-
-        def end() -> None:
-            if offsets:
-                client.send_offsets_to_transaction(list(offsets), group_metadata, _left(deadline))
-            client.commit_transaction(_left(deadline))
-
-        _do_by(deadline + _GRACE_SECONDS, end)
 
     @property
     def _open_client(self) -> Producer:

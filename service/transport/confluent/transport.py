@@ -1,11 +1,9 @@
-"""A Kafka cluster as a stream. In: topics and outputs. Out: records, and members of groups."""
+"""What confluent-kafka does for a `KafkaTransport`: topics, offsets, records, producers, members."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic, sleep
-from types import MappingProxyType
 from typing import Final
 
 from confluent_kafka import (
@@ -26,16 +24,8 @@ from service.transport.confluent.consumer import ConfluentConsumer
 from service.transport.confluent.errors import meaning_of, translate, translated
 from service.transport.confluent.messages import PARTITION_EOF, as_record, take
 from service.transport.confluent.producer import BulkProducer
-from service.transport.kafka import (
-    KEEP_FOREVER,
-    REQUEST_TIMEOUT_SECONDS,
-    SETTLE_SECONDS,
-    TOPIC_TIMEOUT_SECONDS,
-    ConsumerOptions,
-    away,
-    check_read_together,
-    missing,
-)
+from service.transport.kafka import REQUEST_TIMEOUT_SECONDS, SETTLE_SECONDS, TOPIC_TIMEOUT_SECONDS, away
+from service.transport.kafka_transport import KafkaTransport
 
 _READ_WAIT_SECONDS: Final = 0.1
 _READ_BATCH_RECORDS: Final = 5000
@@ -43,76 +33,22 @@ _READ_BATCH_RECORDS: Final = 5000
 _NO_GROUP: Final = "online-perceptron-reader"
 
 
-class ConfluentTransport:
-    """A stream in an Apache Kafka cluster (2.5 or newer), through confluent-kafka.
+class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
+    """A stream in an Apache Kafka cluster, through confluent-kafka; see `KafkaTransport`."""
 
-    Parameters
-    ----------
-    bootstrap_servers
-        `host:port` of one or more brokers.
-    client_options
-        librdkafka's options for every client: security, mostly.
-    session_timeout_seconds
-        Without a heartbeat for this long, a member's partitions go to another.
-    instance_id
-        Name for static membership: a restart within the session timeout causes no rebalance.
-    transaction_timeout_seconds
-        After this the broker itself ends a transaction that nobody has taken over.
-    commit_timeout_seconds
-        What a commit or a `produce` may take before it counts as failed.
-    max_record_bytes
-        The largest record, key and headers included; the broker has its own limit.
+    def _reach(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> Cluster:
+        return Cluster(bootstrap_servers, client_options)
 
-    Raises
-    ------
-    TransportUnavailable
-        No broker answers.
-    AccessRefused, ConfigurationError
-        As their names say.
-
-    """
-
-    def __init__(
-        self,
-        bootstrap_servers: Sequence[str],
-        *,
-        client_options: Mapping[str, object] = MappingProxyType({}),
-        session_timeout_seconds: float = 10.0,
-        instance_id: str | None = None,
-        transaction_timeout_seconds: float = 60.0,
-        commit_timeout_seconds: float = 30.0,
-        max_record_bytes: int = 1_048_576,
-    ) -> None:
-        self._options = ConsumerOptions(
-            session_timeout_seconds=session_timeout_seconds,
-            instance_id=instance_id or None,
-            transaction_timeout_seconds=transaction_timeout_seconds,
-            commit_timeout_seconds=commit_timeout_seconds,
-            max_record_bytes=max_record_bytes,
-        )
-        self._cluster = Cluster(bootstrap_servers, client_options)
-        # The producer may be dropped on one thread while another would use it.
-        self._lock = threading.RLock()
-        self._producer: BulkProducer | None = None
-        self._known_topics: set[str] = set()
-
-    def ensure_topics(
-        self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
-    ) -> None:
-        """Make sure that each topic exists; see `Transport.ensure_topics`."""
-        absent = [topic for topic in partitions if self._count(topic) is None]
-        if absent and not create:
-            raise missing(absent[0], self._cluster.name)
-        config = dict(KEEP_FOREVER) if keep_forever else {}
-        for topic in absent:
-            self._create(NewTopic(topic, partitions[topic], config=config))
+    def _create(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
+        for topic, count in partitions.items():
+            self._create_one(NewTopic(topic, count, config=dict(options)))
         deadline = monotonic() + TOPIC_TIMEOUT_SECONDS
-        while not all(self._has_leaders(topic) for topic in absent):
+        while not all(map(self._has_leaders, partitions)):
             if monotonic() > deadline:
                 raise away(f"{self._cluster.name}: a leader of the new topics")
             sleep(SETTLE_SECONDS / 100)
 
-    def _create(self, topic: NewTopic) -> None:
+    def _create_one(self, topic: NewTopic) -> None:
         with translated(f"{self._cluster.name}: topic {topic.topic!r}"):
             asked = self._cluster.admin.create_topics([topic], request_timeout=REQUEST_TIMEOUT_SECONDS)
             try:
@@ -122,74 +58,38 @@ class ConfluentTransport:
                     raise
 
     def _has_leaders(self, topic: str) -> bool:
-        found = self._describe(topic)
+        found = self._ask_about(topic)
         return found is not None and all(partition.leader is not None for partition in found.partitions)
 
-    def partition_count(self, topic: str) -> int:
-        """Count the partitions of `topic`; see `Transport.partition_count`."""
-        count = self._count(topic)
-        if count is None:
-            raise missing(topic, self._cluster.name)
-        return count
+    def _describe(self, topic: str) -> int | None:
+        found = self._ask_about(topic)
+        return None if found is None else len(found.partitions)
 
-    def _count(self, topic: str) -> int | None:
-        """Ask the cluster; None if it has no such topic."""
-        found = self._describe(topic)
-        if found is None:
-            return None
-        self._known_topics.add(topic)
-        return len(found.partitions)
-
-    def _describe(self, topic: str) -> TopicDescription | None:
-        with translated(f"{self._cluster.name}: topic {topic!r}"):
+    def _ask_about(self, topic: str) -> TopicDescription | None:
+        where = f"{self._cluster.name}: topic {topic!r}"
+        with translated(where):
             asked = self._cluster.admin.describe_topics(
                 TopicCollection([topic]), request_timeout=REQUEST_TIMEOUT_SECONDS
             )
         try:
-            return self._cluster.answer(asked[topic], f"{self._cluster.name}: topic {topic!r}")
+            return self._cluster.answer(asked[topic], where)
         except TopicMissing:
             return None
 
-    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Give the first offset and the one after the last committed record; see `Transport.bounds`."""
-        self._check_topics({topic})
+    def _first_offset(self, topic: str, partition: int) -> int:
+        return self._cluster.offsets([TopicPartition(topic, partition)], OffsetSpec.earliest())[
+            topic, partition
+        ]
+
+    def _end_offset(self, topic: str, partition: int, *, committed: bool) -> int:
+        isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         place = TopicPartition(topic, partition)
-        return self._offset(place, OffsetSpec.earliest()), self._committed_end(place)
+        return self._cluster.offsets([place], OffsetSpec.latest(), isolation)[topic, partition]
 
-    def _committed_end(self, place: TopicPartition) -> int:
-        """Find the end that a reader of committed records sees.
-
-        A commit returns when the broker has noted it, a little before the partitions have: what was written
-        but is not yet visible is given a moment. It may also belong to a transaction that stays open.
-        """
-        latest = OffsetSpec.latest()
-        written = self._offset(place, latest, IsolationLevel.READ_UNCOMMITTED)
-        deadline = monotonic() + SETTLE_SECONDS
-        while (end := self._offset(place, latest)) < written and monotonic() < deadline:
-            sleep(SETTLE_SECONDS / 100)
-        return end
-
-    def _offset(
-        self,
-        place: TopicPartition,
-        which: OffsetSpec,
-        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
-    ) -> int:
-        return self._cluster.offsets([place], which, isolation)[place.topic, place.partition]
-
-    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
-        """Yield committed records; see `Transport.read`."""
-        first, present_end = self.bounds(topic, partition)
-        stop = present_end if end is None else min(end, present_end)
-        return self._read(TopicPartition(topic, partition, max(start, first)), stop)
-
-    def _read(self, place: TopicPartition, stop: int) -> Iterator[Record]:
-        """Read until the position has passed `stop`: the last offsets may be transaction markers."""
-        if place.offset >= stop:
-            return
+    def _read(self, topic: str, partition: int, start: int, stop: int) -> Iterator[Record]:
         client = self._cluster.open_consumer(_NO_GROUP, {})
         try:
-            for message in self._fetch(client, place):
+            for message in self._fetch(client, TopicPartition(topic, partition, start)):
                 offset = message.offset()
                 if message.error() is None and offset < stop:
                     yield as_record(message)
@@ -218,27 +118,16 @@ class ConfluentTransport:
             if monotonic() - last_progress > REQUEST_TIMEOUT_SECONDS:
                 raise away(f"{where}: {self._cluster.name}")
 
-    def produce(self, outputs: Sequence[Output]) -> None:
-        """Write `outputs`, each acknowledged by the broker when this returns; not atomic."""
-        if not outputs:
-            return
-        self._check_topics({output.topic for output in outputs})
-        with self._lock:
-            if self._producer is None:
-                self._producer = BulkProducer(
-                    self._cluster,
-                    timeout_seconds=self._options.commit_timeout_seconds,
-                    max_record_bytes=self._options.max_record_bytes,
-                )
-            deadline = monotonic() + self._options.commit_timeout_seconds
-            try:
-                with translated(self._cluster.name):
-                    self._producer.send_outputs(outputs, deadline)
-            except BaseException:
-                # What it has not sent must not follow later, behind what is sent in its place.
-                self._producer.drop()
-                self._producer = None
-                raise
+    def _open_producer(self) -> BulkProducer:
+        return BulkProducer(
+            self._cluster,
+            timeout_seconds=self._options.commit_timeout_seconds,
+            max_record_bytes=self._options.max_record_bytes,
+        )
+
+    def _send(self, producer: BulkProducer, outputs: Sequence[Output], deadline: float) -> None:
+        with translated(self._cluster.name):
+            producer.send_outputs(outputs, deadline)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`; see `Transport.delete_before`."""
@@ -246,32 +135,18 @@ class ConfluentTransport:
         asked = self._cluster.admin.delete_records([place], request_timeout=REQUEST_TIMEOUT_SECONDS)
         self._cluster.answer(asked[place], f"{topic}[{partition}]@{offset}")
 
-    def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> ConfluentConsumer:
-        """Become a member of `group`; see `Transport.join`."""
-        counts = {topic: self.partition_count(topic) for topic in topics}
-        check_read_together(counts)
+    def _join(
+        self, group: str, topics: Sequence[str], assignee: Assignee, n_partitions: int
+    ) -> ConfluentConsumer:
         return ConfluentConsumer(
             self._cluster,
             group,
             topics,
             assignee,
             options=self._options,
-            partitions=counts[topics[0]],
+            partitions=n_partitions,
             check_topics=self._find_topics,
         )
 
-    def _check_topics(self, topics: set[str]) -> None:
-        """Refuse topics that do not exist: librdkafka waits for them to appear, and then says timeout."""
-        self._find_topics(topics - self._known_topics)
-
-    def _find_topics(self, topics: set[str]) -> None:
-        for topic in topics:
-            self.partition_count(topic)
-
-    def close(self) -> None:
-        """Release everything. Idempotent."""
-        with self._lock:
-            if self._producer is not None:
-                self._producer.drop()
-                self._producer = None
-            self._cluster.close()
+    def _let_go(self) -> None:
+        self._cluster.close()

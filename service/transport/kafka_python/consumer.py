@@ -9,7 +9,6 @@ from typing import Any, Final
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.structs import TopicPartition
 
-from service.errors import OwnershipLost, TransportError
 from service.transport.base import Assignee, Record
 from service.transport.kafka import (
     REQUEST_TIMEOUT_SECONDS,
@@ -18,11 +17,11 @@ from service.transport.kafka import (
     heartbeat_interval_ms,
     transactional_id,
 )
+from service.transport.kafka_member import KafkaMember
 from service.transport.kafka_python.cluster import Cluster, learn_topics
 from service.transport.kafka_python.errors import translated
 from service.transport.kafka_python.membership import Membership
 from service.transport.kafka_python.producer import DeadlineProducer, producer_options
-from service.transport.kafka_python.writer import KafkaPythonWriter
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1
@@ -35,7 +34,7 @@ _AWAY_AFTER_SECONDS: Final = 3.0
 _LEAVE_TIMEOUT_SECONDS: Final = 3.0
 
 
-class KafkaPythonConsumer:
+class KafkaPythonConsumer(KafkaMember):
     """A member of `group`, through two clients.
 
     The group shares out the partitions of the leading topic alone: no cooperative assignor keeps the
@@ -63,13 +62,9 @@ class KafkaPythonConsumer:
         options: ConsumerOptions,
         check_topics: Callable[[set[str]], None],
     ) -> None:
+        super().__init__(group, topics, options, check_topics)
         self._cluster = cluster
-        self._group = group
-        self._topics = tuple(topics)
-        self._options = options
-        self._check_topics = check_topics
         self._membership = Membership(assignee)
-        self._writers: dict[int, KafkaPythonWriter] = {}
         self._started: set[int] = set()
         self._taken: dict[TopicPartition, list[Any]] = {}
         """Records that the clients have moved past and nobody was given yet: were a poll that fails to
@@ -186,14 +181,15 @@ class KafkaPythonConsumer:
             }
         return {topic: offset for topic, offset in found.items() if offset is not None}
 
-    def writer(self, partition: int) -> KafkaPythonWriter:
-        """Make the writer of an owned partition; see `Consumer.writer`."""
-        self._check_owned(partition)
-        with translated(self._where(partition)):
-            is_current = self._membership.is_current()
-        if not is_current:
-            # We would fence the true owner, who would have to do its last batch again.
-            raise OwnershipLost(f"{self._where(partition)}: the group {self._group!r} goes on without us")
+    @property
+    def _owned(self) -> set[int]:
+        return self._membership.owned
+
+    def _is_member(self) -> bool:
+        with translated(self._cluster.name):
+            return self._membership.is_current()
+
+    def _open_producer(self, partition: int) -> DeadlineProducer:
         producer = self._cluster.open(
             DeadlineProducer,
             transactional_id=transactional_id(self._group, self._topics[0], partition),
@@ -206,19 +202,11 @@ class KafkaPythonConsumer:
         except BaseException:
             producer.drop()
             raise
-        if partition in self._writers:
-            self._writers[partition].supersede()
-        writer = KafkaPythonWriter(
-            producer,
-            partition=partition,
-            where=self._where(partition),
-            group_metadata=self._leading.group_metadata,
-            still_owner=self._is_owner,
-            check_topics=self._check_topics,
-            commit_timeout_seconds=self._options.commit_timeout_seconds,
-        )
-        self._writers[partition] = writer
-        return writer
+        return producer
+
+    def _group_metadata(self) -> Any:  # noqa: ANN401 - kafka-python has no types
+        with translated(self._cluster.name):
+            return self._leading.group_metadata()
 
     def positions(self, partition: int) -> dict[str, int]:
         """Give the next offsets to be delivered; see `Consumer.positions`."""
@@ -267,8 +255,7 @@ class KafkaPythonConsumer:
                 if self._further is not None:
                     self._further.close(autocommit=False)
         finally:
-            for writer in self._writers.values():
-                writer.close()
+            self._close_writers()
         self._membership.raise_failure()
 
     def _each_topic(self) -> list[tuple[str, Any]]:
@@ -288,24 +275,6 @@ class KafkaPythonConsumer:
             TopicPartition(topic, partition), timeout_ms=timeout_seconds * 1000
         )
         return offset
-
-    def _where(self, partition: int) -> str:
-        return f"{self._topics[0]}[{partition}]"
-
-    def _check_owned(self, partition: int) -> None:
-        if partition not in self._membership.owned:
-            raise OwnershipLost(f"{self._where(partition)} is not assigned to this member of {self._group!r}")
-
-    def _is_owner(self, writer: KafkaPythonWriter) -> bool:
-        """Tell whether a fenced writer is the newest of a partition that is ours still."""
-        owned = self._membership.owned
-        if not any(self._writers.get(partition) is writer for partition in owned):
-            return False
-        try:
-            with translated(self._cluster.name):
-                return self._membership.is_current()
-        except TransportError:
-            return False
 
 
 def as_record(found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types

@@ -18,10 +18,13 @@ from kafka.errors import (
     UnknownError,
     UnknownTopicOrPartitionError,
 )
-from kafka.structs import TopicPartition
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
+from service.errors import TransactionFailed, TransportError
 from service.transport.base import Output
-from service.transport.kafka import REQUEST_TIMEOUT_SECONDS
+from service.transport.kafka import HINTS, REQUEST_TIMEOUT_SECONDS
+from service.transport.kafka_python.errors import translate
+from service.transport.kafka_writer import Place
 
 # One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
 _BATCH_BYTES: Final = 262_144
@@ -93,13 +96,33 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     def transact(
         self,
         outputs: Sequence[Output],
+        offsets: Mapping[Place, int],
+        group_metadata: Any,  # noqa: ANN401 - kafka-python has no types
+        *,
+        deadline: float,
+        where: str,
+    ) -> None:
+        """Commit `outputs` and `offsets` as one; see `TransactionalProducer.transact`."""
+        next_offsets = {
+            TopicPartition(*place): OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()
+        }
+        try:
+            self._transact(outputs, next_offsets, group_metadata, deadline)
+        except Exception as error:
+            failure = translate(self._reason or error, where)
+            # What it did not expect, kafka-python reports as a bare KafkaError: it ended the transaction.
+            if type(failure) is TransportError and isinstance(error, KafkaError):
+                failure = TransactionFailed(str(failure), hint=HINTS[TransactionFailed])
+            raise failure from error
+
+    def _transact(
+        self,
+        outputs: Sequence[Output],
         offsets: Mapping[Any, Any],
         group_metadata: Any,  # noqa: ANN401 - kafka-python has no types
         deadline: float,
     ) -> None:
-        """Commit `outputs` and `offsets` (by TopicPartition) as one.
-
-        The steps, in this order:
+        """Do it in steps, in this order.
 
         1. hand the offsets to the transaction, fenced by the group's generation;
         2. send, and see every record acknowledged, and the offsets;
@@ -130,7 +153,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
             raise KafkaTimeoutError("no answer to a step of the commit")
 
     @property
-    def reason(self) -> Exception | None:
+    def _reason(self) -> Exception | None:
         """The error that stopped the transactions, where an exception only says that one did."""
         found = self._transaction_manager.last_error if self._transaction_manager else None
         return found if isinstance(found, KafkaError) else None

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka.errors import UnknownError, for_code
@@ -275,10 +275,9 @@ def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):
     monkeypatch.setattr(producer, "_GRACE_SECONDS", 0.1)
     client = Stuck()
     bulk = producer.BulkProducer(client, timeout_seconds=1, max_record_bytes=1000)
-    with pytest.raises(KafkaException) as caught:
-        bulk.transact([], [TopicPartition("events", 0, 1)], None, time.monotonic() + 0.1)
+    with pytest.raises(TransportUnavailable, match=r"events\[0\]"):
+        bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic() + 0.1, where="events[0]")
     client.released.set()
-    assert isinstance(translate(caught.value, "events[0]"), TransportUnavailable)
 
 
 def test_no_error_in_the_last_step_passes_for_a_commit():
@@ -288,4 +287,4 @@ def test_no_error_in_the_last_step_passes_for_a_commit():
 
     bulk = producer.BulkProducer(Broken(), timeout_seconds=1, max_record_bytes=1000)
     with pytest.raises(LookupError):
-        bulk.transact([], [TopicPartition("events", 0, 1)], None, time.monotonic() + 1)
+        bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic() + 1, where="events[0]")

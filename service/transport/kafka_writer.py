@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
-from kafka.errors import KafkaError
-from kafka.structs import OffsetAndMetadata, TopicPartition
-
-from service.errors import OwnershipLost, ServiceError, TransactionFailed, TransportError
+from service.errors import OwnershipLost, ServiceError, TransactionFailed
 from service.transport.base import Output
 from service.transport.kafka import HINTS
-from service.transport.kafka_python.errors import translate
-from service.transport.kafka_python.producer import DeadlineProducer
+
+Place = tuple[str, int]
+"""A topic and a partition."""
 
 
-class KafkaPythonWriter:
-    """The transactional producer of one partition of one group.
+class TransactionalProducer(Protocol):
+    """A client's producer with the transactional id of one partition, its transactions initialised."""
+
+    def transact(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[Place, int],
+        group_metadata: Any,  # noqa: ANN401 - each client has its own
+        *,
+        deadline: float,
+        where: str,
+    ) -> None:
+        """Commit `outputs` and the group's next `offsets` as one, before a `time.monotonic` deadline.
+
+        Whatever the client raises comes as a `ServiceError` that says `where`.
+        """
+
+    def drop(self) -> None:
+        """Let go at once: nothing more is sent, nothing is waited for."""
+
+
+class KafkaWriter:
+    """The writer of one partition of one group, through whichever client.
 
     It is fenced twice: by its transactional id, which the next owner's writer takes over and thereby
     ends our open transaction at once, and by the group's generation, which goes with the offsets.
@@ -25,7 +44,7 @@ class KafkaPythonWriter:
     Parameters
     ----------
     producer
-        A producer with the partition's transactional id, its transactions initialised.
+        What it writes with.
     partition, where
         The partition, as a number and as messages name it.
     group_metadata
@@ -41,16 +60,16 @@ class KafkaPythonWriter:
 
     def __init__(
         self,
-        producer: DeadlineProducer,
+        producer: TransactionalProducer,
         *,
         partition: int,
         where: str,
         group_metadata: Callable[[], Any],
-        still_owner: Callable[[KafkaPythonWriter], bool],
+        still_owner: Callable[[KafkaWriter], bool],
         check_topics: Callable[[set[str]], None],
         commit_timeout_seconds: float,
     ) -> None:
-        self._producer: DeadlineProducer | None = producer
+        self._producer: TransactionalProducer | None = producer
         self._partition = partition
         self._where = where
         self._group_metadata = group_metadata
@@ -71,16 +90,15 @@ class KafkaPythonWriter:
         if not outputs and not offsets:
             return
         self._look_for({output.topic for output in outputs})
-        positions = {
-            TopicPartition(topic, self._partition): OffsetAndMetadata(offset, "", -1)
-            for topic, offset in offsets.items()
-        }
+        places = {(topic, self._partition): offset for topic, offset in offsets.items()}
         deadline = monotonic() + self._commit_timeout_seconds
         try:
-            self._producer.transact(outputs, positions, self._group_metadata(), deadline)
-        except Exception as error:
-            self._fail(error)
-            raise self._ended from error
+            self._producer.transact(
+                outputs, places, self._group_metadata(), deadline=deadline, where=self._where
+            )
+        except ServiceError as error:
+            self._end(error)
+            raise self._ended from error.__cause__
         except BaseException:  # Ctrl-C in the middle of a transaction
             self.close()
             raise
@@ -90,17 +108,12 @@ class KafkaPythonWriter:
         self._check_topics(topics - self._found_topics)
         self._found_topics |= topics
 
-    def _fail(self, error: Exception) -> None:
-        producer = self._producer
-        assert producer is not None, "only an open writer can fail"
-        failure = translate(producer.reason or error, self._where)
+    def _end(self, error: ServiceError) -> None:
         self.close()
-        # The broker has ended our transaction for taking too long: that fences, too. And kafka-python
-        # reports what it did not expect as a bare KafkaError: it ended the transaction all the same.
-        fenced_by_time = isinstance(failure, OwnershipLost) and self._still_owner(self)
-        if fenced_by_time or (type(failure) is TransportError and isinstance(error, KafkaError)):
-            failure = TransactionFailed(str(failure), hint=HINTS[TransactionFailed])
-        self._ended = failure
+        # The broker has ended our transaction for taking too long: that fences, too.
+        if isinstance(error, OwnershipLost) and self._still_owner(self):
+            error = TransactionFailed(str(error), hint=HINTS[TransactionFailed])
+        self._ended = error
 
     def supersede(self) -> None:
         """Give way to a newer writer of the same partition in this process."""

@@ -1,0 +1,221 @@
+"""A Kafka cluster as a stream, through whichever client. In: topics and outputs. Out: records, members."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from time import monotonic, sleep
+from types import MappingProxyType
+from typing import Generic, Protocol, TypeVar
+
+from service.transport.base import Assignee, Consumer, Output, Record
+from service.transport.kafka import (
+    KEEP_FOREVER,
+    SETTLE_SECONDS,
+    ConsumerOptions,
+    check_read_together,
+    missing,
+)
+
+
+class NamedCluster(Protocol):
+    """A cluster as a client reaches it."""
+
+    name: str
+    """As messages name it."""
+
+
+class Sender(Protocol):
+    """A client's producer without transactions."""
+
+    def send_outputs(self, outputs: Sequence[Output], deadline: float) -> None:
+        """Write `outputs` and see each of them acknowledged before a `time.monotonic` deadline."""
+
+    def drop(self) -> None:
+        """Let go at once: nothing more is sent, nothing is waited for."""
+
+
+ClusterType = TypeVar("ClusterType", bound=NamedCluster)
+SenderType = TypeVar("SenderType", bound=Sender)
+
+
+class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
+    """A stream in an Apache Kafka cluster (2.5 or newer).
+
+    Parameters
+    ----------
+    bootstrap_servers
+        `host:port` of one or more brokers.
+    client_options
+        The client's own options for all that it opens: security, mostly.
+    session_timeout_seconds
+        Without a heartbeat for this long, a member's partitions go to another.
+    instance_id
+        Name for static membership: a restart within the session timeout causes no rebalance.
+    transaction_timeout_seconds
+        After this the broker itself ends a transaction that nobody has taken over.
+    commit_timeout_seconds
+        What a commit or a `produce` may take before it counts as failed.
+    max_record_bytes
+        The largest record, key and headers included; the broker has its own limit.
+
+    Raises
+    ------
+    TransportUnavailable
+        No broker answers.
+    AccessRefused, ConfigurationError
+        As their names say.
+
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: Sequence[str],
+        *,
+        client_options: Mapping[str, object] = MappingProxyType({}),
+        session_timeout_seconds: float = 10.0,
+        instance_id: str | None = None,
+        transaction_timeout_seconds: float = 60.0,
+        commit_timeout_seconds: float = 30.0,
+        max_record_bytes: int = 1_048_576,
+    ) -> None:
+        self._options = ConsumerOptions(
+            session_timeout_seconds=session_timeout_seconds,
+            instance_id=instance_id or None,
+            transaction_timeout_seconds=transaction_timeout_seconds,
+            commit_timeout_seconds=commit_timeout_seconds,
+            max_record_bytes=max_record_bytes,
+        )
+        # The producer may be dropped on one thread while another would use it.
+        self._lock = threading.RLock()
+        self._producer: SenderType | None = None
+        self._known_topics: set[str] = set()
+        self._cluster = self._reach(bootstrap_servers, client_options)
+
+    def ensure_topics(
+        self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
+    ) -> None:
+        """Make sure that each topic exists; see `Transport.ensure_topics`."""
+        absent = {topic: wanted for topic, wanted in partitions.items() if self._count(topic) is None}
+        if absent and not create:
+            raise missing(next(iter(absent)), self._cluster.name)
+        if absent:
+            self._create(absent, KEEP_FOREVER if keep_forever else {})
+
+    def partition_count(self, topic: str) -> int:
+        """Count the partitions of `topic`; see `Transport.partition_count`."""
+        count = self._count(topic)
+        if count is None:
+            raise missing(topic, self._cluster.name)
+        return count
+
+    def _count(self, topic: str) -> int | None:
+        """Ask the cluster; None if it has no such topic."""
+        count = self._describe(topic)
+        if count is not None:
+            self._known_topics.add(topic)
+        return count
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """Give the first offset and the one after the last committed record; see `Transport.bounds`."""
+        self._check_topics({topic})
+        return self._first_offset(topic, partition), self._committed_end(topic, partition)
+
+    def _committed_end(self, topic: str, partition: int) -> int:
+        """Find the end that a reader of committed records sees.
+
+        A commit returns when the broker has noted it, a little before the partitions have: what was written
+        but is not yet visible is given a moment. It may also belong to a transaction that stays open.
+        """
+        written = self._end_offset(topic, partition, committed=False)
+        deadline = monotonic() + SETTLE_SECONDS
+        while (
+            end := self._end_offset(topic, partition, committed=True)
+        ) < written and monotonic() < deadline:
+            sleep(SETTLE_SECONDS / 100)
+        return end
+
+    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
+        """Yield committed records; see `Transport.read`."""
+        first, present_end = self.bounds(topic, partition)
+        start, stop = max(start, first), present_end if end is None else min(end, present_end)
+        return self._read(topic, partition, start, stop) if start < stop else iter(())
+
+    def produce(self, outputs: Sequence[Output]) -> None:
+        """Write `outputs`, each acknowledged by the broker when this returns; not atomic."""
+        if not outputs:
+            return
+        self._check_topics({output.topic for output in outputs})
+        with self._lock:
+            if self._producer is None:
+                self._producer = self._open_producer()
+            deadline = monotonic() + self._options.commit_timeout_seconds
+            try:
+                self._send(self._producer, outputs, deadline)
+            except BaseException:
+                # What it has not sent must not follow later, behind what is sent in its place.
+                self._drop_producer()
+                raise
+
+    def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> Consumer:
+        """Become a member of `group`; see `Transport.join`."""
+        counts = {topic: self.partition_count(topic) for topic in topics}
+        check_read_together(counts)
+        return self._join(group, topics, assignee, counts[topics[0]])
+
+    def _check_topics(self, topics: set[str]) -> None:
+        """Refuse topics that do not exist: the clients wait for them to appear, and then say timeout."""
+        self._find_topics(topics - self._known_topics)
+
+    def _find_topics(self, topics: set[str]) -> None:
+        for topic in topics:
+            self.partition_count(topic)
+
+    def close(self) -> None:
+        """Release everything. Idempotent."""
+        with self._lock:
+            self._drop_producer()
+            self._let_go()
+
+    def _drop_producer(self) -> None:
+        if self._producer is not None:
+            self._producer.drop()
+            self._producer = None
+
+    # What is left to each client; all of it raises nothing but `ServiceError`.
+
+    @abstractmethod
+    def _reach(
+        self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]
+    ) -> ClusterType: ...
+
+    @abstractmethod
+    def _create(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
+        """Create topics, unless others were faster, and wait until they can be used."""
+
+    @abstractmethod
+    def _describe(self, topic: str) -> int | None:
+        """Count a topic's partitions; None if it does not exist."""
+
+    @abstractmethod
+    def _first_offset(self, topic: str, partition: int) -> int: ...
+
+    @abstractmethod
+    def _end_offset(self, topic: str, partition: int, *, committed: bool) -> int: ...
+
+    @abstractmethod
+    def _read(self, topic: str, partition: int, start: int, stop: int) -> Iterator[Record]:
+        """Read until the position has passed `stop`: the last offsets may be transaction markers."""
+
+    @abstractmethod
+    def _open_producer(self) -> SenderType: ...
+
+    @abstractmethod
+    def _send(self, producer: SenderType, outputs: Sequence[Output], deadline: float) -> None: ...
+
+    @abstractmethod
+    def _join(self, group: str, topics: Sequence[str], assignee: Assignee, n_partitions: int) -> Consumer: ...
+
+    @abstractmethod
+    def _let_go(self) -> None: ...
