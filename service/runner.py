@@ -25,6 +25,7 @@ from service.activity import Activity
 from service.assembly import input_topics
 from service.backoff import Backoff
 from service.errors import OwnershipLost, StorageFull, TransactionFailed, TransportError, TransportUnavailable
+from service.group_end import GroupEnd
 from service.health import Health, State
 from service.live import LiveModel, LiveModels
 from service.metrics import Metrics
@@ -38,9 +39,6 @@ _log = logging.getLogger(__name__)
 
 _IDLE_POLL_SECONDS: Final = 0.2
 """How long one poll waits when nothing comes: the delay with which a stop is noticed."""
-
-_LOOK_SECONDS: Final = 1.0
-"""How often to look what the others have committed: on Kafka that takes a client of its own."""
 
 _offset: Final = attrgetter("offset")
 
@@ -84,7 +82,6 @@ class Runner:
         self._observe = observe
         self._activity = Activity(metrics, settings.log_interval_seconds)
         self._topics = input_topics(settings)
-        self._partitions: frozenset[int] = frozenset()
         self._tasks: dict[int, Task] = {}
         self._waiting: dict[int, float] = {}
         """Partitions without a task, and when (monotonic seconds) to try."""
@@ -92,7 +89,6 @@ class Runner:
         """Partitions whose last batch could not be committed: open or not, they do not work yet."""
         self._is_away = False
         """Whether the stream did not answer when it was last asked."""
-        self._look_at_others = 0.0
         self._backoff = Backoff()
         self._backoffs: defaultdict[int, Backoff] = defaultdict(Backoff)
         """By partition: one that has just failed for the first time need not wait for what others did."""
@@ -117,8 +113,9 @@ class Runner:
             The loop cannot go on; what was committed stays, the rest will be done after a restart.
 
         """
-        self._ensure_topics()
+        n_partitions = self._ensure_topics()
         self._consumer = self._transport.join(self._settings.group, self._topics, self)
+        end = GroupEnd(self._transport, self._consumer, self._topics, n_partitions)
         try:
             while not self._stop.is_set():
                 batch = self._gather()
@@ -126,20 +123,20 @@ class Runner:
                     self._advance(partition, records)
                 self._open_waiting()
                 self._activity.observe()
-                if exit_at_end and not batch and self._is_at_end():
+                idle = not batch and not self._waiting
+                if exit_at_end and idle and end.is_reached(self._tasks):
                     return True
             return False
         finally:
             self._health.become(State.STOPPED, "the loop has ended")
             self._consumer.close()
 
-    def _ensure_topics(self) -> None:
-        """Create what is missing; everything else gets as many partitions as the events have."""
+    def _ensure_topics(self) -> int:
+        """Create what is missing: all with as many partitions as the events have. Give that number."""
         settings = self._settings
         leading, *others = self._topics
         self._transport.ensure_topics({leading: settings.partitions}, create=settings.create_topics)
         partitions = self._transport.partition_count(leading)
-        self._partitions = frozenset(range(partitions))
         if self._live:
             self._live.n_partitions = partitions
         outputs = (settings.predictions_topic, settings.dead_letters_topic)
@@ -149,6 +146,7 @@ class Runner:
         self._transport.ensure_topics(
             {settings.checkpoints_topic: partitions}, create=settings.create_topics, keep_forever=True
         )
+        return partitions
 
     def _gather(self) -> Mapping[int, Sequence[Record]]:
         """Collect a batch: what comes within one commit interval of its first record, within its limit.
@@ -247,31 +245,6 @@ class Runner:
         wait_seconds = self._backoffs[partition].next_seconds()
         self._waiting[partition] = monotonic() + wait_seconds
         self._report_trouble(error, wait_seconds)
-
-    def _is_at_end(self) -> bool:
-        try:
-            return not self._waiting and self._consumer.at_end() and self._others_are_at_end()
-        except TransportUnavailable:
-            return False
-
-    def _others_are_at_end(self) -> bool:
-        """Tell whether the group has done what is there of the partitions that are not ours.
-
-        Who left earlier would make the others take over its partitions in the middle of their work; and
-        those of a member that was killed may be nobody's yet.
-        """
-        others = self._partitions - self._tasks.keys()
-        if others and monotonic() < self._look_at_others:
-            return False
-        self._look_at_others = monotonic() + _LOOK_SECONDS
-        return all(map(self._is_done, others))
-
-    def _is_done(self, partition: int) -> bool:
-        committed = self._consumer.committed(partition)
-        return all(
-            next(self._transport.read(topic, partition, committed.get(topic, 0)), None) is None
-            for topic in self._topics
-        )
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
         """Note partitions to be opened after this poll."""

@@ -89,7 +89,7 @@ service.setting_fields
 service.settings
 service.assembly service.charts
 service.examples
-service.recovery service.redelivery service.activity service.live
+service.recovery service.redelivery service.activity service.live service.group_end
 service.task
 service.runner
 service.worker

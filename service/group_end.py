@@ -1,0 +1,58 @@
+"""Whether a group has processed everything that is there. In: a stream and a member. Out: yes or not yet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from time import monotonic
+from typing import Final
+
+from service.errors import TransportUnavailable
+from service.transport.base import Consumer, Transport
+
+_LOOK_SECONDS: Final = 1.0
+"""How often to look what the others have committed: on Kafka that takes a client of its own."""
+
+
+class GroupEnd:
+    """Looks for the end, of our own partitions and of those that are not ours.
+
+    Who left when its own are done would make the others take over its partitions in the middle of their
+    work; and those of a member that was killed may be nobody's yet.
+
+    Parameters
+    ----------
+    transport, consumer
+        The stream, and our member of the group.
+    topics, n_partitions
+        What the group reads.
+
+    """
+
+    def __init__(
+        self, transport: Transport, consumer: Consumer, topics: Sequence[str], n_partitions: int
+    ) -> None:
+        self._transport = transport
+        self._consumer = consumer
+        self._topics = topics
+        self._partitions = frozenset(range(n_partitions))
+        self._look_at_others = 0.0
+
+    def is_reached(self, ours: Collection[int]) -> bool:
+        """Tell whether all is done, with these partitions at work here; not while the stream is away."""
+        try:
+            return self._consumer.at_end() and self._others_are_done(self._partitions.difference(ours))
+        except TransportUnavailable:
+            return False
+
+    def _others_are_done(self, others: Collection[int]) -> bool:
+        if others and monotonic() < self._look_at_others:
+            return False
+        self._look_at_others = monotonic() + _LOOK_SECONDS
+        return all(map(self._is_done, others))
+
+    def _is_done(self, partition: int) -> bool:
+        committed = self._consumer.committed(partition)
+        return all(
+            next(self._transport.read(topic, partition, committed.get(topic, 0)), None) is None
+            for topic in self._topics
+        )
