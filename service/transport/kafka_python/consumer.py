@@ -25,9 +25,9 @@ from service.transport.kafka_python.producer import DeadlineProducer, producer_o
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1
-# With two clients to listen to, one waits while the other may have records: shorter still, but each
-# round costs a millisecond of computing.
-_SHARED_WAIT_SECONDS: Final = 0.02
+# With two clients to listen to, the other may have records while one waits: shorter still, but each round
+# costs a millisecond of computing.
+_SHARED_WAIT_SECONDS: Final = 0.03
 # Connections come and go when leaders move or a broker restarts; a cluster is away when none came back.
 _AWAY_AFTER_SECONDS: Final = 3.0
 # Leaving the group is a courtesy to the other members, who would notice in time.
