@@ -15,6 +15,7 @@ from service.cli.app import report
 from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.summary import summary_text
+from service.dead_letters import MESSAGE, REASON
 from service.errors import InputFileError
 from service.evaluation import Evaluation, summarise
 from service.model_file import refuse_pickle, write_atomically
@@ -47,7 +48,7 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     does it. While it runs, a row appears at 1, 2, 4, 8, … labelled events; the summary follows.
     """
     settings = loaded.settings
-    evaluation = Evaluation()
+    evaluation = Evaluation(settings.classes)
     with (
         source_of(classes=settings.classes) as source,
         progress_bar(source, "replay") as (messages, write_line),
@@ -67,7 +68,7 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     if save:
         write_atomically(save, learner.dump())
         report("saved", "green", f"the model to {save}")
-    click.echo(json.dumps(summary) if output == "json" else summary_text(summary, learner))
+    click.echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
 
 
 class _Replay:
@@ -116,7 +117,7 @@ class _Replay:
         self._rejected += 1
         if self._rejected <= _REJECTIONS_SHOWN:
             headers = dict(letter.headers)
-            reason, message = headers["error.reason"].decode(), headers["error.message"].decode()
+            reason, message = headers[REASON].decode(), headers[MESSAGE].decode()
             report("rejected", "yellow", f"{self._source.name}:{record.offset}: {reason}: {message}")
         elif self._rejected == _REJECTIONS_SHOWN + 1:
             report("rejected", "yellow", "more; the summary counts them by reason")

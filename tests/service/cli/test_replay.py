@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -124,6 +125,13 @@ def test_the_text_summary_is_all_that_stdout_gets(perceptron):
     assert result.stdout.splitlines()[0].split() == ["events", "1,250"]
     assert "bias" in result.stdout
     assert "\x1b" not in result.output
+
+
+def test_the_text_summary_calls_the_classes_by_their_names(perceptron):
+    lines = b'{"id":"a","text":"win","label":"spam"}\n{"id":"b","text":"hi","label":"ham"}\n'
+    result = perceptron("replay", "-", "--classes", "ham,spam", stdin=lines)
+    assert re.search(r"predicted +ham +spam\n +ham +\d+ +\d+\n +spam +\d+ +\d+\n", result.stdout)
+    assert "positive ones speak for spam" in result.stdout
 
 
 def test_rejected_lines_are_named_and_counted_and_teach_nothing(perceptron, tmp_path):
