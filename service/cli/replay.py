@@ -18,6 +18,7 @@ from service.cli.summary import summary_text
 from service.dead_letters import MESSAGE, REASON
 from service.errors import InputFileError
 from service.evaluation import Evaluation, summarise
+from service.examples import refusal_hint
 from service.model_file import refuse_pickle, write_atomically
 from service.processor import Processor, Step
 from service.settings import Loaded, Settings
@@ -65,6 +66,8 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
         raise InputFileError(
             f"{source.name}: none of {summary['rejected']} messages could be used", hint=run.hint()
         )
+    if hint := run.hint():
+        report("hint", "cyan", hint)
     if save:
         write_atomically(save, learner.dump())
         report("saved", "green", f"the model to {save}")
@@ -97,12 +100,9 @@ class _Replay:
         self._table.finish()
 
     def hint(self) -> str:
-        """Say what to try when no message could be used."""
-        if "unknown_label" in self.processor.counters.rejected:
-            return "name the classes, the negative one first: --classes ham,spam"
-        if "model_error" in self.processor.counters.rejected:
-            return "what stands above was raised by the model of --model"
-        return "`perceptron schema event` shows what is expected; --input-format says how to read the file"
+        """Say what to try, if messages could not be used."""
+        rejected = self.processor.counters.rejected
+        return refusal_hint(rejected) if rejected else ""
 
     def _process(self) -> None:
         batch, self._batch = self._batch, []

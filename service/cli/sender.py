@@ -78,7 +78,7 @@ class Sender:
     def summary(self) -> str:
         """Say what was sent; what was being sent when it ended may have arrived or not."""
         labels = f" and {self._labels_sent} to {self._late.topic}" if self._late else ""
-        unsure = f"; {self._on_their_way} more were on their way" if self._on_their_way else ""
+        unsure = f"; {self._on_their_way} more may have arrived or not" if self._on_their_way else ""
         return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s{unsure}"
 
     def add(self, key: bytes | None, message: bytes) -> None:

@@ -147,6 +147,13 @@ def test_rejected_lines_are_named_and_counted_and_teach_nothing(perceptron, tmp_
     assert "pages.ndjson:1252: not_finite: features.f" in result.stderr
 
 
+def test_what_was_refused_ends_with_a_hint(perceptron):
+    lines = b'{"id":"a","text":"win","label":"spam"}\n{"id":"b","text":"hi","label":"ham"}\n'
+    result = perceptron("replay", "-", "--classes", "ham,spm", stdin=lines)
+    assert result.exit_code == 0
+    assert "\nhint: name the classes, the negative one first: --classes ham,spam\n" in result.stderr
+
+
 def test_poison_of_every_kind_is_counted_and_teaches_nothing(replay):
     poison = [value for value, _ in POISON.values() if value and b"\n" not in value]
     summary = replay(
