@@ -160,7 +160,7 @@ def _cannot_be_made(
 def _parameters(factory: Callable[..., Any]) -> str:
     try:
         return ", ".join(inspect.signature(factory).parameters) or "none"
-    except ValueError:  # something built in, of which Python does not know
+    except (TypeError, ValueError):  # not callable at all, or built in, of which Python does not know
         return "the arguments of its function"
 
 
