@@ -23,7 +23,7 @@ UNCOMPILED := $(CURDIR)/build/uncompiled
 .PHONY: demo test test-uncompiled lint chaos bench docs docs-plots dist release-check clean
 
 demo: $(VENV)/installed
-	@$(BIN)/perceptron demo $(DEMO_ARGS) || [ $$? -eq 130 ] # Ctrl-C is how --keep ends
+	$(BIN)/perceptron demo $(DEMO_ARGS)
 
 test: $(VENV)/installed-dev
 	$(BIN)/pytest $(PARALLEL) $(PYTEST_ARGS)
