@@ -13,6 +13,7 @@ from prometheus_client.core import Metric
 import perceptron_core
 from service.assembly import make_processor
 from service.cli.app import cli
+from service.cli.serve import http_server
 from service.decode import Reason
 from service.health import Health
 from service.messages import KINDS, json_schema
@@ -206,7 +207,9 @@ def exported_families() -> list[Metric]:
     shown.lag = {("events", 0): 0}
     shown.publish(0, processor)
     of_workers = CollectorRegistry()
-    Workers(Settings(workers=2), "sqlite:///unused", registry=of_workers, health=Health())
+    Workers(
+        Settings(workers=2), "sqlite:///unused", registry=of_workers, health=Health(), serve_http=http_server
+    )
     families = {family.name: family for each in (of_workers, registry) for family in each.collect()}
     return list(families.values())
 

@@ -10,13 +10,21 @@ from typing import Any
 from service.counters import Counters
 from service.models import Learner
 from service.processor import Step
-from service.vocabulary import Truth
+from service.vocabulary import Truth, Vocabulary
 
 
 class Evaluation:
-    """Collects labelled predictions; 9 bytes each."""
+    """Collects labelled predictions; 9 bytes each.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    classes
+        Names of the two classes, the negative one first, if they have names.
+
+    """
+
+    def __init__(self, classes: Sequence[str] = ()) -> None:
+        self._name = Vocabulary(classes).name
         self._confusion: Counter[tuple[Truth, Truth]] = Counter()
         self._scores = array("d")
         self._truths = bytearray()
@@ -35,7 +43,7 @@ class Evaluation:
     def confusion(self) -> dict[str, dict[str, int]]:
         """Count predictions as {truth: {predicted: count}}."""
         classes = sorted({name for pair in self._confusion for name in pair}, key=str)
-        return {_name(t): {_name(p): self._confusion[t, p] for p in classes} for t in classes}
+        return {self._name(t): {self._name(p): self._confusion[t, p] for p in classes} for t in classes}
 
     def auc(self) -> float | None:
         """Compute the area under the ROC curve of the scores, each given before its label was learned.
@@ -74,7 +82,3 @@ def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seco
     if weights is not None:
         summary |= {"weights_nonzero": len(weights[0]), "bias": weights[1]}
     return {name: value for name, value in summary.items() if value is not None}
-
-
-def _name(truth: Truth) -> str:
-    return str(truth).lower() if isinstance(truth, bool) else truth

@@ -6,7 +6,7 @@ What a stream would send to the dead letters is counted and left out; so is an e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 
 from perceptron_core import FeatureError, Hyperplane
@@ -81,8 +81,19 @@ def read_examples(
         else:
             found.examples.append((x, incoming.truth))
     if not found.examples:
-        raise InputFileError(f"{found.name}: no labelled example in it; {_why(found)}", hint=_hint(found))
+        raise InputFileError(
+            f"{found.name}: no labelled example in it; {_why(found)}", hint=refusal_hint(found.rejected)
+        )
     return found
+
+
+def refusal_hint(reasons: Container[str]) -> str:
+    """Say what to try when messages of a file were refused for these reasons."""
+    if Reason.UNKNOWN_LABEL in reasons:
+        return "name the classes, the negative one first: --classes ham,spam"
+    if Reason.MODEL_ERROR in reasons:
+        return "what stands above was raised by the model of --model"
+    return "`perceptron schema event` shows what is expected; --input-format says how to read the file"
 
 
 def _refuse_insane(x: X) -> None:
@@ -95,9 +106,3 @@ def _refuse_insane(x: X) -> None:
 
 def _why(found: ExampleSet) -> str:
     return f"{found.rejected.total()} messages cannot be used, {found.unlabelled} have no label"
-
-
-def _hint(found: ExampleSet) -> str:
-    if "unknown_label" in found.rejected:
-        return "name the classes, the negative one first: --classes ham,spam"
-    return "`perceptron schema event` shows what is expected; --input-format says how to read the file"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -117,7 +118,7 @@ def make_learner(
     try:
         made = factory(**params)
     except Exception as error:
-        raise _cannot_be_made(model, params, error) from error
+        raise _cannot_be_made(model, factory, params, error) from error
     if isinstance(made, MulticlassClassifier):
         return MulticlassLearner(with_classes(made, classes))
     if len(classes) > BINARY and not getattr(made, "_multiclass", False):
@@ -143,15 +144,24 @@ def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:
     return HashedClassifier(made, hash_bits) if isinstance(made, Linear) else made
 
 
-def _cannot_be_made(model: str, params: Mapping[str, Any], error: Exception) -> ConfigurationError:
+def _cannot_be_made(
+    model: str, factory: Callable[..., Any], params: Mapping[str, Any], error: Exception
+) -> ConfigurationError:
     """Blame the parameters, if there are any; a factory that fails without has to be another one."""
     if params:
         return ConfigurationError(
             f"model_params: {model} cannot be made with {dict(params)!r}: {error}",
-            hint="parameters are given one by one: --model-param key=value",
+            hint=f"--model-param key=value, one by one; the keys are {_parameters(factory)}",
         )
     reason = f"{type(error).__name__}: {error}"
     return ConfigurationError(f"model: {model} could not make a model: {reason}", hint=_FACTORY_HINT)
+
+
+def _parameters(factory: Callable[..., Any]) -> str:
+    try:
+        return ", ".join(inspect.signature(factory).parameters) or "none"
+    except (TypeError, ValueError):  # not callable at all, or built in, of which Python does not know
+        return "the arguments of its function"
 
 
 def _classifies(made: object) -> bool:

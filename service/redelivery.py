@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from service.assembly import input_topics, make_decoder
+from service.dead_letters import HEADERS, MESSAGE, REASON, SOURCE
 from service.decode import Rejection
 from service.errors import TopicMissing
 from service.settings import Settings
@@ -25,9 +26,6 @@ from service.visitor import Visitor
 Repair = Callable[[Sequence[bytes]], Sequence[bytes]]
 """Gives for each value the one to try instead, in the same order."""
 
-_SOURCE: Final = ("source.topic", "source.partition", "source.offset")
-_OURS: Final = ("error.reason", "error.message", *_SOURCE)
-"""Headers that `service.dead_letters` appends."""
 _REPLAYED_FROM: Final = "replayed.from"
 
 
@@ -44,12 +42,10 @@ class DeadLetter(NamedTuple):
     @classmethod
     def of(cls, record: Record) -> DeadLetter:
         """Read a record of the dead-letters topic; what it does not tell is empty, or None."""
-        told = {name: value.decode(errors="replace") for name, value in record.headers if name in _OURS}
-        topic, *numbers = (told.get(name, "") for name in _SOURCE)
+        told = {name: value.decode(errors="replace") for name, value in record.headers if name in HEADERS}
+        topic, *numbers = (told.get(name, "") for name in SOURCE)
         partition, offset = (int(text) if text.isdecimal() else None for text in numbers)
-        return cls(
-            record, told.get("error.reason", ""), told.get("error.message", ""), topic, partition, offset
-        )
+        return cls(record, told.get(REASON, ""), told.get(MESSAGE, ""), topic, partition, offset)
 
     @property
     def place(self) -> str:
@@ -59,7 +55,7 @@ class DeadLetter(NamedTuple):
     def own_headers(self) -> Headers:
         """Give the producer's headers: of a name that is also ours, the last one is ours."""
         headers = self.record.headers
-        ours = {name: position for position, (name, _) in enumerate(headers) if name in _OURS}
+        ours = {name: position for position, (name, _) in enumerate(headers) if name in HEADERS}
         return tuple(
             header
             for position, header in enumerate(headers)

@@ -213,7 +213,7 @@ def _similar(path: str) -> str:
         names = [entry.name for entry in wanted.parent.iterdir()]
         if match := difflib.get_close_matches(wanted.name, names, n=1):
             return f"Did you mean {wanted.parent / match[0]}?"
-    return ""
+    return "Check the path; - stands for stdin."
 
 
 def _regular_size(raw: io.RawIOBase) -> int | None:

@@ -86,6 +86,12 @@ class Vocabulary:
         """Write a class as the stream does."""
         return spelling[truth] if isinstance(truth, bool) else truth
 
+    def name(self, truth: Truth) -> str:
+        """Give the name that people know a class by: the given one, or `true` and `false`."""
+        if isinstance(truth, str):
+            return truth
+        return self.classes[truth] if self.classes else str(truth).lower()
+
     def _known(self) -> str:
         numbers = "" if self.is_multiclass else "true/false, 1/-1, 1/0"
         return ", ".join(filter(None, [numbers, *map(repr, self.classes)]))

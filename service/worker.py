@@ -1,6 +1,6 @@
 """A worker of `serve --workers N`: the loop, in a process of its own at the other end of a pipe.
 
-In: settings as the parent has resolved them; requests. Out: reports.
+In: settings as the parent has resolved them; requests. Out: reports; answers about the models, by HTTP.
 
     parent ─ ASK_METRICS, LEAVE ─→ worker
            ←────── Report ────────
@@ -15,13 +15,13 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from multiprocessing.connection import Connection
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from service.counters import Totals
 from service.errors import ServiceError
@@ -31,6 +31,9 @@ from service.merged_metrics import NOTHING, Exposition
 from service.settings import Settings
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from service.live import LiveModels
     from service.metrics import Metrics
     from service.runner import Runner
 
@@ -40,11 +43,29 @@ REPORT_SECONDS: Final = 0.25
 """How often a worker reports unasked: how late the parent learns that one is ready, or is not."""
 
 
+_ANY_PORT: Final = "127.0.0.1:0"
+"""Of this machine only, whatever the parent listens on."""
+
+
 class Request(Enum):
     """What the parent sends."""
 
     ASK_METRICS = auto()
     LEAVE = auto()
+
+
+class ServeHttp(Protocol):
+    """Serves what there is to see of a process for as long as the context lasts, and gives the URL."""
+
+    def __call__(
+        self,
+        settings: Settings,
+        registry: CollectorRegistry,
+        health: Health,
+        metrics: Metrics,
+        live: LiveModels,
+    ) -> AbstractContextManager[str]:
+        """Begin to serve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +78,41 @@ class Report:
     """By partition, also of those it has handed over: the counts at its last commit there."""
     metrics: Exposition | None = None
     """Only when asked, and at the end: looking at a large model takes a while."""
+    address: str = ""
+    """URL of the worker's own server, which knows the models; empty if there is none."""
+    partitions: Sequence[int] = ()
+    """Whose models are at work here."""
+    n_partitions: int = 0
+    """Of the events topic; 0 before it is known."""
     is_finished: bool = False
     """It has ended because everything that was there is processed."""
     error: ServiceError | None = None
     """It has ended because of this."""
 
 
-def work(connection: Connection, number: int, settings: Settings, url: str, *, exit_at_end: bool) -> None:
+def work(
+    connection: Connection,
+    number: int,
+    settings: Settings,
+    url: str,
+    *,
+    serve_http: ServeHttp,
+    exit_at_end: bool,
+) -> None:
     """Be worker `number` until told to leave; the whole life of its process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent decides
     log_to_stderr(settings.log_level, settings.log_format, number)
     from prometheus_client import CollectorRegistry  # noqa: PLC0415  see above
 
+    from service.live import LiveModels  # noqa: PLC0415
     from service.metrics import Metrics  # noqa: PLC0415
 
-    metrics, health = Metrics(CollectorRegistry()), Health()
-    reporter = Reporter(connection, metrics, health)
+    metrics, health, live = Metrics(CollectorRegistry()), Health(), LiveModels(settings)
+    reporter = Reporter(connection, metrics, health, live)
+    own_http = settings.model_copy(update={"http": settings.http and _ANY_PORT})
     try:
-        is_finished = _run(reporter, _settings_of(number, settings), url, exit_at_end=exit_at_end)
+        with serve_http(own_http, metrics.registry, health, metrics, live) as reporter.address:
+            is_finished = _run(reporter, _settings_of(number, settings), url, exit_at_end=exit_at_end)
     except ServiceError as error:
         reporter.report(with_metrics=True, error=error)
         sys.exit(1)
@@ -97,7 +135,9 @@ def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool)
 
     transport = open_stream(settings, url)
     try:
-        runner = Runner(transport, settings, metrics=reporter.metrics, health=reporter.health)
+        runner = Runner(
+            transport, settings, metrics=reporter.metrics, health=reporter.health, live=reporter.live
+        )
         reporter.attend(runner)
 
         def leave(_: int, __: FrameType | None) -> None:
@@ -117,14 +157,16 @@ class Reporter:
     ----------
     connection
         To the parent.
-    metrics, health
+    metrics, health, live
         What to report.
 
     """
 
-    def __init__(self, connection: Connection, metrics: Metrics, health: Health) -> None:
+    def __init__(self, connection: Connection, metrics: Metrics, health: Health, live: LiveModels) -> None:
         self.metrics = metrics
         self.health = health
+        self.live = live
+        self.address = ""
         self._connection = connection
         self._sending = threading.Lock()
         self._shown = NOTHING
@@ -152,6 +194,9 @@ class Reporter:
             self.health.reason,
             {partition: each.counters.totals() for partition, each in published.items()},
             self._exposition() if with_metrics else None,
+            self.address,
+            self.live.partitions(),
+            self.live.n_partitions,
             is_finished,
             error,
         )

@@ -17,7 +17,7 @@ from typing import Final
 from service.errors import ServiceError
 from service.merged_metrics import NOTHING
 from service.settings import Settings
-from service.worker import Report, Request, work
+from service.worker import Report, Request, ServeHttp, work
 
 ANSWER_SECONDS: Final = 1.0
 """How long to wait for an answer; who is slower is shown as it last was."""
@@ -31,7 +31,7 @@ class WorkerProcess:
 
     Parameters
     ----------
-    number, settings, url, exit_at_end
+    number, settings, url, serve_http, exit_at_end
         As for `service.worker.work`.
     changed
         Held to look at a worker, notified when it has said something or ended.
@@ -44,6 +44,7 @@ class WorkerProcess:
         settings: Settings,
         url: str,
         *,
+        serve_http: ServeHttp,
         exit_at_end: bool,
         changed: threading.Condition,
     ) -> None:
@@ -58,7 +59,7 @@ class WorkerProcess:
         self._process = _SPAWN.Process(
             target=work,
             args=(theirs, number, settings, url),
-            kwargs={"exit_at_end": exit_at_end},
+            kwargs={"serve_http": serve_http, "exit_at_end": exit_at_end},
             name=f"worker {number}",
             daemon=True,
         )

@@ -28,6 +28,7 @@ from service.errors import ConfigurationError, ServiceError, StorageFull, Transp
 from service.health import Health, State
 from service.merged_metrics import NOTHING, Exposition, merged, outlasting
 from service.settings import Settings
+from service.worker import ServeHttp
 from service.worker_process import ANSWER_SECONDS, WorkerProcess
 
 _log = logging.getLogger(__name__)
@@ -66,6 +67,8 @@ class Workers:
         Where the metrics of all are shown.
     health
         What is told of all together.
+    serve_http
+        Lets each worker answer for its models.
     exit_at_end
         Whether to stop when everything that is there has been processed.
 
@@ -83,6 +86,7 @@ class Workers:
         *,
         registry: CollectorRegistry,
         health: Health,
+        serve_http: ServeHttp,
         exit_at_end: bool = False,
     ) -> None:
         if url.startswith("memory:"):
@@ -93,6 +97,7 @@ class Workers:
         self._settings = settings
         self._url = url
         self._health = health
+        self._serve_http = serve_http
         self._exit_at_end = exit_at_end
         self._changed = threading.Condition()
         self._places = [_Place(number) for number in range(1, settings.workers + 1)]
@@ -156,6 +161,16 @@ class Workers:
             own = Exposition(list(self._own.collect()), {})
             return [own, self._ended, *(worker.metrics for worker in self._at_work())]
 
+    def addresses(self) -> Mapping[int, str]:
+        """Give by partition the URL of the server of the worker that has it; of the silent ones, none."""
+        talking = [w.last for w in self._at_work() if monotonic() - w.heard_at <= _SILENT_SECONDS]
+        return {partition: last.address for last in talking for partition in last.partitions}
+
+    @property
+    def n_partitions(self) -> int:
+        """Partitions of the events topic; 0 before it is known."""
+        return max((worker.last.n_partitions for worker in self._at_work()), default=0)
+
     def _at_work(self) -> Sequence[WorkerProcess]:
         return [place.worker for place in self._places if place.worker is not None]
 
@@ -167,6 +182,7 @@ class Workers:
                         place.number,
                         self._settings,
                         self._url,
+                        serve_http=self._serve_http,
                         exit_at_end=self._exit_at_end,
                         changed=self._changed,
                     )

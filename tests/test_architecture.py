@@ -101,6 +101,7 @@ service.web service.web.problems
 service.web.answers service.web.guard service.web.probes
 service.web.window service.web.page
 service.web.api
+service.web.relay
 service.web.app service.web.server
 service.cli.app
 service.cli.options service.cli.progress service.cli.sender service.cli.summary service.cli.table

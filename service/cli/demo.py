@@ -35,6 +35,8 @@ from service.settings import Settings
 from service.transport.base import Output
 from service.vocabulary import Vocabulary
 
+_CLASSES: Final = ("legitimate", "phishing")
+"""What a web page is; the negative one first."""
 _TICK_SECONDS: Final = 0.05
 """How often the producer sends: often enough to look like a stream."""
 _SLOW_RATE: Final = 20.0
@@ -84,8 +86,8 @@ def command(rate: float, *, keep: bool) -> None:
 
 def _run(url: str, rate: float, *, keep: bool) -> None:
     events = _events()
-    settings = Settings(commit_interval_seconds=_TICK_SECONDS)
-    metrics, health, evaluation = Metrics(CollectorRegistry()), Health(), Evaluation()
+    settings = Settings(classes=_CLASSES, commit_interval_seconds=_TICK_SECONDS)
+    metrics, health, evaluation = Metrics(CollectorRegistry()), Health(), Evaluation(_CLASSES)
     live = LiveModels(settings)
     with ExitStack() as stack:
         address = stack.enter_context(_server(settings, metrics, health, live))
@@ -93,7 +95,7 @@ def _run(url: str, rate: float, *, keep: bool) -> None:
         transport = open_stream(settings, url)
         stack.callback(transport.close)
         move_bar, write_line = stack.enter_context(counted_bar(len(events), "demo"))
-        table = ProgressTable(write_line)
+        table = ProgressTable(write_line, _CLASSES)
 
         def observe(steps: Sequence[Step]) -> None:
             table.observe(steps)
@@ -117,7 +119,7 @@ def _run(url: str, rate: float, *, keep: bool) -> None:
     if (keep or not is_interrupted) and 0 in metrics.last_published:  # else it ended before it began
         done = metrics.last_published[0]
         summary = summarise(done.counters, done.learner, evaluation, seconds)
-        click.echo("\n" + summary_text(summary, done.learner))
+        click.echo("\n" + summary_text(summary, done.learner, _CLASSES))
     if is_interrupted:
         sys.exit(INTERRUPTED)
 
@@ -127,7 +129,7 @@ def _events() -> list[bytes]:
     from river import datasets  # noqa: PLC0415  brings pandas and scikit-learn along
 
     return [
-        json.dumps({"id": f"page-{number}", "features": x, "label": y}).encode()
+        json.dumps({"id": f"page-{number}", "features": x, "label": _CLASSES[y]}).encode()
         for number, (x, y) in enumerate(datasets.Phishing(), start=1)
     ]
 

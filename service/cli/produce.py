@@ -23,6 +23,7 @@ from service.cli.progress import progress_bar
 from service.cli.sender import LateLabels, Sender
 from service.decode import Decoder, Rejection
 from service.errors import InputFileError
+from service.examples import refusal_hint
 from service.playback import Playback
 from service.settings import Loaded
 from service.sources import Source
@@ -161,7 +162,8 @@ def _send(sender: Sender, source: Source, playback: Playback, key_of: KeyOf) -> 
             try:
                 key = key_of(message)
             except Rejection as rejection:
-                hint = "Nothing from there on was sent; --no-validate sends bad messages too."
+                hint = refusal_hint({rejection.reason})
+                hint += "; nothing from there on was sent; --no-validate sends bad messages too"
                 raise InputFileError(f"{source.place}: {rejection}", hint=hint) from None
             sender.add(key, message)
     sender.flush()

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from service.processor import Step
 from service.sources import Source
-from service.vocabulary import Truth
+from service.vocabulary import Vocabulary
 
 _HEADER = """\
     events   mistakes    error    error        score  truth      predicted  features
@@ -39,7 +39,7 @@ class ProgressTable:
 
     def __init__(self, write_line: Callable[[str], None] | None = None, classes: Sequence[str] = ()) -> None:
         self._write_line = write_line or _to_stderr
-        self._classes = classes
+        self._name = Vocabulary(classes).name
         self._events = 0
         self._mistakes = 0
         self._shown = (0, 0)
@@ -64,11 +64,8 @@ class ProgressTable:
         self._mistakes += sum(step.mistake for step in steps)
 
     def _example(self, step: Step) -> str:
-        truth, predicted = (_cell(self._named(label)) for label in (step.truth, step.predicted))
+        truth, predicted = (_cell(self._name(label)) for label in (step.truth, step.predicted))
         return f"{step.score:>12.6g}  {truth} {predicted} {step.n_features:>8}"
-
-    def _named(self, label: Truth) -> Truth:
-        return self._classes[label] if self._classes and isinstance(label, bool) else label
 
     def _row(self, example: str) -> None:
         events, mistakes = self._events, self._mistakes
@@ -82,10 +79,9 @@ class ProgressTable:
         self._shown = (events, mistakes)
 
 
-def _cell(label: Truth) -> str:
-    """Fit a label into its column."""
-    text = str(label).lower() if isinstance(label, bool) else label
-    return f"{text if len(text) <= 10 else text[:9] + '…':<10}"  # noqa: PLR2004 - the column's width
+def _cell(name: str) -> str:
+    """Fit the name of a class into its column."""
+    return f"{name if len(name) <= 10 else name[:9] + '…':<10}"  # noqa: PLR2004 - the column's width
 
 
 def _to_stderr(line: str) -> None:

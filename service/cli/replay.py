@@ -15,8 +15,10 @@ from service.cli.app import report
 from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.summary import summary_text
+from service.dead_letters import MESSAGE, REASON
 from service.errors import InputFileError
 from service.evaluation import Evaluation, summarise
+from service.examples import refusal_hint
 from service.model_file import refuse_pickle, write_atomically
 from service.processor import Processor, Step
 from service.settings import Loaded, Settings
@@ -47,7 +49,7 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     does it. While it runs, a row appears at 1, 2, 4, 8, … labelled events; the summary follows.
     """
     settings = loaded.settings
-    evaluation = Evaluation()
+    evaluation = Evaluation(settings.classes)
     with (
         source_of(classes=settings.classes) as source,
         progress_bar(source, "replay") as (messages, write_line),
@@ -64,10 +66,12 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
         raise InputFileError(
             f"{source.name}: none of {summary['rejected']} messages could be used", hint=run.hint()
         )
+    if hint := run.hint():
+        report("hint", "cyan", hint)
     if save:
         write_atomically(save, learner.dump())
         report("saved", "green", f"the model to {save}")
-    click.echo(json.dumps(summary) if output == "json" else summary_text(summary, learner))
+    click.echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
 
 
 class _Replay:
@@ -96,12 +100,9 @@ class _Replay:
         self._table.finish()
 
     def hint(self) -> str:
-        """Say what to try when no message could be used."""
-        if "unknown_label" in self.processor.counters.rejected:
-            return "name the classes, the negative one first: --classes ham,spam"
-        if "model_error" in self.processor.counters.rejected:
-            return "what stands above was raised by the model of --model"
-        return "`perceptron schema event` shows what is expected; --input-format says how to read the file"
+        """Say what to try, if messages could not be used."""
+        rejected = self.processor.counters.rejected
+        return refusal_hint(rejected) if rejected else ""
 
     def _process(self) -> None:
         batch, self._batch = self._batch, []
@@ -116,7 +117,7 @@ class _Replay:
         self._rejected += 1
         if self._rejected <= _REJECTIONS_SHOWN:
             headers = dict(letter.headers)
-            reason, message = headers["error.reason"].decode(), headers["error.message"].decode()
+            reason, message = headers[REASON].decode(), headers[MESSAGE].decode()
             report("rejected", "yellow", f"{self._source.name}:{record.offset}: {reason}: {message}")
         elif self._rejected == _REJECTIONS_SHOWN + 1:
             report("rejected", "yellow", "more; the summary counts them by reason")

@@ -20,8 +20,6 @@ class LateLabels:
         self._waiting: deque[tuple[float, Output]] = deque()
         self._new: list[Output] = []
         self.topic = topic
-        self.sent = 0
-        """Labels written so far."""
 
     def take(self, key: bytes | None, message: bytes) -> bytes:
         """Take the label out of an event, if it has one; give the event without."""
@@ -40,7 +38,6 @@ class LateLabels:
         labels = []
         while self._waiting and self._waiting[0][0] <= now:
             labels.append(self._waiting.popleft()[1])
-        self.sent += len(labels)
         return labels
 
     def next_due(self) -> float | None:
@@ -70,6 +67,8 @@ class Sender:
         self.topic = topic
         self.sent = 0
         """Records written so far, late labels not among them."""
+        self._labels_sent = 0
+        self._on_their_way = 0
 
     @property
     def seconds(self) -> float:
@@ -77,9 +76,10 @@ class Sender:
         return time.monotonic() - self._began
 
     def summary(self) -> str:
-        """Say what was sent."""
-        labels = f" and {self._late.sent} to {self._late.topic}" if self._late else ""
-        return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s"
+        """Say what was sent; what was being sent when it ended may have arrived or not."""
+        labels = f" and {self._labels_sent} to {self._late.topic}" if self._late else ""
+        unsure = f"; {self._on_their_way} more may have arrived or not" if self._on_their_way else ""
+        return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s{unsure}"
 
     def add(self, key: bytes | None, message: bytes) -> None:
         """Take a record; it is written when the batch is full."""
@@ -93,7 +93,7 @@ class Sender:
         if self._rate:
             time.sleep(max(0.0, self.sent / self._rate - self.seconds))
         if self._batch:
-            self._transport.produce(self._batch)
+            self._write(self._batch)
             self.sent += len(self._batch)
             self._batch = []
         self._write_labels()
@@ -109,4 +109,10 @@ class Sender:
         if self._late:
             self._late.events_sent(self.seconds)
             if labels := self._late.due(self.seconds):
-                self._transport.produce(labels)
+                self._write(labels)
+                self._labels_sent += len(labels)
+
+    def _write(self, records: list[Output]) -> None:
+        self._on_their_way = len(records)
+        self._transport.produce(records)
+        self._on_their_way = 0

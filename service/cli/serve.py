@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from service.live import LiveModels
     from service.metrics import Metrics
+    from service.web.relay import Elsewhere
 
 _log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
 
     Several partitions can be shared by several processes, on one machine with --workers N: worth it when
     the model is what takes the time, up to the number of cores and of partitions. Each worker is a member of
-    the group; one that dies is started again, and the metrics and probes speak for all of them.
+    the group; one that dies is started again; page, API, metrics and probes speak for all of them.
     """
     settings, url = loaded.settings, broker_url(loaded)
     run = _run_alone if settings.workers == 1 else _run_workers
@@ -118,8 +119,10 @@ def _run_workers(
     from service.workers import Workers  # noqa: PLC0415
 
     registry, health = CollectorRegistry(), Health()
-    workers = Workers(settings, url, registry=registry, health=health, exit_at_end=exit_at_end)
-    with http_server(settings, registry, health) as address:
+    workers = Workers(
+        settings, url, registry=registry, health=health, serve_http=http_server, exit_at_end=exit_at_end
+    )
+    with http_server(settings, registry, health, elsewhere=workers) as address:
         _announce(settings, url, address)
         with stopping(workers) as stopped_by:
             return workers.run(), stopped_by
@@ -144,6 +147,7 @@ def http_server(
     health: Health,
     metrics: Metrics | None = None,
     live: LiveModels | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Iterator[str]:
     """Serve the page, the API, metrics and probes meanwhile; give the URL, empty if there is no server."""
     if not settings.http:
@@ -154,7 +158,7 @@ def http_server(
 
     if not settings.is_on_loopback and not settings.http_token.get_secret_value():
         _log.warning("http: others can reach %s, and no http_token is set: anyone may ask", settings.http)
-    app = make_app(registry, health, settings, metrics, live)
+    app = make_app(registry, health, settings, metrics, live, elsewhere)
     with HttpServer(app, settings.http) as server:
         yield server.url
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from service.models import Learner
+from service.vocabulary import Vocabulary
 
 _WEIGHTS_SHOWN: Final = 8
 
 
-def summary_text(summary: Mapping[str, Any], learner: Learner) -> str:
+def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence[str]) -> str:
     """Lay out a summary: counts, error, confusion matrix and the weights that matter most."""
     lines = [
         f"{'events':<20} {summary['events']:>12,}",
@@ -24,11 +25,11 @@ def summary_text(summary: Mapping[str, Any], learner: Learner) -> str:
     lines.append(f"{'rejected':<20} {summary['rejected']:>12,}")
     lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
-    return "\n".join([*lines, *confusion_table(summary["confusion"]), *largest_weights(learner)])
+    return "\n".join([*lines, *confusion_table(summary["confusion"]), *largest_weights(learner, classes)])
 
 
-def largest_weights(learner: Learner) -> list[str]:
-    """List the weights that matter most: the sign says for which class a feature speaks."""
+def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
+    """List the weights that matter most: the sign says for which of the `classes` a feature speaks."""
     known = learner.weights()
     if known is None:
         return []
@@ -42,10 +43,8 @@ def largest_weights(learner: Learner) -> list[str]:
             f"largest of {len(weights):,} weights (positive ones speak for the class named); bias {biases}"
         )
     else:
-        title = (
-            f"largest of {len(weights):,} weights (positive ones speak for the positive class); "
-            f"bias {bias:+g}"
-        )
+        positive = Vocabulary(classes).name(truth=True)
+        title = f"largest of {len(weights):,} weights (positive ones speak for {positive}); bias {bias:+g}"
     return ["", title, *rows]
 
 

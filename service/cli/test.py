@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -45,12 +46,16 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) 
         )
     found = load_examples(source_of, settings, "read")
     began = perf_counter()
-    summary = _summarise(found, _evaluate(tested, found.examples), perf_counter() - began)
+    summary = _summarise(found, _evaluate(tested, found.examples, settings.classes), perf_counter() - began)
     click.echo(json.dumps(summary) if output == "json" else _as_text(summary))
 
 
-def _evaluate(model: Any, examples: list[Example]) -> Evaluation:  # noqa: ANN401 - any of perceptron_core's
-    evaluation = Evaluation()
+def _evaluate(
+    model: Any,  # noqa: ANN401 - any of perceptron_core's
+    examples: list[Example],
+    classes: Sequence[str],
+) -> Evaluation:
+    evaluation = Evaluation(classes)
     steps = []
     for number, (x, truth) in enumerate(examples, start=1):
         score, predicted = _assess(model, x)

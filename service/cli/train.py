@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -59,7 +60,7 @@ def command(
         write_atomically(save, learner.dump())
         report("saved", "green", f"the model to {save}")
     summary = _summarise(found, training, learner, options, seconds)
-    click.echo(json.dumps(summary) if output == "json" else _as_text(summary, learner))
+    click.echo(json.dumps(summary) if output == "json" else _as_text(summary, learner, settings.classes))
 
 
 def _summarise(
@@ -85,7 +86,7 @@ def _summarise(
     return {name: value for name, value in summary.items() if value is not None}
 
 
-def _as_text(summary: dict[str, Any], learner: Learner) -> str:
+def _as_text(summary: dict[str, Any], learner: Learner, classes: Sequence[str]) -> str:
     counts = ("examples", "unlabelled", "rejected", "epochs", "mistakes", "updates")
     lines = [f"{name:<20} {summary[name]:>12,}" for name in counts]
     lines.append(f"{'training error':<20} {summary['training_error']:>12.4f}")
@@ -93,4 +94,4 @@ def _as_text(summary: dict[str, Any], learner: Learner) -> str:
         lines.append(f"{'held-out error':<20} {summary['held_out_error']:>12.4f}")
         lines.append(f"{'sweet spot':<20} {'epoch ' + str(summary['best_epoch']):>12}")
     lines.append(f"{'ended because':<20} {_REASONS[summary['stopped']]}")
-    return "\n".join([*lines, *largest_weights(learner)])
+    return "\n".join([*lines, *largest_weights(learner, classes)])

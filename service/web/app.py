@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from service.errors import NoSuchModel
 from service.health import Health
 from service.settings import Settings
 from service.version import version
@@ -15,6 +14,7 @@ from service.web.guard import BODY_SECONDS, LOOPBACK_NAMES, Guard, Rules
 from service.web.page import add_pages
 from service.web.probes import add_probes
 from service.web.problems import translate_errors
+from service.web.relay import Elsewhere, add_relay
 
 if TYPE_CHECKING:
     from service.live import LiveModels
@@ -32,18 +32,24 @@ def make_app(
     settings: Settings,
     metrics: Metrics | None = None,
     live: LiveModels | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> FastAPI:
     """Make the application.
 
-    Without `metrics` and `live` it is that of a parent of workers, which has no models and speaks for them
-    where it can.
+    With `metrics` and `live` it answers for the models of this process, with `elsewhere` it is that of a
+    parent of workers, which passes on what is asked about theirs.
     """
     app = FastAPI(
-        title="online-perceptron", version=version(), description=_DESCRIPTION, docs_url=None, redoc_url=None
+        title="online-perceptron",
+        version=version(),
+        description=_DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None if elsewhere else "/openapi.json",
     )
-    if metrics is None or live is None:
-        _add_absent_models(app)
-    else:
+    if elsewhere is not None:
+        add_relay(app, elsewhere, health)
+    elif metrics is not None and live is not None:
         from service.web.api import add_api  # noqa: PLC0415  needs all that a parent of workers does without
         from service.web.window import Window  # noqa: PLC0415
 
@@ -53,17 +59,6 @@ def make_app(
     translate_errors(app)
     app.add_middleware(Guard, rules=rules(settings))
     return app
-
-
-def _add_absent_models(app: FastAPI) -> None:
-    def refuse() -> None:
-        raise NoSuchModel(
-            "the models are in the worker processes, and this one only speaks for them",
-            hint="/metrics, /livez and /readyz speak for all; for the rest, serve with --workers 1",
-        )
-
-    for path in ("/predict", "/explain", "/model", "/state"):
-        app.add_api_route(path, refuse, methods=["GET", "POST"], include_in_schema=False)
 
 
 def rules(settings: Settings) -> Rules:

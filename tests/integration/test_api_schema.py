@@ -13,7 +13,7 @@ from service.metrics import Metrics
 from service.settings import Settings
 from service.web.app import make_app
 from tests.service.building import event
-from tests.service.web.stage import Stage
+from tests.service.web.stage import Stage, relayed
 
 EXAMPLES = 30
 """For each endpoint and kind of request: few enough for every run, and other ones each time."""
@@ -34,11 +34,11 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def url():
+@pytest.fixture(scope="module", params=[Stage.served, relayed], ids=["alone", "parent of workers"])
+def url(request):
     stage = Stage()
     stage(event("a", "win money", label=True), event("b", "see you", label=False), event("c", "x"))
-    with stage.served() as client:
+    with request.param(stage) as client:
         yield str(client.base_url)
 
 

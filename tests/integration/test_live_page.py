@@ -3,13 +3,10 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
-from prometheus_client import CollectorRegistry
 
-from service.health import Health, State
-from service.web.app import make_app
-from service.web.server import HttpServer
-from tests.service.building import event, label, settings
-from tests.service.web.stage import Stage
+from service.health import State
+from tests.service.building import event, label
+from tests.service.web.stage import Stage, relayed
 from tests.support.chromium import NoBrowser, find_chromium, launch
 
 PHONE = {"viewport": {"width": 375, "height": 812}}
@@ -200,11 +197,14 @@ def test_trouble_is_told(stage, open_page):
     open_page.complaints.clear()  # the browser notes the refused connections
 
 
-def test_the_page_of_a_parent_of_workers_says_where_to_look(open_page):
-    with HttpServer(make_app(CollectorRegistry(), Health(), settings()), "127.0.0.1:0") as server:
-        page = open_page(server.url)
-        expect(page.get_by_role("alert")).to_contain_text("--workers 1")
-    open_page.complaints.clear()  # the browser notes each 503
+def test_the_page_of_a_parent_of_workers_shows_the_partitions_of_all(open_page):
+    with relayed(Stage(partitions=(0,)), Stage(partitions=(1,))) as client:
+        page = open_page(str(client.base_url))
+        page.get_by_label("Partition").select_option("1")
+        page.get_by_label("Text").fill("win")
+        page.get_by_role("button", name="Predict").click()
+        expect(page.get_by_text("Predicted:")).to_be_visible()
+        expect(page.get_by_label("Partition")).to_have_value("1")
 
 
 def test_a_browser_logs_in_with_the_token_as_password(open_page):

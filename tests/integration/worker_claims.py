@@ -37,6 +37,10 @@ class WorkerClaims:
         assert process.metric("perceptron_workers") == len(process.workers) == 2
         assert_well_formed(process.get("/metrics").text)
         assert process.get("/livez").status_code == 200
+        models = [process.get(f"/model?partition={partition}").json() for partition in range(PARTITIONS)]
+        assert [model["partition"] for model in models] == list(range(PARTITIONS))
+        assert sum(model["counts"]["predictions"] for model in models) == len(events)
+        assert process.get("/state").json()["partitions"] == list(range(PARTITIONS))
         assert process.stop() == 0
         assert f"stopped: {len(events)} events, {len(events)} labelled" in process.stderr
         assert_each_once(stream, events)

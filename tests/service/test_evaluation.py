@@ -35,6 +35,12 @@ def test_confusion_is_truth_by_prediction():
     assert evaluation.confusion() == {"false": {"false": 1, "true": 2}, "true": {"false": 0, "true": 1}}
 
 
+def test_confusion_knows_the_classes_by_their_names():
+    evaluation = Evaluation(("spam", "ham"))
+    evaluation.observe([step(1, True), step(1, False)])
+    assert evaluation.confusion() == {"spam": {"spam": 0, "ham": 1}, "ham": {"spam": 0, "ham": 1}}
+
+
 def test_the_summary_counts_what_happened():
     evaluation, feed = Evaluation(), Feed()
     for message in (event("a", "win", label=True), event("b", "win", label=True), event("c"), b"junk"):

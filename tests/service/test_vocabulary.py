@@ -67,3 +67,9 @@ def test_configured_names_spell_the_answers_from_the_start():
 def test_a_name_among_more_than_two_spells_itself():
     vocabulary = Vocabulary(("a", "b", "c"))
     assert vocabulary.spell("c", vocabulary.first_spelling()) == "c"
+
+
+def test_people_know_a_class_by_the_given_name_or_as_true_and_false():
+    assert [Vocabulary().name(truth) for truth in (False, True)] == ["false", "true"]
+    assert [Vocabulary(("ham", "spam")).name(truth) for truth in (False, True)] == ["ham", "spam"]
+    assert Vocabulary(("a", "b", "c")).name("c") == "c"

@@ -6,6 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from service import errors
+from service.cli.serve import http_server
 from service.errors import ConfigurationError, ServiceError, StorageFull, TransportUnavailable
 from service.health import Health, State
 from service.kafka_settings import KafkaSettings
@@ -19,7 +20,12 @@ ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and i
 
 @pytest.fixture
 def workers():
-    return Workers(settings(workers=2), "sqlite:///s.db", registry=CollectorRegistry(), health=Health())
+    return workers_of("sqlite:///s.db")
+
+
+def workers_of(url):
+    given = {"registry": CollectorRegistry(), "health": Health(), "serve_http": http_server}
+    return Workers(settings(workers=2), url, **given)
 
 
 def worker(**known):
@@ -69,7 +75,7 @@ def test_dynamic_membership_stays_dynamic():
 
 def test_a_stream_in_memory_cannot_be_shared():
     with pytest.raises(ConfigurationError, match=r"workers = 2: .*memory") as refused:
-        Workers(settings(workers=2), "memory://", registry=CollectorRegistry(), health=Health())
+        workers_of("memory://")
     assert "sqlite" in refused.value.hint
 
 
@@ -139,3 +145,16 @@ def test_one_that_is_not_ready_is_named_with_its_reason(workers, second, state, 
     assert found is state
     assert said.startswith("worker 2: ")
     assert reason in said
+
+
+def test_models_are_asked_for_where_they_are_but_not_of_the_silent(workers):
+    here, there = (
+        Report(State.READY, address="http://here", partitions=[0, 2], n_partitions=3),
+        Report(State.READY, address="http://there", partitions=[1], n_partitions=3),
+    )
+    workers._places[0].worker = worker(last=here)
+    workers._places[1].worker = worker(last=there)
+    assert workers.addresses() == {0: "http://here", 1: "http://there", 2: "http://here"}
+    assert workers.n_partitions == 3
+    workers._places[0].worker = worker(last=here, heard_at=monotonic() - 60)
+    assert workers.addresses() == {1: "http://there"}

@@ -87,7 +87,7 @@ def test_what_it_produces_are_events_as_anyone_would_send_them(perceptron, tmp_p
     from service.cli.demo import _events  # noqa: PLC0415 - importing River's data takes a second
 
     (tmp_path / "events.ndjson").write_bytes(b"\n".join(_events()))
-    result = perceptron("replay", "events.ndjson", "--format", "json")
+    result = perceptron("replay", "events.ndjson", "--classes", "legitimate,phishing", "--format", "json")
     assert json.loads(result.stdout)["mistakes"] == run_bare(phishing_events()).model.n_mistakes
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -126,6 +127,13 @@ def test_the_text_summary_is_all_that_stdout_gets(perceptron):
     assert "\x1b" not in result.output
 
 
+def test_the_text_summary_calls_the_classes_by_their_names(perceptron):
+    lines = b'{"id":"a","text":"win","label":"spam"}\n{"id":"b","text":"hi","label":"ham"}\n'
+    result = perceptron("replay", "-", "--classes", "ham,spam", stdin=lines)
+    assert re.search(r"predicted +ham +spam\n +ham +\d+ +\d+\n +spam +\d+ +\d+\n", result.stdout)
+    assert "positive ones speak for spam" in result.stdout
+
+
 def test_rejected_lines_are_named_and_counted_and_teach_nothing(perceptron, tmp_path):
     good = phishing_events()
     lines = [*good[:3], b"junk", *good[3:], b'{"id":"a","features":{"f":1e999},"label":true}']
@@ -137,6 +145,13 @@ def test_rejected_lines_are_named_and_counted_and_teach_nothing(perceptron, tmp_
     assert summary["mistakes"] == run_bare(good).model.n_mistakes
     assert "pages.ndjson:4: invalid_json: " in result.stderr
     assert "pages.ndjson:1252: not_finite: features.f" in result.stderr
+
+
+def test_what_was_refused_ends_with_a_hint(perceptron):
+    lines = b'{"id":"a","text":"win","label":"spam"}\n{"id":"b","text":"hi","label":"ham"}\n'
+    result = perceptron("replay", "-", "--classes", "ham,spm", stdin=lines)
+    assert result.exit_code == 0
+    assert "\nhint: name the classes, the negative one first: --classes ham,spam\n" in result.stderr
 
 
 def test_poison_of_every_kind_is_counted_and_teaches_nothing(replay):

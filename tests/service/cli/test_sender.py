@@ -85,3 +85,29 @@ def test_what_has_no_label_is_sent_as_it_is(clock):
     sender.add(b"k", b"not json")
     sender.finish()
     assert (transport.batches, clock[0]) == ([[b"not json"]], 0.0)
+
+
+class EndedWhileWriting(Recorder):
+    """Writes, and then is told to end before it can say so."""
+
+    def produce(self, outputs):
+        super().produce(outputs)
+        if len(self.batches) > 1:
+            raise SystemExit(0)
+
+
+def test_what_was_being_written_when_it_ended_is_not_passed_over_in_silence(clock):
+    sender = Sender(EndedWhileWriting(), "t", batch_records=2)
+    for value in (b"1", b"2", b"3"):
+        sender.add(None, value)
+    with pytest.raises(SystemExit):
+        sender.add(None, b"4")
+    assert sender.summary() == "2 records to t in 0.00 s; 2 more may have arrived or not"
+
+
+def test_late_labels_are_counted_once_they_are_written(clock):
+    sender = Sender(EndedWhileWriting(), "t", 1, late=LateLabels("late", 5))
+    sender.add(None, b'{"id":"1","text":"","label":true}')
+    with pytest.raises(SystemExit):
+        sender.finish()
+    assert sender.summary() == "1 records to t and 0 to late in 5.00 s; 1 more may have arrived or not"

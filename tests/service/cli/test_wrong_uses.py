@@ -44,6 +44,9 @@ WRONG_USES = {
     "missing file": WrongUse(
         "replay event.ndjson", FAILURE, "event.ndjson: no such file", "Did you mean events.ndjson?"
     ),
+    "missing file like no other": WrongUse(
+        "replay x/y.tsv", FAILURE, "x/y.tsv: no such file", "- stands for"
+    ),
     "missing config file": WrongUse(
         "config show --config my.toml", USAGE, "my.toml: no such file", "--config"
     ),
@@ -101,7 +104,10 @@ WRONG_USES = {
         "serve --model raising.py:build", USAGE, "RuntimeError: no licence", "gives a River classifier"
     ),
     "wrong parameter of a model": WrongUse(
-        "serve --model-param treshold=1", USAGE, "model_params: perceptron cannot be made with", "key=value"
+        "serve --model-param treshold=1",
+        USAGE,
+        "model_params: perceptron cannot be made with",
+        "threshold, tie, ",
     ),
     "parameter that is none": WrongUse("serve --model-param x", USAGE, "'x' is not of the form", "--help"),
     "model of River without a key": WrongUse(
@@ -126,6 +132,9 @@ WRONG_USES = {
     ),
     "classes that the labels are not": WrongUse(
         "replay spam.tsv", FAILURE, "none of 1 messages could be used", "--classes ham,spam"
+    ),
+    "classes that the labels are not, producing": WrongUse(
+        "produce spam.tsv", FAILURE, "spam.tsv:1: unknown_label: label 'spam'", "--classes ham,spam"
     ),
     "two topics with one name": WrongUse(
         "serve --events-topic labels", USAGE, "events_topic and labels_topic must differ", "events_topic"

@@ -53,3 +53,41 @@ class Stage:
             httpx.Client(base_url=server.url, headers=headers, timeout=30) as client,
         ):
             yield client
+
+
+class Relayed(httpx.Client):
+    """A client of a parent of workers, whose servers it can make go away."""
+
+    servers = contextlib.ExitStack()
+
+    def hang_up(self):
+        self.servers.close()
+
+
+class Elsewhere:
+    """What a parent knows of its workers."""
+
+    def __init__(self, addresses):
+        self.n_partitions = len(addresses)
+        self._addresses = addresses
+
+    def addresses(self):
+        return self._addresses
+
+
+@contextlib.contextmanager
+def relayed(*stages, state=State.READY, reason="", **given):
+    """Serve each stage, and a parent that passes questions on to them; give a client of the parent."""
+    health = Health(state, reason)
+    settings = Settings(http=ANY_PORT, **given)
+    with contextlib.ExitStack() as servers:
+        clients = [servers.enter_context(stage.served()) for stage in stages]
+        addresses = {
+            partition: str(client.base_url)
+            for stage, client in zip(stages, clients, strict=True)
+            for partition in stage.feeds
+        }
+        app = make_app(CollectorRegistry(), health, settings, elsewhere=Elsewhere(addresses))
+        with HttpServer(app, ANY_PORT) as server, Relayed(base_url=server.url, timeout=30) as client:
+            client.servers = servers
+            yield client

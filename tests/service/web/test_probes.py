@@ -1,10 +1,6 @@
 import pytest
-from prometheus_client import CollectorRegistry
 
-from service.health import Health, State
-from service.web.app import make_app
-from service.web.server import HttpServer
-from tests.service.building import event, settings
+from service.health import State
 
 
 def test_metrics_come_as_text_or_as_openmetrics(client):
@@ -31,13 +27,3 @@ def test_the_probes_tell_the_truth(stage, client, state, live, ready):
     answer = client.get("/readyz")
     assert answer.status_code == ready
     assert answer.json() == {"state": state, "reason": "why"}
-
-
-def test_a_parent_of_workers_says_that_the_models_are_elsewhere(client):
-    app = make_app(CollectorRegistry(), Health(), settings())
-    with HttpServer(app, "127.0.0.1:0") as server:
-        client.base_url = server.url
-        for answer in (client.get("/model"), client.get("/state"), client.post("/explain", json=event("q"))):
-            assert answer.status_code == 503
-            assert "worker processes" in answer.json()["what"]
-            assert "--workers 1" in answer.json()["hint"]

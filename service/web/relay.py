@@ -1,0 +1,114 @@
+"""Questions about models that are at work in other processes. In: a request. Out: that process's answer.
+
+The parent of workers passes a request on to the HTTP server of the worker that has the partition, so the
+same code answers, and says what is wrong, wherever a model is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from typing import Annotated, Final, Protocol
+from urllib.parse import urlencode, urlsplit
+
+from fastapi import Depends, FastAPI, Request, Response
+
+from service.errors import ModelBusy, NoSuchModel
+from service.health import Health
+from service.transport.base import partition_for_key
+
+_PATIENCE_SECONDS: Final = 10.0
+"""Longer than a worker takes to say that its model is busy."""
+
+_QUESTIONS: Final = {"/predict": "POST", "/explain": "POST", "/model": "GET", "/state": "GET"}
+_ASKED_WITH: Final = ("authorization", "content-type")
+_TOLD_WITH: Final = ("content-type", "retry-after")
+
+
+class Elsewhere(Protocol):
+    """The models in other processes."""
+
+    def addresses(self) -> Mapping[int, str]:
+        """Give by partition the URL of the server that is asked about its model."""
+
+    @property
+    def n_partitions(self) -> int:
+        """Partitions of the events topic; 0 before it is known."""
+
+
+async def _body(request: Request) -> bytes:
+    return await request.body()
+
+
+def add_relay(app: FastAPI, elsewhere: Elsewhere, health: Health) -> None:
+    """Add the endpoints about models, and the document that describes them."""
+
+    def pass_on(request: Request, body: Annotated[bytes, Depends(_body)]) -> Response:
+        addresses = elsewhere.addresses()
+        partition = _partition(request, body, addresses, elsewhere.n_partitions)
+        query = dict(request.query_params)
+        if request.url.path in _QUESTIONS:
+            query.setdefault("partition", str(partition))
+        answer = _ask(addresses[partition], request, query, body)
+        if answer.status_code == HTTPStatus.NOT_FOUND:
+            raise _nobody_has(query["partition"], addresses)
+        if request.url.path == "/state" and answer.status_code == HTTPStatus.OK:
+            of_all = {"partitions": sorted(addresses), "state": health.state, "reason": health.reason}
+            told = json.loads(bytes(answer.body)) | of_all
+            return Response(json.dumps(told), media_type="application/json")
+        return answer
+
+    for path, method in {**_QUESTIONS, "/openapi.json": "GET"}.items():
+        app.add_api_route(path, pass_on, methods=[method], include_in_schema=False)
+
+
+def _partition(request: Request, body: bytes, addresses: Mapping[int, str], n_partitions: int) -> int:
+    """Choose as a single process would: what is asked for, else the event's own, else the first.
+
+    The worker of the first is also who says what is wrong with what is asked for.
+    """
+    if not addresses:
+        raise NoSuchModel("no partition is at work yet", hint="/readyz tells how the workers do")
+    asked_for = request.query_params.get("partition")
+    for partition in addresses:
+        if str(partition) == asked_for:
+            return partition
+    its_own = _partition_of_event(body, n_partitions) if asked_for is None else None
+    return its_own if its_own is not None and its_own in addresses else min(addresses)
+
+
+def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
+    here = ", ".join(map(str, sorted(addresses)))
+    return NoSuchModel(
+        f"partition {partition}: not at work in this service; at work here: {here}",
+        hint="/readyz tells how it does; another member of the group may have the partition",
+    )
+
+
+def _partition_of_event(body: bytes, n_partitions: int) -> int | None:
+    """Find where an event with this id as its key goes; None if that cannot be told."""
+    try:
+        event_id = json.loads(body)["id"]
+        return partition_for_key(event_id.encode(), n_partitions) if n_partitions else None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None  # the worker says what is wrong with it
+
+
+def _ask(address: str, request: Request, query: Mapping[str, str], body: bytes) -> Response:
+    """Ask the worker's server as this one was asked."""
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=_PATIENCE_SECONDS)
+    asked_with = {name: request.headers[name] for name in _ASKED_WITH if name in request.headers}
+    try:
+        connection.request(request.method, f"{request.url.path}?{urlencode(query)}", body, asked_with)
+        answer = connection.getresponse()
+        told_with = {name: value for name, value in answer.getheaders() if name in _TOLD_WITH}
+        return Response(answer.read(), answer.status, told_with)
+    except (OSError, HTTPException) as error:
+        raise ModelBusy(
+            f"the worker that has the model does not answer: {error}",
+            hint="ask again; /readyz tells how the workers do",
+        ) from error
+    finally:
+        connection.close()
