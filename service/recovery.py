@@ -16,6 +16,7 @@ from perceptron_core.serialisation import pack, unpack
 from service.assembly import input_topics, make_processor
 from service.checkpoint import CheckpointLog, Progress, read_log
 from service.errors import CheckpointError
+from service.inbox import in_step
 from service.processor import Processor
 from service.setting_fields import MODEL_SETTINGS, Settings
 from service.snapshot import Snapshot
@@ -165,14 +166,14 @@ def _learn_again(
     start: Mapping[str, int],
     batches: Sequence[Progress],
 ) -> None:
-    """Process the committed batches in their order; within a batch topic by topic, as when it was new."""
+    """Process the committed batches in their order; within a batch in the same order, too."""
     readers = {
         topic: _Reader(transport, topic, partition, start[topic], batches[-1].offsets[topic])
         for topic in topics
     }
     for batch in batches:
         processor.process_batch(
-            [record for topic in topics for record in readers[topic].until(batch.offsets[topic])]
+            in_step([list(readers[topic].until(batch.offsets[topic])) for topic in topics])
         )
 
 

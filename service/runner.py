@@ -17,7 +17,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from operator import attrgetter
+from math import inf
 from time import monotonic
 from typing import Final
 
@@ -27,6 +27,7 @@ from service.backoff import Backoff
 from service.errors import OwnershipLost, StorageFull, TransactionFailed, TransportError, TransportUnavailable
 from service.group_end import GroupEnd
 from service.health import Health, State
+from service.inbox import Inbox
 from service.live import LiveModel, LiveModels
 from service.metrics import Metrics
 from service.processor import Observer, Processor, Step
@@ -40,7 +41,8 @@ _log = logging.getLogger(__name__)
 _IDLE_POLL_SECONDS: Final = 0.2
 """How long one poll waits when nothing comes: the delay with which a stop is noticed."""
 
-_offset: Final = attrgetter("offset")
+_SHORT_POLL_SECONDS: Final = 0.02
+"""How long one waits for records that others here wait for."""
 
 _PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
 """Errors after which the same partition can be tried again; every other one ends the loop."""
@@ -82,6 +84,8 @@ class Runner:
         self._observe = observe
         self._activity = Activity(metrics, settings.log_interval_seconds)
         self._topics = input_topics(settings)
+        self._inbox = Inbox(self._topics)
+        self._lag: Mapping[tuple[str, int], int] = {}
         self._tasks: dict[int, Task] = {}
         self._waiting: dict[int, float] = {}
         """Partitions without a task, and when (monotonic seconds) to try."""
@@ -123,7 +127,7 @@ class Runner:
                     self._advance(partition, records)
                 self._open_waiting()
                 self._activity.observe()
-                idle = not batch and not self._waiting
+                idle = not batch and not self._inbox and not self._waiting
                 if exit_at_end and idle and end.is_reached(self._tasks):
                     return True
             return False
@@ -149,24 +153,34 @@ class Runner:
         return partitions
 
     def _gather(self) -> Mapping[int, Sequence[Record]]:
-        """Collect a batch: what comes within one commit interval of its first record, within its limit.
+        """Collect a batch of each partition: what comes within one commit interval of the first record.
 
         Only raw records wait here, never half-processed state: when a partition is lost meanwhile, its
         records are simply forgotten.
         """
-        batch: dict[int, list[Record]] = {}
-        room = self._settings.max_batch_records
-        wait_seconds, deadline = _IDLE_POLL_SECONDS, float("inf")
-        while room > 0 and not self._stop.is_set():
-            for partition, records in self._poll(wait_seconds, room).items():
-                batch.setdefault(partition, []).extend(records)
-                room -= len(records)
-            if batch and deadline == float("inf"):
-                deadline = monotonic() + self._settings.commit_interval_seconds
-            wait_seconds = min(deadline - monotonic(), _IDLE_POLL_SECONDS)
-            if not batch or wait_seconds <= 0:
+        wait_seconds, due = _IDLE_POLL_SECONDS, inf
+        while not self._stop.is_set():
+            self._receive(wait_seconds)
+            if not self._inbox:
                 break
-        return {p: self._in_order(records) for p, records in batch.items() if p in self._tasks}
+            now, is_full = monotonic(), len(self._inbox) >= self._settings.max_batch_records
+            due = min(due, now + self._settings.commit_interval_seconds)
+            if is_full or now >= due:
+                batch = self._inbox.take(self._settings.max_batch_records, self._lag, now)
+                if batch:
+                    return batch
+            wait_seconds = min(max(due - now, _SHORT_POLL_SECONDS), _IDLE_POLL_SECONDS)
+        return {}
+
+    def _receive(self, timeout_seconds: float) -> None:
+        """Poll for what a batch lacks, or, if what is here waits for other records, for those."""
+        limit = self._settings.max_batch_records
+        room = limit - len(self._inbox)
+        for partition, records in self._poll(timeout_seconds, room if room > 0 else limit).items():
+            if partition in self._tasks:
+                self._inbox.add(partition, records)
+        waiting = self._inbox.counts()
+        self._metrics.lag = {place: count + waiting[place] for place, count in self._lag.items()}
 
     def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, list[Record]]:
         """Poll; while the stream is away or full, wait for it to come back."""
@@ -180,16 +194,9 @@ class Runner:
         self._is_away = False
         self._backoff.reset()
         with suppress(TransportUnavailable):  # what was polled must not be lost for a number
-            self._metrics.lag = self._consumer.lag()
-        self._report_health(is_idle=not polled)
+            self._lag = self._consumer.lag()
+        self._report_health(is_idle=not polled and not self._inbox)
         return polled
-
-    def _in_order(self, records: list[Record]) -> Sequence[Record]:
-        """Put a batch in the fixed order: topic by topic, each by offset."""
-        by_offset = sorted(records, key=_offset)
-        if len(self._topics) == 1:
-            return by_offset
-        return [record for topic in self._topics for record in by_offset if record.topic == topic]
 
     def _advance(self, partition: int, records: Sequence[Record]) -> None:
         """Let a task do a batch; if that fails in passing, close it, to be opened again."""
@@ -197,6 +204,7 @@ class Runner:
             self._tasks[partition].advance(records)
         except _PASSING as error:
             self._hide(partition)
+            self._inbox.forget(partition)
             self._tasks.pop(partition).close()
             self._failed.add(partition)
             self._postpone(partition, error)
@@ -265,6 +273,7 @@ class Runner:
             self._waiting.pop(partition, None)
             self._failed.discard(partition)
             self._backoffs.pop(partition, None)
+            self._inbox.forget(partition)
             self._hide(partition)
             if (task := self._tasks.pop(partition, None)) is not None:
                 how(task)

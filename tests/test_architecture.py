@@ -46,6 +46,7 @@ perceptron_core
 service service.errors service.vocabulary service.transport.base
 service.kafka_settings service.secret_files service.health service.counters service.rows service.features
 service.backoff service.logs service.visitor service.version service.merged_metrics service.garbage
+service.inbox
 
 # The way of a message: bytes → message → x → prediction → update.
 service.binary service.multiclass service.river

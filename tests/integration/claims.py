@@ -12,6 +12,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from service.assembly import make_processor
+from service.settings import Settings
+from service.transport.base import Record
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 from tests.support.reference_streams import phishing_events, run_bare, sms_events
 
@@ -149,6 +152,35 @@ class ServiceClaims:
         outcomes = {answer["id"]: answer["label"] for answer in answers if "predicted" in answer}
         assert not known.keys() & outcomes.keys()
         assert known | outcomes == truths
+
+    def test_a_backlog_on_two_topics_is_learned_as_it_came(self, stream, serve):
+        """Labels came 20 s after their events, of which there was one a second."""
+        events, labels = labels_apart(numbered(5))
+        start_ms = 1000 * (int(time.time()) - len(events) - 100)
+        event_times = [start_ms + 1000 * n for n in range(len(events))]
+        label_times = [time_ms + 20_500 for time_ms in event_times]
+        stream.create()
+        stream.produce(events, times_ms=event_times)
+        stream.produce(labels, topic="labels", times_ms=label_times)
+        assert serve("--exit-at-end").wait() == 0
+        came = sorted([*zip(event_times, events, strict=True), *zip(label_times, labels, strict=True)])
+        assert stream.answers() == answers_of_one_topic([value for _, value in came], [t for t, _ in came])
+
+
+def labels_apart(events: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Take the labels out of events."""
+    decoded = [json.loads(event) for event in events]
+    labels = [json.dumps({"id": event["id"], "label": event.pop("label")}).encode() for event in decoded]
+    return [json.dumps(event).encode() for event in decoded], labels
+
+
+def answers_of_one_topic(values: Sequence[bytes], times_ms: Sequence[int]) -> list[dict[str, object]]:
+    """Process messages in this order, on no stream at all."""
+    records = [
+        Record("events", 0, n, time_ms, None, value)
+        for n, (value, time_ms) in enumerate(zip(values, times_ms, strict=True))
+    ]
+    return [json.loads(output.value) for output in make_processor(Settings()).process_batch(records).outputs]
 
 
 def shuffled(

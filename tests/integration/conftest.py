@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -43,11 +44,17 @@ class Stream:
         topics = [self.topics["events"], self.topics["labels"]]
         self.transport.ensure_topics(dict.fromkeys(topics, partitions))
 
-    def produce(self, values: Sequence[bytes | None], topic: str = "events", partitions: int = 1) -> None:
-        """Write the values to the partitions in turn."""
+    def produce(
+        self,
+        values: Sequence[bytes | None],
+        topic: str = "events",
+        partitions: int = 1,
+        times_ms: Iterable[int | None] = repeat(None),
+    ) -> None:
+        """Write the values to the partitions in turn; as of now, if not as of other times."""
         outputs = [
-            Output(self.topics[topic], None, value, partition=n % partitions)
-            for n, value in enumerate(values)
+            Output(self.topics[topic], None, value, partition=n % partitions, timestamp_ms=time_ms)
+            for n, (value, time_ms) in enumerate(zip(values, times_ms, strict=False))
         ]
         for start in range(0, len(outputs), BATCH_RECORDS):
             self.transport.produce(outputs[start : start + BATCH_RECORDS])

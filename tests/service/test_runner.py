@@ -37,6 +37,13 @@ def produce(stream, *messages, topic="events", partition=None):
     )
 
 
+def produce_timed(stream, timed, topic="events"):
+    stream.ensure_topics({topic: 1})
+    stream.produce(
+        [Output(topic, m["id"].encode(), json.dumps(m).encode(), (), None, time_ms) for time_ms, m in timed]
+    )
+
+
 def run(stream, **given):
     metrics, health = Metrics(CollectorRegistry()), Health()
     runner = Runner(stream, settings(commit_interval_seconds=0.001, **given), metrics=metrics, health=health)
@@ -79,6 +86,21 @@ def test_a_restart_goes_on_where_the_last_commit_was(stream):
     produce(stream, event("c"))
     run(stream)
     assert [a["id"] for a in answers(stream)] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("max_batch_records", [1, 3, 1000])
+def test_a_backlog_on_two_topics_is_learned_as_it_came(stream, max_batch_records):
+    """Each label came 5 s after its event; all of them are there when the service starts."""
+    events = [(1000 * n, event(str(n), "win" if n % 3 else "lose")) for n in range(40)]
+    labels = [(1000 * n + 5500, label(str(n), n % 3 > 0)) for n in range(40)]
+    produce_timed(stream, events)
+    produce_timed(stream, labels, topic="labels")
+    run(stream, max_batch_records=max_batch_records)
+    live = open_transport("memory://")
+    produce_timed(live, sorted(events + labels, key=lambda each: each[0]))
+    run(live)
+    assert answers(stream) == answers(live)
+    live.close()
 
 
 @pytest.mark.parametrize("max_batch_records", [1, 3, 1000])
