@@ -19,8 +19,9 @@ from typing import Final
 
 from service.transport.base import Record
 
-_PATIENCE_SECONDS: Final = 1.0
-"""How long records wait for a topic from which nothing comes although it holds more."""
+_PATIENCE_SECONDS: Final = 5.0
+"""How long records wait for a topic from which nothing comes although it holds more: librdkafka may take more
+than a second to begin with one."""
 
 _MOST_WAITING: Final = 20_000
 """Records of a partition that wait at most: more than one fetch brings of any topic."""
@@ -51,6 +52,7 @@ class _Waiting:
     """One partition's records."""
 
     by_topic: dict[str, list[Record]]
+    lag_at_start: Mapping[str, int]
     blocked_since: float | None = None
     """When (monotonic seconds) nothing could be given for the first time, and nothing could ever since."""
 
@@ -101,16 +103,18 @@ class Inbox:
             }
         )
 
+    def open(self, partition: int, lag: Mapping[str, int]) -> None:
+        """Take records of a partition from now on; `lag` is how much there is of each topic to be polled."""
+        self._partitions[partition] = _Waiting({topic: [] for topic in self._topics}, lag)
+
     def add(self, partition: int, records: Sequence[Record]) -> None:
-        """Take what was polled of a partition: each topic's records in their order."""
-        if partition not in self._partitions:
-            self._partitions[partition] = _Waiting({topic: [] for topic in self._topics})
-        by_topic = self._partitions[partition].by_topic
-        for topic, run in groupby(records, _topic):
-            by_topic[topic].extend(run)
+        """Take what was polled of a partition: each topic's records in their order. Not if it is not open."""
+        if (waiting := self._partitions.get(partition)) is not None:
+            for topic, run in groupby(records, _topic):
+                waiting.by_topic[topic].extend(run)
 
     def forget(self, partition: int) -> None:
-        """Drop a partition's records: it is no longer ours, or they will come again."""
+        """Close a partition and drop its records: it is no longer ours, or they will come again."""
         self._partitions.pop(partition, None)
 
     def take(
@@ -123,22 +127,21 @@ class Inbox:
         max_records
             Of one batch.
         lag
-            How much is still to be polled, by topic and partition; of a missing one, nothing is known yet.
+            How much is still to be polled, by topic and partition; of one that is missing, nothing is known
+            yet but what `open` was told.
         now
             Monotonic seconds.
 
         """
         taken = {}
-        for partition, waiting in list(self._partitions.items()):
+        for partition, waiting in self._partitions.items():
             batch = waiting.first(max_records, self._horizon(partition, waiting, lag))
             if batch:
                 waiting.blocked_since = None
-            elif self._is_out_of_patience(waiting, now):
+            elif waiting and self._is_out_of_patience(waiting, now):
                 batch = waiting.first(max_records, EVERYTHING)
             if batch:
                 taken[partition] = batch
-            if not waiting:
-                self.forget(partition)
         return taken
 
     def _horizon(self, partition: int, waiting: _Waiting, lag: Mapping[tuple[str, int], int]) -> Horizon:
@@ -148,7 +151,7 @@ class Inbox:
         unfinished = [
             (records[-1].timestamp_ms, number) if records else NOTHING
             for number, (topic, records) in enumerate(waiting.by_topic.items())
-            if lag.get((topic, partition), 1)
+            if lag.get((topic, partition), waiting.lag_at_start[topic])
         ]
         return min(unfinished, default=EVERYTHING)
 

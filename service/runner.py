@@ -177,8 +177,7 @@ class Runner:
         limit = self._settings.max_batch_records
         room = limit - len(self._inbox)
         for partition, records in self._poll(timeout_seconds, room if room > 0 else limit).items():
-            if partition in self._tasks:
-                self._inbox.add(partition, records)
+            self._inbox.add(partition, records)
         waiting = self._inbox.counts()
         self._metrics.lag = {place: count + waiting[place] for place, count in self._lag.items()}
 
@@ -239,11 +238,17 @@ class Runner:
             )
             restored.processor.observe = self._observer(partition, restored.processor, live)
             self._consumer.start(partition, task.offsets)
+            self._inbox.open(partition, self._lag_behind(partition, task.offsets))
         except BaseException:
             self._hide(partition)
             writer.close()
             raise
         return task
+
+    def _lag_behind(self, partition: int, offsets: Mapping[str, int]) -> Mapping[str, int]:
+        """Ask how much there is: a consumer may know only later, and an empty topic must hold nobody up."""
+        ends = {topic: self._transport.bounds(topic, partition)[1] for topic in self._topics}
+        return {topic: end - offsets.get(topic, 0) for topic, end in ends.items()}
 
     def _hide(self, partition: int) -> None:
         if self._live:

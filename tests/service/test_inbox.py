@@ -16,8 +16,9 @@ def records(topic, *times):
     return [Record(topic, 0, offset, time, None, b"") for offset, time in enumerate(times)]
 
 
-def inbox(*polled):
+def inbox(*polled, **lag_at_start):
     made = Inbox((EVENTS, LABELS))
+    made.open(0, {EVENTS: 0, LABELS: 0} | lag_at_start)
     for each in polled:
         made.add(0, each)
     return made
@@ -54,7 +55,7 @@ def test_a_batch_taken_apart_and_merged_again_is_itself(one, other, n):
 @given(times.map(sorted), times.map(sorted), st.integers(1, 40), st.data())
 def test_however_a_backlog_is_polled_and_cut_it_is_taken_in_order_of_time(one, other, limit, data):
     coming = {EVENTS: records(EVENTS, *one), LABELS: records(LABELS, *other)}
-    expected, made, found = in_step(list(coming.values())), Inbox((EVENTS, LABELS)), []
+    expected, made, found = in_step(list(coming.values())), inbox(), []
     while any(coming.values()) or made:
         topic = data.draw(st.sampled_from([topic for topic in coming if coming[topic]] or [EVENTS]))
         n = data.draw(st.integers(1, 10))
@@ -71,8 +72,9 @@ def test_a_record_waits_for_a_topic_that_holds_more():
     assert taken(made, lag=NOTHING_MORE) == [(EVENTS, 1), (LABELS, 1), (EVENTS, 2)]
 
 
-def test_a_record_waits_for_a_topic_of_which_nothing_is_known_yet():
-    assert taken(inbox(records(EVENTS, 1)), lag={(EVENTS, 0): 0}) == []
+@pytest.mark.parametrize(("at_start", "expected"), [(3, []), (0, [(EVENTS, 1)])])
+def test_of_a_topic_of_which_nothing_was_heard_holds_what_was_there_at_the_start(at_start, expected):
+    assert taken(inbox(records(EVENTS, 1), labels=at_start), lag={(EVENTS, 0): 0}) == expected
 
 
 def test_what_is_later_than_the_last_of_a_topic_that_holds_more_stays():
@@ -87,11 +89,12 @@ def test_nothing_waits_for_a_topic_that_holds_no_more():
 
 def test_one_topic_alone_never_waits():
     made = Inbox((EVENTS,))
+    made.open(0, {EVENTS: 2})
     made.add(0, records(EVENTS, 5, 1))
     assert taken(made, lag={(EVENTS, 0): 9}) == [(EVENTS, 5), (EVENTS, 1)]
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(0.9, []), (1.0, [(EVENTS, 1)])])
+@pytest.mark.parametrize(("seconds", "expected"), [(4.9, []), (5.0, [(EVENTS, 1)])])
 def test_patience_with_a_topic_from_which_nothing_comes_has_an_end(seconds, expected):
     made, lag = inbox(records(EVENTS, 1)), NOTHING_MORE | {(LABELS, 0): 1}
     assert taken(made, lag=lag, now=10.0) == []
@@ -101,8 +104,10 @@ def test_patience_with_a_topic_from_which_nothing_comes_has_an_end(seconds, expe
 def test_who_was_out_of_patience_stays_so_until_topics_are_in_step_again():
     made, lag = inbox(records(EVENTS, 1, 2)), NOTHING_MORE | {(LABELS, 0): 1}
     taken(made, lag=lag, now=0.0)
-    assert taken(made, lag=lag, limit=1, now=1.0) == [(EVENTS, 1)]
-    assert taken(made, lag=lag, limit=1, now=1.1) == [(EVENTS, 2)]
+    assert taken(made, lag=lag, limit=1, now=5.0) == [(EVENTS, 1)]
+    assert taken(made, lag=lag, limit=1, now=5.1) == [(EVENTS, 2)]
+    made.add(0, records(EVENTS, 3))
+    assert taken(made, lag=lag, limit=1, now=5.2) == [(EVENTS, 3)]
 
 
 def test_no_more_wait_than_there_is_room_for():
@@ -113,12 +118,14 @@ def test_no_more_wait_than_there_is_room_for():
 
 def test_a_partition_that_waits_holds_no_other_up():
     made = inbox(records(EVENTS, 1))
+    made.open(1, {EVENTS: 0, LABELS: 0})
     made.add(1, [Record(EVENTS, 1, 0, 9, None, b"")])
     lag = {(EVENTS, 0): 0, (LABELS, 0): 1, (EVENTS, 1): 0, (LABELS, 1): 0}
     assert list(made.take(MANY, lag, 0.0)) == [1]
 
 
-def test_what_is_forgotten_is_not_given():
+def test_what_is_forgotten_is_not_given_and_takes_nothing_more():
     made = inbox(records(EVENTS, 1))
     made.forget(0)
+    made.add(0, records(EVENTS, 1))
     assert (len(made), taken(made, lag=NOTHING_MORE)) == (0, [])

@@ -79,10 +79,14 @@ def _recorded_order(
     assert [batch.sequence for batch in batches] == list(range(1, len(batches) + 1))
     done = [0] * len(inputs)
     for batch in batches:
-        for n, topic in enumerate(stream.inputs):
-            while done[n] < len(inputs[n]) and inputs[n][done[n]].offset < batch.offsets[topic]:
-                yield inputs[n][done[n]]
-                done[n] += 1
+        while here := [
+            (inputs[n][at].timestamp_ms, n)
+            for n, (topic, at) in enumerate(zip(stream.inputs, done, strict=True))
+            if at < len(inputs[n]) and inputs[n][at].offset < batch.offsets[topic]
+        ]:
+            _, earliest = min(here)
+            yield inputs[earliest][done[earliest]]
+            done[earliest] += 1
     assert done == [len(records) for records in inputs], "the service has not taken everything"
 
 
