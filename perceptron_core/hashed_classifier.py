@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from river import base
 
 from perceptron_core.averaged_perceptron import AveragedPerceptron
@@ -23,13 +21,17 @@ from perceptron_core.perceptron import Perceptron
 from perceptron_core.sparse import Vector
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from perceptron_core.batches import Doubles
+
+    Classes = NDArray[np.bool_]
 
 _MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""
 
 Linear = LinearClassifier | AveragedPerceptron
-Classes = NDArray[np.bool_]
 
 
 class Predictions(NamedTuple):
@@ -166,8 +168,7 @@ class HashedClassifier(BinaryClassifier):
             If the arrays do not fit each other.
 
         """
-        batch, n_rows = self._batch(rows)
-        scores = np.empty(n_rows)
+        batch, scores = self._batch(rows)
         batch.score(self.learner, scores)
         return scores
 
@@ -195,25 +196,30 @@ class HashedClassifier(BinaryClassifier):
             If the lengths differ, or a weight is refused. Nothing has been learned.
 
         """
-        batch, n_rows = self._batch(rows)
-        batch.learn(self.learner, *signs_and_weights(y, w, n_rows))
+        batch, scores = self._batch(rows)
+        batch.learn(self.learner, *signs_and_weights(y, w, len(scores)))
 
     def predict_learn_rows(self, rows: CSR, y: Any, w: Any = 1.0) -> Predictions:
         """Predict each row, then learn from it, before the next: a prequential run.
 
         Parameters and errors are those of `learn_rows`.
         """
-        batch, n_rows = self._batch(rows)
-        scores = np.empty(n_rows)
-        batch.run(self.learner, *signs_and_weights(y, w, n_rows), scores)
+        batch, scores = self._batch(rows)
+        batch.run(self.learner, *signs_and_weights(y, w, len(scores)), scores)
         return Predictions(self._decided(scores), scores)
 
-    def _batch(self, rows: CSR) -> tuple[SparseBatch, int]:
+    def _batch(self, rows: CSR) -> tuple[SparseBatch, Doubles]:
+        """Give the rows, checked, and room for a score of each."""
+        import numpy as np  # noqa: PLC0415  takes long to import
+
         slots = self.learner.slots
         assert isinstance(slots, HashedSlots)
-        return batch_of(rows, slots)
+        batch, n_rows = batch_of(rows, slots)
+        return batch, np.empty(n_rows)
 
     def _decided(self, scores: Doubles) -> Classes:
+        import numpy as np  # noqa: PLC0415  takes long to import
+
         classes = np.empty(len(scores), bool)
         decide(self.learner, scores, classes.view(np.uint8))
         return classes

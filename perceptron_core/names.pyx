@@ -126,11 +126,20 @@ cdef class Names:
 
     cpdef list items(self):
         """List (name, slot) in the order in which the names came."""
-        import numpy as np  # takes long to import, and learning does not need it
-
-        names = self._names.copy()  # NumPy lets other threads run while it sorts
-        slots = [slot for slot in np.argsort(np.array(self._ordinals)).tolist() if names[slot] is not NOBODY]
-        return [(names[slot], slot) for slot in slots]
+        cdef Py_ssize_t slot
+        cdef long long last = -1
+        cdef bint in_order = True
+        cdef list slots = [], items = []
+        for slot in range(len(self._names)):
+            if self._names[slot] is not NOBODY:
+                slots.append(slot)
+                in_order = in_order and self._ordinals[slot] > last
+                last = self._ordinals[slot]
+        if not in_order:
+            slots.sort(key=array.array("q", self._ordinals).__getitem__)
+        for slot in slots:
+            items.append((self._names[slot], slot))
+        return items
 
     cdef int resolve(self, x, Entries entries) except -1:
         """Make `entries` those of `x`.
