@@ -1,5 +1,6 @@
 # The C types of entries.py, for compiled code.
 cimport cython
+from libc.stdint cimport uint64_t
 
 
 cdef class Entries:
@@ -12,6 +13,7 @@ cdef class Entries:
     cdef public Py_ssize_t n_missing
     cdef public list names
     cdef public Py_ssize_t version
+    cdef public uint64_t state
 
     @cython.locals(k=Py_ssize_t, total=double, value=double)
     cdef double squared_norm(self) noexcept

@@ -40,6 +40,8 @@ class Entries:
         """Entries with `NO_SLOT`."""
         self.version = 0
         """Of the `Names` they were looked up in."""
+        self.state = 0
+        """Of the dictionary they were read from, if that can be told and its values cannot change; else 0."""
 
     def squared_norm(self) -> float:
         """Compute ‖x‖², summed in the order of the entries."""

@@ -7,6 +7,7 @@ own dictionary is not made for being asked from C by a name whose hash is known:
 cimport cython
 from cpython.dict cimport PyDict_CheckExact, PyDict_Next
 from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 
 import array
@@ -27,13 +28,52 @@ cdef extern from *:
         }
         return PyObject_Hash(name);
     }
-    /* Of two strings that both know their hash: 1 or 0. Otherwise -1: ask Python. */
+    /* memcmp(a, b, n) == 0 without a call where n is small, as it is for most names. */
+    static inline int same_bytes(const char *a, const char *b, size_t n) {
+        uint64_t a8, b8;
+        uint32_t a4, b4;
+        if (n > 16) return !memcmp(a, b, n);
+        if (n >= 8) {  /* the first eight and the last eight, which may overlap */
+            memcpy(&a8, a, 8); memcpy(&b8, b, 8);
+            if (a8 != b8) return 0;
+            memcpy(&a8, a + n - 8, 8); memcpy(&b8, b + n - 8, 8);
+            return a8 == b8;
+        }
+        if (n >= 4) {
+            memcpy(&a4, a, 4); memcpy(&b4, b, 4);
+            if (a4 != b4) return 0;
+            memcpy(&a4, a + n - 4, 4); memcpy(&b4, b + n - 4, 4);
+            return a4 == b4;
+        }
+        return n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
+    }
+    /* Of two strings: 1 or 0. Otherwise -1: ask Python. */
     static inline int same_text(PyObject *a, PyObject *b) {
         if (!PyUnicode_CheckExact(a) || !PyUnicode_CheckExact(b)) return -1;
         Py_ssize_t n = PyUnicode_GET_LENGTH(a);
         if (n != PyUnicode_GET_LENGTH(b) || PyUnicode_KIND(a) != PyUnicode_KIND(b)) return 0;
-        return !memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)n * PyUnicode_KIND(a));
+        return same_bytes(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)n * PyUnicode_KIND(a));
     }
+    /* Whether b is a string of the same hash and the same text as the string a. */
+    static inline int is_same_string(PyObject *a, PyObject *b) {
+        return PyUnicode_CheckExact(b) && ((PyASCIIObject *)a)->hash == ((PyASCIIObject *)b)->hash
+            && same_text(a, b) == 1;
+    }
+    /* A number that no other dictionary has or had, nor this one before its last change (PEP 509); 0 where Python does
+       not count so. */
+    static inline uint64_t state_of(PyObject *dict) {
+    #if PY_VERSION_HEX < 0x030D0000 && !defined(PYPY_VERSION)
+        PyDictObject *d = (PyDictObject *)dict;
+        return d->ma_values == NULL ? d->ma_version_tag : 0;  /* not where an instance's attributes are */
+    #else
+        return 0;
+    #endif
+    }
+    #if defined(__GNUC__)
+    #define ask_for(object) __builtin_prefetch(object)
+    #else
+    #define ask_for(object) ((void)(object))
+    #endif
     static inline void replace_item(PyObject *list, Py_ssize_t k, PyObject *item) {
         PyObject *old = PyList_GET_ITEM(list, k);
         Py_INCREF(item);
@@ -42,7 +82,14 @@ cdef extern from *:
     }
     """
     Py_hash_t hash_of(PyObject* name) except -1
-    int same_text(PyObject* a, PyObject* b)
+    int same_text(PyObject* a, PyObject* b) noexcept
+    bint is_same_string(PyObject* a, PyObject* b) noexcept
+    uint64_t state_of(PyObject* dictionary) noexcept
+    void ask_for(PyObject* thing) noexcept
+    bint PyUnicode_CheckExact(PyObject* name) noexcept
+    PyObject* Py_True
+    PyObject* Py_False
+    PyObject* Py_None
     void replace_item(PyObject* items, Py_ssize_t k, PyObject* item)
     PyObject* PyList_GET_ITEM(PyObject* items, Py_ssize_t k)
     bint PyFloat_CheckExact(PyObject* value)
@@ -53,6 +100,9 @@ cdef extern from *:
 cdef int NO_SLOT = _NO_SLOT
 cdef double MAX_MAGNITUDE = _MAX_MAGNITUDE
 cdef int FIRST_BITS = 5
+
+# Entries of a dictionary that the memory is asked for before the first of them is looked at.
+cdef enum: AHEAD = 16
 
 # Stands where no name is: any other object, None too, may be a name.
 cdef object NOBODY = object()
@@ -149,23 +199,85 @@ cdef class Names:
         """
         cdef Py_ssize_t version = self.version
         cdef Py_ssize_t n_known = entries.n if entries.version == version else 0
-        cdef Py_ssize_t n = 0, n_missing = 0, position = 0
-        cdef PyObject* name
-        cdef PyObject* value
+        cdef Py_ssize_t n = 0, n_missing = 0
         try:
             if PyDict_CheckExact(x):
-                while PyDict_Next(x, &position, &name, &value):
-                    n_missing += self._take(x, entries, n, name, value, n_known)
-                    n += 1
-            else:
-                for key, number in x.items():
-                    n_missing += self._take(x, entries, n, <PyObject*>key, <PyObject*>number, n_known)
-                    n += 1
+                return self._resolve_dictionary(x, entries, n_known)
+            entries.state = 0
+            for key, number in x.items():
+                n_missing += self._take(x, entries, n, <PyObject*>key, <PyObject*>number, n_known)
+                n += 1
         except (TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
         # Not the version of now: a name's own __eq__ may have changed the model meanwhile.
         entries.n, entries.n_missing, entries.version = n, n_missing, version
         return 0
+
+    cdef int _resolve_dictionary(self, x, Entries entries, Py_ssize_t n_known) except -1:
+        """Do so for a dictionary; for one that is the last example, as it was then, nothing is to be done."""
+        cdef uint64_t state = state_of(<PyObject*>x)
+        if state != 0 and state == entries.state and entries.version == self.version:
+            return 0
+        cdef Py_ssize_t version = self.version
+        cdef PyObject* names[AHEAD]
+        cdef PyObject* values[AHEAD]
+        cdef Py_ssize_t positions[AHEAD]
+        cdef Py_ssize_t position = 0, n = 0, n_missing = 0, n_ahead = AHEAD, n_read, k
+        cdef int missing
+        while True:
+            n_read = 0
+            while n_read < n_ahead and PyDict_Next(x, &position, &names[n_read], &values[n_read]):
+                ask_for(names[n_read])
+                ask_for(values[n_read])
+                positions[n_read] = position
+                n_read += 1
+            if not n_read:
+                break
+            for k in range(n_read):
+                missing = self._take_plain(x, entries, n, names[k], values[k], n_known)
+                if missing >= 0:
+                    n_missing += missing
+                    n += 1
+                    continue
+                # From here on others' code may run and change the dictionary, so nothing is read ahead.
+                n_missing += self._take(x, entries, n, names[k], values[k], n_known)
+                n += 1
+                position, n_ahead, state = positions[k], 1, 0
+                break
+        # Not the version of now: a name's own __eq__ may have changed the model meanwhile.
+        entries.n, entries.n_missing, entries.version, entries.state = n, n_missing, version, state
+        return 0
+
+    cdef inline int _take_plain(
+        self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
+    ) except -2:
+        """Do as `_take` does, but only where no code of others can run; -1, and nothing is done, where it might."""
+        cdef double number
+        cdef PyObject* old
+        cdef Cell* cell
+        if PyFloat_CheckExact(value):
+            number = PyFloat_AS_DOUBLE(value)
+        elif PyLong_CheckExact(value):
+            number = PyLong_AsDouble(value)
+        elif value == Py_True or value == Py_False:
+            number = value == Py_True
+        else:
+            return -1
+        if k >= entries.capacity or not PyUnicode_CheckExact(name):
+            return -1
+        if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
+            raise refuse_features(x)
+        old = PyList_GET_ITEM(<PyObject*>entries.names, k)
+        if k >= n_known or (old != name and not is_same_string(name, old)):
+            if old != Py_None and not PyUnicode_CheckExact(old):
+                return -1
+            cell = self._cell_of_text(name, fingerprint(name))
+            if cell == NULL:
+                return -1
+            replace_item(<PyObject*>entries.names, k, name)
+            entries.slots[k] = NO_SLOT if cell.name == NULL else cell.slot
+        entries.values[k] = number
+        return entries.slots[k] < 0
 
     cdef int _take(
         self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
@@ -215,6 +327,22 @@ cdef class Names:
                         continue
                 if same:
                     return cell
+            at = (at + 1) & mask
+
+    cdef inline Cell* _cell_of_text(self, PyObject* name, unsigned int mark) noexcept:
+        """Find the cell of a string as `_cell_of` does; NULL if another kind of name has to be asked."""
+        cdef size_t mask = (<size_t>1 << self._bits) - 1
+        cdef size_t at = self._home(mark)
+        cdef Cell* cell
+        cdef int same
+        while True:
+            cell = &self._cells[at]
+            if cell.name == NULL or cell.name == name:
+                return cell
+            if cell.fingerprint == mark:
+                same = same_text(name, <PyObject*>cell.name)
+                if same:
+                    return cell if same > 0 else NULL
             at = (at + 1) & mask
 
     cdef _resize(self, int bits):
