@@ -28,31 +28,30 @@ cdef extern from *:
         }
         return PyObject_Hash(name);
     }
-    /* memcmp(a, b, n) == 0 without a call where n is small, as it is for most names. */
-    static inline int same_bytes(const char *a, const char *b, size_t n) {
-        uint64_t a8, b8;
-        uint32_t a4, b4;
-        if (n > 16) return !memcmp(a, b, n);
-        if (n >= 8) {  /* the first eight and the last eight, which may overlap */
-            memcpy(&a8, a, 8); memcpy(&b8, b, 8);
-            if (a8 != b8) return 0;
-            memcpy(&a8, a + n - 8, 8); memcpy(&b8, b + n - 8, 8);
-            return a8 == b8;
-        }
-        if (n >= 4) {
-            memcpy(&a4, a, 4); memcpy(&b4, b, 4);
-            if (a4 != b4) return 0;
-            memcpy(&a4, a + n - 4, 4); memcpy(&b4, b + n - 4, 4);
-            return a4 == b4;
-        }
-        return n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
-    }
+    /* Of the two halves of the 16 bytes that end where a text of n bytes ends, those that are its own. */
+    static const uint64_t OWN[17][2] = {
+    #define TOP(n) (~(uint64_t)0 << (64 - 8 * (n)))
+        {0, 0}, {0, TOP(1)}, {0, TOP(2)}, {0, TOP(3)}, {0, TOP(4)}, {0, TOP(5)}, {0, TOP(6)}, {0, TOP(7)}, {0, TOP(8)},
+        {TOP(1), TOP(8)}, {TOP(2), TOP(8)}, {TOP(3), TOP(8)}, {TOP(4), TOP(8)}, {TOP(5), TOP(8)}, {TOP(6), TOP(8)},
+        {TOP(7), TOP(8)}, {TOP(8), TOP(8)}
+    #undef TOP
+    };
     /* Of two strings: 1 or 0. Otherwise -1: ask Python. */
     static inline int same_text(PyObject *a, PyObject *b) {
         if (!PyUnicode_CheckExact(a) || !PyUnicode_CheckExact(b)) return -1;
-        Py_ssize_t n = PyUnicode_GET_LENGTH(a);
-        if (n != PyUnicode_GET_LENGTH(b) || PyUnicode_KIND(a) != PyUnicode_KIND(b)) return 0;
-        return same_bytes(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)n * PyUnicode_KIND(a));
+        size_t n = (size_t)PyUnicode_GET_LENGTH(a);
+        if (n != (size_t)PyUnicode_GET_LENGTH(b) || PyUnicode_KIND(a) != PyUnicode_KIND(b)) return 0;
+    #if PY_LITTLE_ENDIAN
+        if (n <= 16 && PyUnicode_IS_COMPACT_ASCII(a) && PyUnicode_IS_COMPACT_ASCII(b)) {
+            /* What the 16 bytes hold before the text is still the string: its head is longer. No branch depends on n,
+               since lengths cannot be guessed. */
+            uint64_t x[2], y[2];
+            memcpy(x, (char *)PyUnicode_DATA(a) + n - 16, 16);
+            memcpy(y, (char *)PyUnicode_DATA(b) + n - 16, 16);
+            return !(((x[0] ^ y[0]) & OWN[n][0]) | ((x[1] ^ y[1]) & OWN[n][1]));
+        }
+    #endif
+        return !memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), n * PyUnicode_KIND(a));
     }
     /* Whether b is a string of the same hash and the same text as the string a. */
     static inline int is_same_string(PyObject *a, PyObject *b) {
@@ -85,7 +84,7 @@ cdef extern from *:
     int same_text(PyObject* a, PyObject* b) noexcept
     bint is_same_string(PyObject* a, PyObject* b) noexcept
     uint64_t state_of(PyObject* dictionary) noexcept
-    void ask_for(PyObject* thing) noexcept
+    void ask_for(void* thing) noexcept
     bint PyUnicode_CheckExact(PyObject* name) noexcept
     PyObject* Py_True
     PyObject* Py_False
@@ -140,7 +139,7 @@ cdef class Names:
 
     cpdef add(self, name, int slot):
         """Add a name that is not there yet."""
-        if 3 * (self._n + 1) > <Py_ssize_t>2 << self._bits:  # at most two thirds full
+        if 2 * (self._n + 1) > <Py_ssize_t>1 << self._bits:  # at most half full
             self._resize(self._bits + 1)
         cdef unsigned int mark = fingerprint(<PyObject*>name)
         cdef Cell* cell = self._cell_of(<PyObject*>name, mark)
@@ -337,10 +336,9 @@ cdef class Names:
         cdef int same
         while True:
             cell = &self._cells[at]
-            if cell.name == NULL or cell.name == name:
-                return cell
-            if cell.fingerprint == mark:
-                same = same_text(name, <PyObject*>cell.name)
+            # Whether a name is stored cannot be guessed: one that is not is compared with itself, without a branch.
+            if (cell.name == NULL) | (cell.fingerprint == mark):
+                same = same_text(name, name if cell.name == NULL else cell.name)
                 if same:
                     return cell if same > 0 else NULL
             at = (at + 1) & mask
