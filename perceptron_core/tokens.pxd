@@ -10,14 +10,22 @@ cdef class Tokenizer:
     cdef readonly Py_ssize_t count
     cdef readonly int gap
 
-    cdef bint _words
+    cdef bint _words, _lowercase
     cdef Py_ssize_t _fewest
     cdef object _find_words, _in_class
-    cdef bytearray _kind_of, _joined
+    cdef bytearray _kind_of, _joined, _copy
+    cdef Py_ssize_t _n_in_a_row
 
     cdef int _reserve(self, Py_ssize_t capacity) except -1
 
+    @cython.locals(is_ascii=bint, size=Py_ssize_t)
     cpdef object cut(self, text)
+
+    @cython.locals(copy="unsigned char*", distance="unsigned char", byte="unsigned char", at=Py_ssize_t)
+    cdef int _take_copy(self, const unsigned char* data, Py_ssize_t size) except -1
+
+    @cython.locals(starts=int[::1], at=Py_ssize_t)
+    cdef int _cut_into_bytes(self, Py_ssize_t size) except -1
 
     @cython.locals(number=Py_ssize_t, start=Py_ssize_t)
     cdef bytes _cut_into_objects(self, text)

@@ -16,6 +16,7 @@ MAP = """
 perceptron_core.errors perceptron_core.version perceptron_core.step
 perceptron_core.values perceptron_core.envelope
 perceptron_core.tokens
+perceptron_core.murmur
 perceptron_core.text
 perceptron_core.sparse perceptron_core.frames perceptron_core.explanation perceptron_core.schedules
 perceptron_core.entries perceptron_core.prefetch
