@@ -19,6 +19,8 @@ from perceptron_core.hashed_slots import HashedSlots
 from perceptron_core.linear import LinearClassifier
 from perceptron_core.perceptron import Perceptron
 from perceptron_core.sparse import Vector
+from perceptron_core.text import TextHasher
+from perceptron_core.text_batches import TextBatch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -208,14 +210,46 @@ class HashedClassifier(BinaryClassifier):
         batch.run(self.learner, *signs_and_weights(y, w, len(scores)), scores)
         return Predictions(self._decided(scores), scores)
 
+    def predict_learn_texts(
+        self, hasher: TextHasher, texts: Iterable[str | bytes], y: Any, w: Any = 1.0
+    ) -> Predictions:
+        """Predict each text, then learn from it, before the next: `predict_learn_rows` without the rows.
+
+        Parameters
+        ----------
+        hasher
+            What makes features of a text, with no more bits than the model has.
+        texts
+            Texts; bytes are UTF-8.
+        y, w
+            As in `learn_rows`.
+
+        Raises
+        ------
+        LabelError
+            For a label that denotes no class. Nothing has been learned.
+        TypeError, ValueError
+            For what is no text, or if the lengths differ, or a weight is refused. Nothing has been learned.
+        UnicodeError
+            For bytes that are no UTF-8 and for an n-gram with a lone surrogate; as in a loop, the texts
+            before have been learned.
+
+        """
+        batch = TextBatch(self._hashed_slots(), hasher, texts)
+        signs, weights = signs_and_weights(y, w, len(batch.texts))
+        scores = _room(len(batch.texts))
+        batch.run(self.learner, signs, weights, scores)
+        return Predictions(self._decided(scores), scores)
+
     def _batch(self, rows: CSR) -> tuple[SparseBatch, Doubles]:
         """Give the rows, checked, and room for a score of each."""
-        import numpy as np  # noqa: PLC0415  takes long to import
+        batch, n_rows = batch_of(rows, self._hashed_slots())
+        return batch, _room(n_rows)
 
+    def _hashed_slots(self) -> HashedSlots:
         slots = self.learner.slots
         assert isinstance(slots, HashedSlots)
-        batch, n_rows = batch_of(rows, slots)
-        return batch, np.empty(n_rows)
+        return slots
 
     def _decided(self, scores: Doubles) -> Classes:
         import numpy as np  # noqa: PLC0415  takes long to import
@@ -244,3 +278,9 @@ class HashedClassifier(BinaryClassifier):
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         self.learner._set_state(state)  # noqa: SLF001
+
+
+def _room(n: int) -> Doubles:
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    return np.empty(n)

@@ -15,6 +15,7 @@ cdef class TextHasher:
     cdef readonly double[::1] values
     cdef readonly Py_ssize_t filled
 
+    cdef readonly int bits
     cdef int _index_mask
     cdef Py_ssize_t _shortest, _longest
     cdef bint _counts, _l2
@@ -37,7 +38,7 @@ cdef class TextHasher:
 
     cdef int _allocate(self) except -1
 
-    @cython.locals(n=Py_ssize_t, most=Py_ssize_t)
+    @cython.locals(n=Py_ssize_t, most=Py_ssize_t, room=Py_ssize_t)
     cdef int _reserve(self) except -1
 
     @cython.locals(
@@ -45,6 +46,11 @@ cdef class TextHasher:
         token=Py_ssize_t,
     )
     cdef Py_ssize_t _hash_ngrams(self, const unsigned char* data) except -1
+
+    @cython.locals(
+        indices=int[::1], starts=int[::1], count=Py_ssize_t, murmur=Murmur, token=Py_ssize_t, start=int, end=int,
+    )
+    cdef int _hash_fours(self, const unsigned char* data, Py_ssize_t at) except -1
 
     @cython.locals(
         indices=int[::1], values=double[::1], table=int64_t[::1], mask=Py_ssize_t, stamp=int64_t,

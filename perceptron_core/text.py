@@ -71,6 +71,7 @@ class TextHasher:
 
     """
 
+    bits: int
     indices: array[int]
     values: array[float]
     filled: int
@@ -95,6 +96,7 @@ class TextHasher:
             raise ValueError(f"ngrams must be (shortest, longest), at least 1, not {ngrams}")
         if analyzer not in {"words", "chars"}:
             raise ValueError(f"analyzer must be 'words' or 'chars', not {analyzer!r}")
+        self.bits = bits
         self._index_mask = (1 << bits) - 1
         self._shortest = shortest
         self._longest = longest
@@ -172,8 +174,9 @@ class TextHasher:
         most = 0
         for n in range(self._shortest, self._longest + 1):
             most += max(self._tokens.count - n + 1, 0)
-        if len(self.indices) < self.filled + most + SPARE_BYTES:
-            capacity = 2 * (self.filled + most) + SPARE_BYTES
+        room = max(most, self._tokens.starts[self._tokens.count]) + SPARE_BYTES  # for `_hash_fours`
+        if len(self.indices) < self.filled + room:
+            capacity = 2 * (self.filled + room)
             self.indices = _resized("i", self.indices, self.filled, capacity)
             self.values = _resized("d", self.values, self.filled, capacity)
         most = min(most, self._index_mask + 1)
@@ -189,14 +192,25 @@ class TextHasher:
         murmur, index_mask = self._murmur, self._index_mask
         at = self.filled
         for n in range(self._shortest, self._longest + 1):
-            if n == 4 and gap == 0 and starts[count] == count:  # noqa: PLR2004  characters of one byte each
-                murmur.hash_fours(data, count - 3, index_mask, indices, at)
+            if n == 4 and gap == 0:  # noqa: PLR2004  characters
+                self._hash_fours(data, at)
                 at += max(count - 3, 0)
                 continue
             for token in range(count - n + 1):
                 indices[at] = murmur.hash(data, starts[token], starts[token + n] - gap) & index_mask
                 at += 1
         return at
+
+    def _hash_fours(self, data: Bytes, at: int) -> None:
+        """Do so for n-grams of four characters, several at once: as if all were one byte each, then those not."""
+        indices, starts, count, murmur = self.indices, self._tokens.starts, self._tokens.count, self._murmur
+        murmur.hash_fours(data, starts[count] - 3, self._index_mask, indices, at)
+        for token in range(count - 3 if starts[count] > count else 0):
+            start, end = starts[token], starts[token + 4]
+            if end - start == 4:  # noqa: PLR2004  bytes
+                indices[at + token] = indices[at + start]
+            else:
+                indices[at + token] = murmur.hash(data, start, end) & self._index_mask
 
     def _merge_repeated(self, end: int) -> None:
         """Keep the first of equal indices from `filled` to `end`, and what it counts.

@@ -1,6 +1,7 @@
 # The C types of tokens.py, for compiled code.
 cimport cython
 from libc.stdint cimport uint32_t
+from perceptron_core.ascii cimport copy_ascii
 
 cdef int _BLANK, _SEPARATOR, _PART_OF_A_WORD
 
@@ -16,13 +17,11 @@ cdef class Tokenizer:
     cdef bytearray _kind_of, _joined, _copy
     cdef Py_ssize_t _n_in_a_row
 
-    cdef int _reserve(self, Py_ssize_t capacity) except -1
+    @cython.locals(capacity=Py_ssize_t)
+    cdef int _reserve(self, Py_ssize_t size) except -1
 
-    @cython.locals(is_ascii=bint, size=Py_ssize_t)
+    @cython.locals(size=Py_ssize_t)
     cpdef object cut(self, text)
-
-    @cython.locals(copy="unsigned char*", distance="unsigned char", byte="unsigned char", at=Py_ssize_t)
-    cdef int _take_copy(self, const unsigned char* data, Py_ssize_t size) except -1
 
     @cython.locals(starts=int[::1], at=Py_ssize_t)
     cdef int _cut_into_bytes(self, Py_ssize_t size) except -1

@@ -9,11 +9,13 @@ import re
 from array import array
 from typing import Literal
 
+from perceptron_core.ascii import copy_ascii
+
 Bytes = bytes | bytearray
 
 _FIRST_CAPACITY = 1 << 10
 SPARE_BYTES = 32
-"""There are so many to read behind a text of one-byte characters: whoever takes several at once may go too far."""
+"""There are so many to read behind the characters that `cut` gives: who takes several at once may go too far."""
 
 _BLANK = ord(" ")
 _CODE_POINTS = 0x110000
@@ -62,58 +64,52 @@ class Tokenizer:
         self._lowercase = lowercase
         self.gap = 1 if self._words else 0
         self.count = 0
+        self.starts = array("i")
         self._reserve(_FIRST_CAPACITY)
 
-    def _reserve(self, capacity: int) -> None:
-        self.starts = array("i", [0]) * capacity
-        self._joined = bytearray(capacity)
-        self._copy = bytearray(capacity + SPARE_BYTES)
-        self._n_in_a_row = 0
+    def _reserve(self, size: int) -> None:
+        """Make room for a text of so many bytes; what was there is lost."""
+        if len(self.starts) < size + 2:
+            capacity = 2 * size + 2
+            self.starts = array("i", [0]) * capacity
+            self._joined = bytearray(capacity)
+            self._copy = bytearray(capacity + SPARE_BYTES)
+            self._n_in_a_row = 0
 
     def cut(self, text: str) -> Bytes:
         """Set `starts` and `count`; give the bytes they are about, which the next call may overwrite.
 
         Raises `UnicodeEncodeError` for a token with a lone surrogate.
         """
-        try:
-            data: Bytes = text.encode()
-        except UnicodeEncodeError:  # a lone surrogate; it does no harm outside tokens
-            return self._cut_into_objects(text.lower() if self._lowercase else text)
-        is_ascii = len(data) == len(text)
-        if self._lowercase and not is_ascii:
-            text = text.lower()
-            data = text.encode()
         if self._words and self._in_class is None:
             return self._cut_into_objects(text.lower() if self._lowercase else text)
-        size = len(data)
-        if len(self.starts) < size + 2:
-            self._reserve(2 * size + 2)
-        if is_ascii:
-            self._take_copy(data, size)
-            data = self._copy
-        if self._words:
-            self._cut_into_words(data, size)
-            return self._joined
-        if is_ascii:
-            self._cut_into_bytes(size)
+        size = len(text)
+        self._reserve(size)
+        if copy_ascii(text, self._copy, self._lowercase):
+            if not self._words:
+                self._cut_into_bytes(size)
         else:
-            self._cut_into_characters(data, size)
-        return data
-
-    def _take_copy(self, data: Bytes, size: int) -> None:
-        """Copy ASCII to where there are bytes to spare behind it, in lower case if so asked."""
-        copy, distance = self._copy, 32 if self._lowercase else 0
-        for at in range(size):
-            byte = data[at]
-            copy[at] = byte + distance * ((byte >= 65) & (byte <= 90))  # noqa: PLR2004  A to Z
+            text = text.lower() if self._lowercase else text
+            try:
+                data = text.encode()
+            except UnicodeEncodeError:  # a lone surrogate; it does no harm outside tokens
+                return self._cut_into_objects(text)
+            size = len(data)
+            self._reserve(size)
+            self._copy[:size] = data
+            if not self._words:
+                self._cut_into_characters(self._copy, size)
+        if self._words:
+            self._cut_into_words(self._copy, size)
+            return self._joined
+        return self._copy
 
     def _cut_into_objects(self, text: str) -> bytes:
         self._n_in_a_row = 0
         tokens = [word.group() for word in self._find_words(text)] if self._words else [*text]
         self.count = len(tokens) if len(tokens) >= self._fewest else 0
         encoded = [token.encode() for token in tokens[: self.count]]
-        if len(self.starts) < self.count + 1:
-            self._reserve(2 * self.count)
+        self._reserve(self.count)
         start = 0
         for number in range(self.count):
             self.starts[number] = start

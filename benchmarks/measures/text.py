@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from river import feature_extraction, linear_model
 
-from .array_path import hashed_perceptron, predict_and_learn, text_hasher
+from .array_path import hashed_perceptron, predict_and_learn_texts, text_hasher
 from .base import Contest, Goal, Measure, Row, Unavailable
 from .clock import rate
 from .examples import Text, sms_source, sms_texts
@@ -37,7 +37,7 @@ def _rate(hasher: TextHasher, texts: Sequence[Text]) -> Sequence[float]:
     def once() -> None:
         model = hashed_perceptron(_BITS)
         for messages, labels in batches:
-            predict_and_learn(model, hasher.transform_many(messages, copy=False), labels)
+            predict_and_learn_texts(model, hasher, messages, labels)
 
     return (rate(once, len(texts)),)
 
