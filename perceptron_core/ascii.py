@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def copy_ascii(text: str, room: bytearray, lowercase: bool) -> bool:
-    """Copy a text into `room`, which must be long enough; False, and nothing is copied, if it is not ASCII."""
+    """Copy a text into `room`, which must be long enough; False, and nothing copied, if it is not ASCII."""
     if not text.isascii():
         return False
     room[: len(text)] = (text.lower() if lowercase else text).encode()

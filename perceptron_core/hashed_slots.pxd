@@ -33,6 +33,8 @@ cdef class HashedSlots(Slots):
 
     cdef sweep_all(self)
 
+    cpdef clear(self)
+
     @cython.locals(slot=int)
     cpdef dict stored(self, Column column)
 
@@ -47,5 +49,8 @@ cdef class HashedSlots(Slots):
 
     @cython.locals(k=Py_ssize_t)
     cdef _look_up_again(self, Entries x)
+    @cython.locals(slot=int)
+    cdef int _empty(self, Column column) except -1
+
     @cython.locals(column=Column)
     cdef bint _is_changed(self, int slot) noexcept

@@ -105,6 +105,11 @@ class HashedSlots(Slots):
     def sweep_all(self) -> None:
         """Do nothing: every feature keeps its slot."""
 
+    def clear(self) -> None:
+        """Fill all columns with their defaults."""
+        for column in self._columns:
+            self._empty(column)
+
     def stored(self, column: Column) -> dict[Any, float]:
         """Give the cells of a column by index, where any column was changed."""
         found = {}
@@ -125,9 +130,7 @@ class HashedSlots(Slots):
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:
         """Replace what a column holds."""
         slots = [self.slot_of(name) for name in cells]
-        for slot in range(self.n_slots):
-            if column.cells[slot] != column.default:  # memory that was never written to stays unused
-                column.cells[slot] = column.default
+        self._empty(column)
         for slot, cell in zip(slots, cells.values(), strict=True):
             column.cells[slot] = cell
 
@@ -135,6 +138,11 @@ class HashedSlots(Slots):
         """Add step·amount to the cells of a column by index, be they ever so large."""
         for name, amount in amounts.items():
             column.cells[self.slot_of(name)] += step * amount
+
+    def _empty(self, column: Column) -> None:
+        for slot in range(self.n_slots):
+            if column.cells[slot] != column.default:  # memory that was never written to stays unused
+                column.cells[slot] = column.default
 
     def _is_changed(self, slot: int) -> bool:
         for column in self._columns:  # noqa: SIM110  a generator is slower, and not compiled

@@ -1,4 +1,4 @@
-"""MurmurHash3 (x86, 32 bits, seed 0), by Austin Appleby (2008). In: a prefix, bytes. Out: hashes of both together.
+"""MurmurHash3 (x86, 32 bits, seed 0), by Austin Appleby (2008). In: a prefix, bytes. Out: their hashes.
 
 This is the interpreted form; `murmur.pyx` is the compiled one, and means the same.
 """
@@ -49,8 +49,8 @@ class Murmur:
     def hash_fours(self, data: Bytes, count: int, mask: int, hashes: array[int], at: int) -> None:
         """Write the hashes of the prefix and each four bytes of `data` in a row, of which there are `count`.
 
-        Only those bits that are in `mask` are written, from `hashes[at]` on. Behind them, and behind the data,
-        there must be room for `SPARE_BYTES` more: they are computed in vectors.
+        Only those bits that are in `mask` are written, from `hashes[at]` on. Behind them, and behind the
+        data, there must be room for `SPARE_BYTES` more: they are computed in vectors.
         """
         for start in range(count):
             hashes[at + start] = self.hash(data, start, start + 4) & mask

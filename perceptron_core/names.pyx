@@ -282,13 +282,8 @@ cdef class Names:
         self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -1:
         """Make (name, value) entry k; tell whether it has no slot."""
-        cdef double number
-        if PyFloat_CheckExact(value):
-            number = PyFloat_AS_DOUBLE(value)
-        elif PyLong_CheckExact(value):
-            number = PyLong_AsDouble(value)
-        else:
-            number = double_of(<object>name, <object>value)
+        cdef object kept = <object>name  # whatever the code of others does to the example
+        cdef double number = as_double(<object>value)
         if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
             raise refuse_features(x)
         if k == entries.capacity:
@@ -365,8 +360,3 @@ cdef class Names:
 cdef unsigned int fingerprint(PyObject* name) except? 1:
     """Give 32 bits of a name's hash, well mixed: the first of them say where it is at home."""
     return <unsigned int>((<unsigned long long>hash_of(name) * SPREAD) >> 32)
-
-
-cdef double double_of(name, value) except? -1:
-    """Convert a value; the arguments keep both alive, whatever its __float__ does to the example."""
-    return as_double(value)

@@ -174,7 +174,7 @@ class TextHasher:
         most = 0
         for n in range(self._shortest, self._longest + 1):
             most += max(self._tokens.count - n + 1, 0)
-        room = max(most, self._tokens.starts[self._tokens.count]) + SPARE_BYTES  # for `_hash_fours`
+        room = most + self._tokens.starts[self._tokens.count] + SPARE_BYTES  # as `_hash_fours` wants it
         if len(self.indices) < self.filled + room:
             capacity = 2 * (self.filled + room)
             self.indices = _resized("i", self.indices, self.filled, capacity)
@@ -202,7 +202,7 @@ class TextHasher:
         return at
 
     def _hash_fours(self, data: Bytes, at: int) -> None:
-        """Do so for n-grams of four characters, several at once: as if all were one byte each, then those not."""
+        """Do so for n-grams of four characters: several at once as if of one byte each, then those not."""
         indices, starts, count, murmur = self.indices, self._tokens.starts, self._tokens.count, self._murmur
         murmur.hash_fours(data, starts[count] - 3, self._index_mask, indices, at)
         for token in range(count - 3 if starts[count] > count else 0):

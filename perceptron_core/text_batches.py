@@ -1,4 +1,4 @@
-"""Texts as the examples of a batch. In: texts and what hashes them. Out: entries, a few texts ahead of their use.
+"""Texts as the examples of a batch. In: texts and what hashes them. Out: entries, a few texts ahead.
 
 No row is made that anybody else could change, so none has to be checked. `text_batches.pxd` gives C types.
 """

@@ -15,7 +15,7 @@ Bytes = bytes | bytearray
 
 _FIRST_CAPACITY = 1 << 10
 SPARE_BYTES = 32
-"""There are so many to read behind the characters that `cut` gives: who takes several at once may go too far."""
+"""To be read behind the characters that `cut` gives: who takes several at once may go too far."""
 
 _BLANK = ord(" ")
 _CODE_POINTS = 0x110000
