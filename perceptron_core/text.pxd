@@ -41,16 +41,17 @@ cdef class TextHasher:
     @cython.locals(n=Py_ssize_t, most=Py_ssize_t, room=Py_ssize_t)
     cdef int _reserve(self) except -1
 
-    @cython.locals(
-        indices=int[::1], starts=int[::1], gap=int, count=Py_ssize_t, index_mask=int, at=Py_ssize_t, n=Py_ssize_t, murmur=Murmur,
-        token=Py_ssize_t,
-    )
+    @cython.locals(at=Py_ssize_t, n=Py_ssize_t)
     cdef Py_ssize_t _hash_ngrams(self, const unsigned char* data) except -1
 
-    @cython.locals(
-        indices=int[::1], starts=int[::1], count=Py_ssize_t, murmur=Murmur, token=Py_ssize_t, start=int, end=int,
-    )
+    @cython.locals(indices=int[::1], starts=int[::1], gap=int, murmur=Murmur, index_mask=int, token=Py_ssize_t)
+    cdef int _hash_one_by_one(self, const unsigned char* data, Py_ssize_t n, Py_ssize_t at) except -1
+
+    @cython.locals(size=Py_ssize_t)
     cdef int _hash_fours(self, const unsigned char* data, Py_ssize_t at) except -1
+
+    @cython.locals(indices=int[::1], starts=int[::1], murmur=Murmur, token=Py_ssize_t, start=int, end=int)
+    cdef int _mend_fours(self, const unsigned char* data, Py_ssize_t at) except -1
 
     @cython.locals(
         indices=int[::1], values=double[::1], table=int64_t[::1], mask=Py_ssize_t, stamp=int64_t,

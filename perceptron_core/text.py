@@ -188,24 +188,32 @@ class TextHasher:
 
     def _hash_ngrams(self, data: Bytes) -> int:
         """Write the index of each n-gram behind those of earlier texts; give where they end."""
-        indices, starts, gap, count = self.indices, self._tokens.starts, self._tokens.gap, self._tokens.count
-        murmur, index_mask = self._murmur, self._index_mask
         at = self.filled
         for n in range(self._shortest, self._longest + 1):
-            if n == 4 and gap == 0:  # noqa: PLR2004  characters
+            if n == 4 and self._tokens.gap == 0:  # noqa: PLR2004  characters
                 self._hash_fours(data, at)
-                at += max(count - 3, 0)
-                continue
-            for token in range(count - n + 1):
-                indices[at] = murmur.hash(data, starts[token], starts[token + n] - gap) & index_mask
-                at += 1
+            else:
+                self._hash_one_by_one(data, n, at)
+            at += max(self._tokens.count - n + 1, 0)
         return at
+
+    def _hash_one_by_one(self, data: Bytes, n: int, at: int) -> None:
+        """Write the indices of n-grams of n tokens from `at` on."""
+        indices, starts, gap, murmur = self.indices, self._tokens.starts, self._tokens.gap, self._murmur
+        index_mask = self._index_mask
+        for token in range(self._tokens.count - n + 1):
+            indices[at + token] = murmur.hash(data, starts[token], starts[token + n] - gap) & index_mask
 
     def _hash_fours(self, data: Bytes, at: int) -> None:
         """Do so for n-grams of four characters: several at once as if of one byte each, then those not."""
-        indices, starts, count, murmur = self.indices, self._tokens.starts, self._tokens.count, self._murmur
-        murmur.hash_fours(data, starts[count] - 3, self._index_mask, indices, at)
-        for token in range(count - 3 if starts[count] > count else 0):
+        size = self._tokens.starts[self._tokens.count]
+        self._murmur.hash_fours(data, size - 3, self._index_mask, self.indices, at)
+        if size > self._tokens.count:
+            self._mend_fours(data, at)
+
+    def _mend_fours(self, data: Bytes, at: int) -> None:
+        indices, starts, murmur = self.indices, self._tokens.starts, self._murmur
+        for token in range(self._tokens.count - 3):
             start, end = starts[token], starts[token + 4]
             if end - start == 4:  # noqa: PLR2004  bytes
                 indices[at + token] = indices[at + start]

@@ -24,7 +24,7 @@ cdef class Tokenizer:
     cpdef object cut(self, text)
 
     @cython.locals(starts=int[::1], at=Py_ssize_t)
-    cdef int _cut_into_bytes(self, Py_ssize_t size) except -1
+    cdef int _count_bytes(self, Py_ssize_t size) except -1
 
     @cython.locals(number=Py_ssize_t, start=Py_ssize_t)
     cdef bytes _cut_into_objects(self, text)

@@ -86,8 +86,9 @@ class Tokenizer:
         size = len(text)
         self._reserve(size)
         if copy_ascii(text, self._copy, self._lowercase):
-            if not self._words:
-                self._cut_into_bytes(size)
+            self.count = size
+            if not self._words and self._n_in_a_row <= size:
+                self._count_bytes(size)
         else:
             text = text.lower() if self._lowercase else text
             try:
@@ -117,13 +118,12 @@ class Tokenizer:
         self.starts[self.count] = start
         return (b" " if self._words else b"").join(encoded)
 
-    def _cut_into_bytes(self, size: int) -> None:
-        """Set `starts` to 0, 1, 2 …, as far as they are not so already."""
+    def _count_bytes(self, size: int) -> None:
+        """Set `starts` to 0, 1, 2 … as far as they are not so already: where characters of one byte start."""
         starts = self.starts
         for at in range(self._n_in_a_row, size + 1):
             starts[at] = at
-        self._n_in_a_row = max(self._n_in_a_row, size + 1)
-        self.count = size
+        self._n_in_a_row = size + 1
 
     def _cut_into_characters(self, data: Bytes, size: int) -> None:
         starts = self.starts

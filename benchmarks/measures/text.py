@@ -116,8 +116,8 @@ MEASURES = (
                 "texts/s",
                 Goal(3),
                 f"Binary 4-grams scaled to length 1, {_BITS} bits; ours from the text ({sms_source()}), "
-                f"one thread, in batches of {_BATCH}; VW (hinge loss, its parser on a thread of its own) from "
-                "a file of the 4-grams in the system's cache; both predict and learn.",
+                f"one thread, in batches of {_BATCH}; VW (hinge loss, its parser on a thread of its own) "
+                "from a file of the 4-grams in the system's cache; both predict and learn.",
             ),
         ),
         _characters,
