@@ -3,7 +3,9 @@
 cdef extern from *:
     """
     /* Several bytes at once: no branch depends on them. */
-    static inline void copy_lowered(const unsigned char *restrict from, char *restrict to, Py_ssize_t n, char distance) {
+    static inline void copy_lowered(
+        const unsigned char *CYTHON_RESTRICT from, char *CYTHON_RESTRICT to, Py_ssize_t n, char distance
+    ) {
         for (Py_ssize_t k = 0; k < n; k++) to[k] = (char)(from[k] + distance * (from[k] >= 'A' && from[k] <= 'Z'));
     }
     """

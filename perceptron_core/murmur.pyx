@@ -35,9 +35,10 @@ cdef extern from *:
     /* Without a branch, so that the compiler computes several at once; the four bytes come by four pointers, since it
        does not do so once it sees them to be neighbours. `bits` of `carried` come before them. */
     FOR_TWO_PROCESSORS static void fours(
-        const uint8_t *restrict first, const uint8_t *restrict second, const uint8_t *restrict third,
-        const uint8_t *restrict fourth, Py_ssize_t count, uint32_t state, uint32_t carried, int bits, uint32_t length,
-        uint32_t mask, int *restrict hashes
+        const uint8_t *CYTHON_RESTRICT first, const uint8_t *CYTHON_RESTRICT second,
+        const uint8_t *CYTHON_RESTRICT third, const uint8_t *CYTHON_RESTRICT fourth,
+        Py_ssize_t count, uint32_t state, uint32_t carried, int bits, uint32_t length, uint32_t mask,
+        int *CYTHON_RESTRICT hashes
     ) {
         const int rest = 31 - bits;
         count = (count + 15) & ~(Py_ssize_t)15;  /* whole vectors only; there is room */
