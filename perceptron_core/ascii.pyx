@@ -14,7 +14,7 @@ cdef extern from *:
     void copy_lowered(const unsigned char* source, char* target, Py_ssize_t n, char distance) noexcept
 
 
-cpdef bint copy_ascii(str text, bytearray room, bint lowercase) except -1:
+cpdef bint copy_ascii(text, bytearray room, bint lowercase) except -1:
     """Copy a text into `room`; False, and nothing is copied, if it is not ASCII."""
     if not PyUnicode_IS_ASCII(text):
         return False

@@ -73,3 +73,19 @@ def test_a_text_of_any_length_has_room():
 def test_a_pattern_that_is_none_is_refused():
     with pytest.raises(re.error):
         Tokenizer("words", "[", 1, lowercase=False)
+
+
+@pytest.mark.parametrize("analyzer", ["words", "chars"])
+@pytest.mark.parametrize("text", ["Win A Prize", "£5 PRIZE", "\u212a is Kelvin, in lower case an ASCII k"])
+def test_a_text_of_a_class_of_its_own_is_cut_as_any_other(analyzer, text):
+    class Text(str):
+        __slots__ = ()
+
+    def cut(given):
+        tokenizer = Tokenizer(analyzer, r"\w+", 1, lowercase=True)
+        data = tokenizer.cut(given)
+        starts = [*tokenizer.starts[: tokenizer.count + 1]]
+        return bytes(data[: starts[-1] - tokenizer.gap]), starts
+
+    assert cut(Text(text)) == cut(text)
+    assert cut(text)[1][-1] == len(cut(text)[0]) + (analyzer == "words")
