@@ -217,7 +217,7 @@ cdef class Names:
         cdef uint64_t state = state_of(<PyObject*>x)
         if state != 0 and state == entries.state and entries.version == self.version:
             return 0
-        cdef Py_ssize_t version = self.version
+        cdef Py_ssize_t version = self.version, size = len(<dict>x)
         cdef PyObject* names[AHEAD]
         cdef PyObject* values[AHEAD]
         cdef Py_ssize_t positions[AHEAD]
@@ -241,6 +241,8 @@ cdef class Names:
                 # From here on others' code may run and change the dictionary, so nothing is read ahead.
                 n_missing += self._take(x, entries, n, names[k], values[k], n_known)
                 n += 1
+                if len(<dict>x) != size:
+                    raise RuntimeError("dictionary changed size during iteration")  # as Python says it
                 position, n_ahead, state = positions[k], 1, 0
                 break
         # Not the version of now: a name's own __eq__ may have changed the model meanwhile.

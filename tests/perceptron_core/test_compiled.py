@@ -242,7 +242,7 @@ def test_attributes_of_an_instance_are_read_as_they_are_now():
         model.learn_one(x, not model.predict_one(x))
 
 
-def test_a_value_that_empties_its_own_dictionary_does_no_harm():
+def test_a_value_that_empties_its_own_dictionary_is_told_so():
     model = perceptron_core.Perceptron()
     model.learn_one({f"f{k}": 1.0 for k in range(40)}, True)
 
@@ -253,7 +253,9 @@ def test_a_value_that_empties_its_own_dictionary_does_no_harm():
             return 2.0
 
     x = {f"f{k}": 1.0 * (k + 1) for k in range(40)} | {"f3": Emptier()}
-    assert model.score_one(x) == 1.0 + 1.0 + 2.0 + 3.0 + 2.0
+    with pytest.raises(RuntimeError, match="changed size"):
+        model.score_one(x)
+    assert model.score_one({"f0": 3.0, "f7": 2.0}) == 1.0 + 3.0 + 2.0
 
 
 def test_a_model_whose_class_forgot_to_set_it_up_raises():
