@@ -32,6 +32,9 @@ cdef class Column:
     @cython.locals(k=Py_ssize_t, slot=int, total=double)
     cdef double dot(self, Entries x, double start) noexcept
 
+    @cython.locals(k=Py_ssize_t, slot=int, is_there=int, total=double)
+    cdef double dot_with_gaps(self, Entries x, double start) noexcept
+
     @cython.locals(k=Py_ssize_t, slot=int, cell=double, n_zeros=Py_ssize_t)
     cdef Py_ssize_t add(self, Entries x, double step) noexcept
 
