@@ -25,7 +25,7 @@ from service.workers import Workers
 
 _GENERATED: Final = "<!-- Generated from the code by documentation/references.py: change it there. -->\n\n"
 _WIDTH: Final = 100
-_ROWS: Final = ("learn_rows", "predict_rows", "score_rows", "predict_learn_rows")
+_ROWS: Final = ("learn_rows", "predict_rows", "score_rows", "predict_learn_rows", "predict_learn_texts")
 _SHOWN: Final = ("learn_one", "predict_one", "score_one", "update_one", "undo_one", *_ROWS)
 """Methods of a learner that the reference shows."""
 _ENOUGH_FOR_A_BOUND: Final = 120

@@ -13,6 +13,7 @@ from perceptron_core.batch_perceptron import BatchPerceptron
 from perceptron_core.entries import COMPILED
 from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.geometry import Hyperplane, margin, radius, signed_distances
+from perceptron_core.hashed_classifier import HashedClassifier
 from perceptron_core.kernel_perceptron import KernelPerceptron
 from perceptron_core.learning_curve import Epoch, Training
 from perceptron_core.margin_perceptron import MarginPerceptron
@@ -42,7 +43,6 @@ from perceptron_core.version import __version__
 from perceptron_core.voted_perceptron import VotedPerceptron
 
 if TYPE_CHECKING:
-    from perceptron_core.hashed_classifier import HashedClassifier
     from perceptron_core.structured import StructuredPerceptron
 
 __all__ = [
@@ -92,15 +92,10 @@ __all__ = [
     "to_bytes",
 ]
 
-_WITH_NUMPY = {
-    "HashedClassifier": "perceptron_core.hashed_classifier",
-    "StructuredPerceptron": "perceptron_core.structured",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Import what brings NumPy along only when it is asked for."""
-    if name not in _WITH_NUMPY:
+    if name != "StructuredPerceptron":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_WITH_NUMPY[name]), name)
+    found = globals()[name] = import_module("perceptron_core.structured").StructuredPerceptron
     return found

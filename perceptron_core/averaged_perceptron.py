@@ -189,7 +189,7 @@ class AveragedPerceptron(AveragedRule, CompiledClassifier):
 
     @current_weights.setter
     def current_weights(self, weights: Mapping[Any, float]) -> None:
-        self._clear()
+        self._start_anew()
         self.slots.write(self.current_column, weights)
 
     @property

@@ -44,6 +44,14 @@ class CompiledClassifier(BinaryRule, Copied, BinaryClassifier):
     def _clear(self) -> None:
         """Start with no feature stored."""
 
+    def _start_anew(self) -> None:
+        """Forget all features; in place, since a call under way may have entries that point there."""
+        is_hashed = isinstance(self.slots, HashedSlots)
+        if is_hashed is (self.hash_bits is None):  # a copy that was told its bits since
+            self._clear()
+        else:
+            self.slots.clear()
+
     def _slots_of(self, *columns: Column) -> Slots:
         return Slots(*columns) if self.hash_bits is None else HashedSlots(self.hash_bits, *columns)
 

@@ -156,7 +156,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, LinearClassifier):
 
     @variances.setter
     def variances(self, variances: Mapping[Any, float]) -> None:
-        self._clear()
+        self._start_anew()
         if not self.full:
             self.slots.write(self.variance_column, variances)
 

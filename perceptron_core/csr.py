@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from perceptron_core.batches import SparseBatch, first_refused, signs_of, weights_of
 from perceptron_core.errors import FeatureError, LabelError
 from perceptron_core.hashed_slots import HashedSlots
 from perceptron_core.values import MAX_MAGNITUDE, example_weight, refuse_features, sign_of
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
     from perceptron_core.batches import Doubles, Integers, Signs
 
 
@@ -42,6 +41,8 @@ def batch_of(rows: CSR, slots: HashedSlots) -> tuple[SparseBatch, int]:
         If the arrays do not fit each other.
 
     """
+    import numpy as np  # noqa: PLC0415  takes long to import
+
     indptr = np.ascontiguousarray(rows.indptr, np.int64)
     given, n_slots = np.asarray(rows.indices), slots.n_slots
     indices = _slots(given, n_slots)
@@ -68,6 +69,8 @@ def signs_and_weights(y: Any, w: Any, n_rows: int) -> tuple[Signs, Doubles]:
         If the lengths differ, or a weight is refused.
 
     """
+    import numpy as np  # noqa: PLC0415  takes long to import
+
     labels = y if isinstance(y, np.ndarray) else [*y]
     weights = np.full(n_rows, example_weight(w)) if np.isscalar(w) else np.asarray(w)
     if not len(labels) == len(weights) == n_rows:
@@ -86,6 +89,8 @@ def signs_and_weights(y: Any, w: Any, n_rows: int) -> tuple[Signs, Doubles]:
 
 def _slots(indices: NDArray[Any], n_slots: int) -> Integers:
     """Make indices 32 bits wide; those that do not fit become −1."""
+    import numpy as np  # noqa: PLC0415  takes long to import
+
     if indices.dtype.kind not in "iu" and indices.size:
         raise FeatureError(f"indices must be integers, not {indices.dtype}")
     if indices.dtype != np.int32:
@@ -94,6 +99,8 @@ def _slots(indices: NDArray[Any], n_slots: int) -> Integers:
 
 
 def _doubles(values: ArrayLike) -> Doubles:
+    import numpy as np  # noqa: PLC0415  takes long to import
+
     given = np.asarray(values)
     if given.dtype.kind not in "biuf":
         raise FeatureError(f"values must be numbers, not {given.dtype}")
@@ -102,6 +109,8 @@ def _doubles(values: ArrayLike) -> Doubles:
 
 def _signs(labels: Any) -> Signs:
     """Give y ∈ {−1, +1} of each label, up to the first that denotes no class."""
+    import numpy as np  # noqa: PLC0415  takes long to import
+
     if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "biuf":
         return signs_of(labels)
     if labels.dtype == bool:

@@ -1,5 +1,6 @@
 # The C types of entries.py, for compiled code.
 cimport cython
+from libc.stdint cimport uint64_t
 
 
 cdef class Entries:
@@ -12,6 +13,7 @@ cdef class Entries:
     cdef public Py_ssize_t n_missing
     cdef public list names
     cdef public Py_ssize_t version
+    cdef public uint64_t state
 
     @cython.locals(k=Py_ssize_t, total=double, value=double)
     cdef double squared_norm(self) noexcept
@@ -29,6 +31,9 @@ cdef class Column:
 
     @cython.locals(k=Py_ssize_t, slot=int, total=double)
     cdef double dot(self, Entries x, double start) noexcept
+
+    @cython.locals(k=Py_ssize_t, slot=int, is_there=int, total=double)
+    cdef double dot_with_gaps(self, Entries x, double start) noexcept
 
     @cython.locals(k=Py_ssize_t, slot=int, cell=double, n_zeros=Py_ssize_t)
     cdef Py_ssize_t add(self, Entries x, double step) noexcept

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from river import base
 
 from perceptron_core.averaged_perceptron import AveragedPerceptron
@@ -21,15 +19,21 @@ from perceptron_core.hashed_slots import HashedSlots
 from perceptron_core.linear import LinearClassifier
 from perceptron_core.perceptron import Perceptron
 from perceptron_core.sparse import Vector
+from perceptron_core.text import TextHasher
+from perceptron_core.text_batches import TextBatch
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from perceptron_core.batches import Doubles
+
+    Classes = NDArray[np.bool_]
 
 _MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""
 
 Linear = LinearClassifier | AveragedPerceptron
-Classes = NDArray[np.bool_]
 
 
 class Predictions(NamedTuple):
@@ -166,8 +170,7 @@ class HashedClassifier(BinaryClassifier):
             If the arrays do not fit each other.
 
         """
-        batch, n_rows = self._batch(rows)
-        scores = np.empty(n_rows)
+        batch, scores = self._batch(rows)
         batch.score(self.learner, scores)
         return scores
 
@@ -195,25 +198,62 @@ class HashedClassifier(BinaryClassifier):
             If the lengths differ, or a weight is refused. Nothing has been learned.
 
         """
-        batch, n_rows = self._batch(rows)
-        batch.learn(self.learner, *signs_and_weights(y, w, n_rows))
+        batch, scores = self._batch(rows)
+        batch.learn(self.learner, *signs_and_weights(y, w, len(scores)))
 
     def predict_learn_rows(self, rows: CSR, y: Any, w: Any = 1.0) -> Predictions:
         """Predict each row, then learn from it, before the next: a prequential run.
 
         Parameters and errors are those of `learn_rows`.
         """
-        batch, n_rows = self._batch(rows)
-        scores = np.empty(n_rows)
-        batch.run(self.learner, *signs_and_weights(y, w, n_rows), scores)
+        batch, scores = self._batch(rows)
+        batch.run(self.learner, *signs_and_weights(y, w, len(scores)), scores)
         return Predictions(self._decided(scores), scores)
 
-    def _batch(self, rows: CSR) -> tuple[SparseBatch, int]:
+    def predict_learn_texts(
+        self, hasher: TextHasher, texts: Iterable[str | bytes], y: Any, w: Any = 1.0
+    ) -> Predictions:
+        """Predict each text, then learn from it, before the next: `predict_learn_rows` without the rows.
+
+        Parameters
+        ----------
+        hasher
+            What makes features of a text, with no more bits than the model has.
+        texts
+            Texts; bytes are UTF-8.
+        y, w
+            As in `learn_rows`.
+
+        Raises
+        ------
+        LabelError
+            For a label that denotes no class. Nothing has been learned.
+        TypeError, ValueError
+            For what is no text, or if the lengths differ, or a weight is refused. Nothing has been learned.
+        UnicodeError
+            For bytes that are no UTF-8 and for an n-gram with a lone surrogate; as in a loop, the texts
+            before have been learned.
+
+        """
+        batch = TextBatch(self._hashed_slots(), hasher, texts)
+        signs, weights = signs_and_weights(y, w, len(batch.texts))
+        scores = _room(len(batch.texts))
+        batch.run(self.learner, signs, weights, scores)
+        return Predictions(self._decided(scores), scores)
+
+    def _batch(self, rows: CSR) -> tuple[SparseBatch, Doubles]:
+        """Give the rows, checked, and room for a score of each."""
+        batch, n_rows = batch_of(rows, self._hashed_slots())
+        return batch, _room(n_rows)
+
+    def _hashed_slots(self) -> HashedSlots:
         slots = self.learner.slots
         assert isinstance(slots, HashedSlots)
-        return batch_of(rows, slots)
+        return slots
 
     def _decided(self, scores: Doubles) -> Classes:
+        import numpy as np  # noqa: PLC0415  takes long to import
+
         classes = np.empty(len(scores), bool)
         decide(self.learner, scores, classes.view(np.uint8))
         return classes
@@ -238,3 +278,9 @@ class HashedClassifier(BinaryClassifier):
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         self.learner._set_state(state)  # noqa: SLF001
+
+
+def _room(n: int) -> Doubles:
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    return np.empty(n)

@@ -33,11 +33,15 @@ cdef class HashedSlots(Slots):
 
     cdef sweep_all(self)
 
-    @cython.locals(other=Column)
+    cpdef clear(self)
+
+    @cython.locals(slot=int)
     cpdef dict stored(self, Column column)
 
+    @cython.locals(slot=int, cell=double)
     cpdef dict nonzero(self, Column column)
 
+    @cython.locals(slot=int)
     cpdef write(self, Column column, cells)
 
     @cython.locals(slot=int)
@@ -45,6 +49,8 @@ cdef class HashedSlots(Slots):
 
     @cython.locals(k=Py_ssize_t)
     cdef _look_up_again(self, Entries x)
+    @cython.locals(slot=int)
+    cdef int _empty(self, Column column) except -1
 
-
-cdef dict _chosen(Column column, slots)
+    @cython.locals(column=Column)
+    cdef bint _is_changed(self, int slot) noexcept

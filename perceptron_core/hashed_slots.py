@@ -5,9 +5,12 @@ The columns have a cell for every index from the start. `hashed_slots.pxd` gives
 
 from __future__ import annotations
 
+import contextlib
+import mmap
+from array import array
 from collections.abc import Mapping
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from perceptron_core.entries import Column, Entries
 from perceptron_core.errors import FeatureError
@@ -16,10 +19,12 @@ from perceptron_core.slots import Slots
 from perceptron_core.values import MAX_MAGNITUDE, as_double, refuse_features
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 Array = TypeVar("Array", bound="NDArray[Any]")
+
+_LENT_FROM_BYTES: Final = 1 << 20
+"""Below, a mapping of its own is not worth it: a process may have some 65,000."""
 
 
 class HashedEntries(Entries):
@@ -44,11 +49,8 @@ class HashedSlots(Slots):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        import numpy as np  # noqa: PLC0415  takes long to import
-
         for column in self._columns:
-            n, value = self.n_slots, column.default
-            column.cells = in_place(np.full(n, value) if value else np.zeros(n))  # type: ignore[assignment]
+            column.cells = _cells(self.n_slots, column.default)
 
     def resolve(self, x: Mapping[Any, Any]) -> Entries:
         """Take the features of `x`; `put_back` takes what this gives, when it is done with.
@@ -103,34 +105,50 @@ class HashedSlots(Slots):
     def sweep_all(self) -> None:
         """Do nothing: every feature keeps its slot."""
 
+    def clear(self) -> None:
+        """Fill all columns with their defaults."""
+        for column in self._columns:
+            self._empty(column)
+
     def stored(self, column: Column) -> dict[Any, float]:
         """Give the cells of a column by index, where any column was changed."""
-        import numpy as np  # noqa: PLC0415  takes long to import
-
-        changed = np.zeros(self.n_slots, dtype=bool)
-        for other in self._columns:
-            changed |= np.asarray(other.cells) != other.default
-        return _chosen(column, np.flatnonzero(changed))
+        found = {}
+        for slot in range(self.n_slots):
+            if self._is_changed(slot):
+                found[slot] = column.cells[slot]
+        return found
 
     def nonzero(self, column: Column) -> dict[Any, float]:
         """Give the cells of a column by index that are not 0."""
-        import numpy as np  # noqa: PLC0415  takes long to import
-
-        return _chosen(column, np.flatnonzero(np.asarray(column.cells)))
+        found = {}
+        for slot in range(self.n_slots):
+            cell = column.cells[slot]
+            if cell != 0:
+                found[slot] = cell
+        return found
 
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:
         """Replace what a column holds."""
-        import numpy as np  # noqa: PLC0415  takes long to import
-
         slots = [self.slot_of(name) for name in cells]
-        target = np.asarray(column.cells)
-        target[target != column.default] = column.default  # only reads where no memory is taken
-        target[slots] = [*cells.values()]
+        self._empty(column)
+        for slot, cell in zip(slots, cells.values(), strict=True):
+            column.cells[slot] = cell
 
     def add(self, column: Column, amounts: Mapping[Any, float], step: float) -> None:
         """Add step·amount to the cells of a column by index, be they ever so large."""
         for name, amount in amounts.items():
             column.cells[self.slot_of(name)] += step * amount
+
+    def _empty(self, column: Column) -> None:
+        for slot in range(self.n_slots):
+            if column.cells[slot] != column.default:  # memory that was never written to stays unused
+                column.cells[slot] = column.default
+
+    def _is_changed(self, slot: int) -> bool:
+        for column in self._columns:  # noqa: SIM110  a generator is slower, and not compiled
+            if column.cells[slot] != column.default:
+                return True
+        return False
 
     def _look_up_again(self, x: Entries) -> None:
         """Take the names of entries as the slots they are."""
@@ -143,7 +161,14 @@ def in_place(array: Array) -> Array:
     return memoryview(array)  # type: ignore[return-value,arg-type]
 
 
-def _chosen(column: Column, slots: NDArray[np.intp]) -> dict[Any, float]:
-    import numpy as np  # noqa: PLC0415  takes long to import
-
-    return dict(zip(slots.tolist(), np.asarray(column.cells)[slots].tolist(), strict=True))
+def _cells(n: int, default: float) -> array[float]:
+    """Make cells of a default; many zeros are pages that the system lends as they are written to."""
+    if default or 8 * n < _LENT_FROM_BYTES:
+        return array("d", [default]) * n
+    # Private where there are forks: the child must not share them.
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    lent = mmap.mmap(-1, 8 * n, **private)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a kernel without huge pages
+            lent.madvise(mmap.MADV_HUGEPAGE)  # else finding a page takes as long as reading the cell
+    return memoryview(lent).cast("d")  # type: ignore[return-value]

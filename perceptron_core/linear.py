@@ -48,7 +48,7 @@ class LinearClassifier(LinearRule, CompiledClassifier):
 
     @weights.setter
     def weights(self, weights: Mapping[Any, float]) -> None:
-        self._clear()
+        self._start_anew()
         self.slots.write(self.weight_column, weights)
 
     def _terms(self, x: Features) -> Iterator[Term]:

@@ -29,6 +29,8 @@ cdef class MulticlassRule:
     cdef int best(self, int excepted) except -2
 
     cdef learn(self, Entries x, int number, double w)
+
+    @cython.locals(slots=Slots, entries=Entries)
     cdef Entries resolve(self, x)
 
     @cython.locals(guess=int, number=int)

@@ -115,7 +115,11 @@ class MulticlassRule:
         """Look the features of `x` up, as `Slots.resolve` does."""
         if self.slots is None:  # what was never set, when compiled
             raise AttributeError(f"{type(self).__name__}.__init__ has not called that of its base class")
-        return self.slots.resolve(x)
+        slots = self.slots
+        entries = slots.resolve(x)
+        if self.slots is not slots:
+            raise RuntimeError("the model started anew while the values of an example were read")
+        return entries
 
     def by_class(self, column: Column) -> dict[Label, float]:
         """Give the cells by class of a column whose slots are classes."""

@@ -28,6 +28,11 @@ cdef class Names:
     cdef int _take(
         self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -1
+    cdef int _resolve_dictionary(self, x, Entries entries, Py_ssize_t n_known) except -1
+    cdef int _take_plain(
+        self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
+    ) except -2
+    cdef Cell* _cell_of_text(self, PyObject* name, unsigned int mark) noexcept
     cdef size_t _home(self, unsigned int mark) noexcept
     cdef Cell* _cell_of(self, PyObject* name, unsigned int mark) except NULL
     cdef _resize(self, int bits)

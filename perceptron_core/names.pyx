@@ -7,6 +7,7 @@ own dictionary is not made for being asked from C by a name whose hash is known:
 cimport cython
 from cpython.dict cimport PyDict_CheckExact, PyDict_Next
 from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 
 import array
@@ -27,13 +28,51 @@ cdef extern from *:
         }
         return PyObject_Hash(name);
     }
-    /* Of two strings that both know their hash: 1 or 0. Otherwise -1: ask Python. */
+    /* Of the two halves of the 16 bytes that end where a text of n bytes ends, those that are its own. */
+    static const uint64_t OWN[17][2] = {
+    #define TOP(n) (~(uint64_t)0 << (64 - 8 * (n)))
+        {0, 0}, {0, TOP(1)}, {0, TOP(2)}, {0, TOP(3)}, {0, TOP(4)}, {0, TOP(5)}, {0, TOP(6)}, {0, TOP(7)}, {0, TOP(8)},
+        {TOP(1), TOP(8)}, {TOP(2), TOP(8)}, {TOP(3), TOP(8)}, {TOP(4), TOP(8)}, {TOP(5), TOP(8)}, {TOP(6), TOP(8)},
+        {TOP(7), TOP(8)}, {TOP(8), TOP(8)}
+    #undef TOP
+    };
+    /* Of two strings: 1 or 0. Otherwise -1: ask Python. */
     static inline int same_text(PyObject *a, PyObject *b) {
         if (!PyUnicode_CheckExact(a) || !PyUnicode_CheckExact(b)) return -1;
-        Py_ssize_t n = PyUnicode_GET_LENGTH(a);
-        if (n != PyUnicode_GET_LENGTH(b) || PyUnicode_KIND(a) != PyUnicode_KIND(b)) return 0;
-        return !memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)n * PyUnicode_KIND(a));
+        size_t n = (size_t)PyUnicode_GET_LENGTH(a);
+        if (n != (size_t)PyUnicode_GET_LENGTH(b) || PyUnicode_KIND(a) != PyUnicode_KIND(b)) return 0;
+    #if PY_LITTLE_ENDIAN
+        if (n <= 16 && PyUnicode_IS_COMPACT_ASCII(a) && PyUnicode_IS_COMPACT_ASCII(b)) {
+            /* What the 16 bytes hold before the text is still the string: its head is longer. No branch depends on n,
+               since lengths cannot be guessed. */
+            uint64_t x[2], y[2];
+            memcpy(x, (char *)PyUnicode_DATA(a) + n - 16, 16);
+            memcpy(y, (char *)PyUnicode_DATA(b) + n - 16, 16);
+            return !(((x[0] ^ y[0]) & OWN[n][0]) | ((x[1] ^ y[1]) & OWN[n][1]));
+        }
+    #endif
+        return !memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), n * PyUnicode_KIND(a));
     }
+    /* Whether b is a string of the same hash and the same text as the string a. */
+    static inline int is_same_string(PyObject *a, PyObject *b) {
+        return PyUnicode_CheckExact(b) && ((PyASCIIObject *)a)->hash == ((PyASCIIObject *)b)->hash
+            && same_text(a, b) == 1;
+    }
+    /* A number that no other dictionary has or had, nor this one before its last change (PEP 509); 0 where Python does
+       not count so. */
+    static inline uint64_t state_of(PyObject *dict) {
+    #if PY_VERSION_HEX < 0x030D0000 && !defined(PYPY_VERSION)
+        PyDictObject *d = (PyDictObject *)dict;
+        return d->ma_values == NULL ? d->ma_version_tag : 0;  /* not where an instance's attributes are */
+    #else
+        return 0;
+    #endif
+    }
+    #if defined(__GNUC__)
+    #define ask_for(object) __builtin_prefetch(object)
+    #else
+    #define ask_for(object) ((void)(object))
+    #endif
     static inline void replace_item(PyObject *list, Py_ssize_t k, PyObject *item) {
         PyObject *old = PyList_GET_ITEM(list, k);
         Py_INCREF(item);
@@ -42,7 +81,14 @@ cdef extern from *:
     }
     """
     Py_hash_t hash_of(PyObject* name) except -1
-    int same_text(PyObject* a, PyObject* b)
+    int same_text(PyObject* a, PyObject* b) noexcept
+    bint is_same_string(PyObject* a, PyObject* b) noexcept
+    uint64_t state_of(PyObject* dictionary) noexcept
+    void ask_for(void* thing) noexcept
+    bint PyUnicode_CheckExact(PyObject* name) noexcept
+    PyObject* Py_True
+    PyObject* Py_False
+    PyObject* Py_None
     void replace_item(PyObject* items, Py_ssize_t k, PyObject* item)
     PyObject* PyList_GET_ITEM(PyObject* items, Py_ssize_t k)
     bint PyFloat_CheckExact(PyObject* value)
@@ -53,6 +99,9 @@ cdef extern from *:
 cdef int NO_SLOT = _NO_SLOT
 cdef double MAX_MAGNITUDE = _MAX_MAGNITUDE
 cdef int FIRST_BITS = 5
+
+# Entries of a dictionary that the memory is asked for before the first of them is looked at.
+cdef enum: AHEAD = 16
 
 # Stands where no name is: any other object, None too, may be a name.
 cdef object NOBODY = object()
@@ -90,7 +139,7 @@ cdef class Names:
 
     cpdef add(self, name, int slot):
         """Add a name that is not there yet."""
-        if 3 * (self._n + 1) > <Py_ssize_t>2 << self._bits:  # at most two thirds full
+        if 2 * (self._n + 1) > <Py_ssize_t>1 << self._bits:  # at most half full
             self._resize(self._bits + 1)
         cdef unsigned int mark = fingerprint(<PyObject*>name)
         cdef Cell* cell = self._cell_of(<PyObject*>name, mark)
@@ -126,11 +175,20 @@ cdef class Names:
 
     cpdef list items(self):
         """List (name, slot) in the order in which the names came."""
-        import numpy as np  # takes long to import, and learning does not need it
-
-        names = self._names.copy()  # NumPy lets other threads run while it sorts
-        slots = [slot for slot in np.argsort(np.array(self._ordinals)).tolist() if names[slot] is not NOBODY]
-        return [(names[slot], slot) for slot in slots]
+        cdef Py_ssize_t slot
+        cdef long long last = -1
+        cdef bint in_order = True
+        cdef list slots = [], items = []
+        for slot in range(len(self._names)):
+            if self._names[slot] is not NOBODY:
+                slots.append(slot)
+                in_order = in_order and self._ordinals[slot] > last
+                last = self._ordinals[slot]
+        if not in_order:
+            slots.sort(key=array.array("q", self._ordinals).__getitem__)
+        for slot in slots:
+            items.append((self._names[slot], slot))
+        return items
 
     cdef int resolve(self, x, Entries entries) except -1:
         """Make `entries` those of `x`.
@@ -140,35 +198,94 @@ cdef class Names:
         """
         cdef Py_ssize_t version = self.version
         cdef Py_ssize_t n_known = entries.n if entries.version == version else 0
-        cdef Py_ssize_t n = 0, n_missing = 0, position = 0
-        cdef PyObject* name
-        cdef PyObject* value
+        cdef Py_ssize_t n = 0, n_missing = 0
         try:
             if PyDict_CheckExact(x):
-                while PyDict_Next(x, &position, &name, &value):
-                    n_missing += self._take(x, entries, n, name, value, n_known)
-                    n += 1
-            else:
-                for key, number in x.items():
-                    n_missing += self._take(x, entries, n, <PyObject*>key, <PyObject*>number, n_known)
-                    n += 1
+                return self._resolve_dictionary(x, entries, n_known)
+            entries.state = 0
+            for key, number in x.items():
+                n_missing += self._take(x, entries, n, <PyObject*>key, <PyObject*>number, n_known)
+                n += 1
         except (TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
         # Not the version of now: a name's own __eq__ may have changed the model meanwhile.
         entries.n, entries.n_missing, entries.version = n, n_missing, version
         return 0
 
-    cdef int _take(
+    cdef int _resolve_dictionary(self, x, Entries entries, Py_ssize_t n_known) except -1:
+        """Do so for a dictionary; for one that is the last example, as it was then, nothing is to be done."""
+        cdef uint64_t state = state_of(<PyObject*>x)
+        if state != 0 and state == entries.state and entries.version == self.version:
+            return 0
+        cdef Py_ssize_t version = self.version, size = len(<dict>x)
+        cdef PyObject* names[AHEAD]
+        cdef PyObject* values[AHEAD]
+        cdef Py_ssize_t positions[AHEAD]
+        cdef Py_ssize_t position = 0, n = 0, n_missing = 0, n_ahead = AHEAD, n_read, k
+        cdef int missing
+        while True:
+            n_read = 0
+            while n_read < n_ahead and PyDict_Next(x, &position, &names[n_read], &values[n_read]):
+                ask_for(names[n_read])
+                ask_for(values[n_read])
+                positions[n_read] = position
+                n_read += 1
+            if not n_read:
+                break
+            for k in range(n_read):
+                missing = self._take_plain(x, entries, n, names[k], values[k], n_known)
+                if missing >= 0:
+                    n_missing += missing
+                    n += 1
+                    continue
+                # From here on others' code may run and change the dictionary, so nothing is read ahead.
+                n_missing += self._take(x, entries, n, names[k], values[k], n_known)
+                n += 1
+                if len(<dict>x) != size:
+                    raise RuntimeError("dictionary changed size during iteration")  # as Python says it
+                position, n_ahead, state = positions[k], 1, 0
+                break
+        # Not the version of now: a name's own __eq__ may have changed the model meanwhile.
+        entries.n, entries.n_missing, entries.version, entries.state = n, n_missing, version, state
+        return 0
+
+    cdef inline int _take_plain(
         self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
-    ) except -1:
-        """Make (name, value) entry k; tell whether it has no slot."""
+    ) except -2:
+        """Do as `_take` does, but only where no code of others can run; -1, and nothing is done, where it might."""
         cdef double number
+        cdef PyObject* old
+        cdef Cell* cell
         if PyFloat_CheckExact(value):
             number = PyFloat_AS_DOUBLE(value)
         elif PyLong_CheckExact(value):
             number = PyLong_AsDouble(value)
+        elif value == Py_True or value == Py_False:
+            number = value == Py_True
         else:
-            number = double_of(<object>name, <object>value)
+            return -1
+        if k >= entries.capacity or not PyUnicode_CheckExact(name):
+            return -1
+        if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
+            raise refuse_features(x)
+        old = PyList_GET_ITEM(<PyObject*>entries.names, k)
+        if k >= n_known or (old != name and not is_same_string(name, old)):
+            if old != Py_None and not PyUnicode_CheckExact(old):
+                return -1
+            cell = self._cell_of_text(name, fingerprint(name))
+            if cell == NULL:
+                return -1
+            replace_item(<PyObject*>entries.names, k, name)
+            entries.slots[k] = NO_SLOT if cell.name == NULL else cell.slot
+        entries.values[k] = number
+        return entries.slots[k] < 0
+
+    cdef int _take(
+        self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
+    ) except -1:
+        """Make (name, value) entry k; tell whether it has no slot."""
+        cdef object kept = <object>name  # whatever the code of others does to the example
+        cdef double number = as_double(<object>value)
         if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
             raise refuse_features(x)
         if k == entries.capacity:
@@ -208,6 +325,21 @@ cdef class Names:
                     return cell
             at = (at + 1) & mask
 
+    cdef inline Cell* _cell_of_text(self, PyObject* name, unsigned int mark) noexcept:
+        """Find the cell of a string as `_cell_of` does; NULL if another kind of name has to be asked."""
+        cdef size_t mask = (<size_t>1 << self._bits) - 1
+        cdef size_t at = self._home(mark)
+        cdef Cell* cell
+        cdef int same
+        while True:
+            cell = &self._cells[at]
+            # Whether a name is stored cannot be guessed: one that is not is compared with itself, without a branch.
+            if (cell.name == NULL) | (cell.fingerprint == mark):
+                same = same_text(name, name if cell.name == NULL else cell.name)
+                if same:
+                    return cell if same > 0 else NULL
+            at = (at + 1) & mask
+
     cdef _resize(self, int bits):
         """Move all names to a table of 2ᵇⁱᵗˢ cells."""
         cdef Cell* old = self._cells
@@ -230,8 +362,3 @@ cdef class Names:
 cdef unsigned int fingerprint(PyObject* name) except? 1:
     """Give 32 bits of a name's hash, well mixed: the first of them say where it is at home."""
     return <unsigned int>((<unsigned long long>hash_of(name) * SPREAD) >> 32)
-
-
-cdef double double_of(name, value) except? -1:
-    """Convert a value; the arguments keep both alive, whatever its __float__ does to the example."""
-    return as_double(value)

@@ -17,6 +17,7 @@ from perceptron_core.averaged_perceptron import AveragedPerceptron
 from perceptron_core.batch_perceptron import BatchPerceptron
 from perceptron_core.envelope import seal, unseal
 from perceptron_core.errors import DamagedError
+from perceptron_core.hashed_classifier import HashedClassifier
 from perceptron_core.kernel_perceptron import KernelPerceptron
 from perceptron_core.margin_perceptron import MarginPerceptron
 from perceptron_core.multiclass_arow import MulticlassAROW
@@ -39,12 +40,9 @@ class Model(Protocol):
     def _set_state(self, state: Mapping[str, Any]) -> None: ...
 
 
-@cache
-def _classes() -> Mapping[str, type[Any]]:
-    from perceptron_core.hashed_classifier import HashedClassifier  # noqa: PLC0415  takes long to import
-    from perceptron_core.structured import StructuredPerceptron  # noqa: PLC0415  takes long to import
-
-    classes = (
+_CLASSES: Final = {
+    cls.__name__: cls
+    for cls in (
         AROW,
         SCW,
         AveragedMulticlassPerceptron,
@@ -58,10 +56,19 @@ def _classes() -> Mapping[str, type[Any]]:
         MulticlassPerceptron,
         PassiveAggressive,
         Perceptron,
-        StructuredPerceptron,
         VotedPerceptron,
     )
-    return {cls.__name__: cls for cls in classes}
+}
+
+
+@cache
+def _class_of(name: str) -> type[Any] | None:
+    """Find a model's class; `StructuredPerceptron` brings NumPy, which models of no other class need."""
+    if name == "StructuredPerceptron":
+        from perceptron_core.structured import StructuredPerceptron  # noqa: PLC0415  takes long to import
+
+        return StructuredPerceptron
+    return _CLASSES.get(name)
 
 
 @cache
@@ -81,11 +88,11 @@ def to_bytes(model: Model) -> bytes:
         not know, or a feature is named by something that is no string, number, boolean or tuple of these.
 
     """
-    name = type(model).__name__
-    if _classes().get(name) is not type(model):
-        raise TypeError(f"{name} is no model of perceptron_core")
-    params = _parameters(type(model), model._get_params())  # noqa: SLF001
-    return seal(_KIND, _VERSION, pack([name, params, model._get_state()]))  # noqa: SLF001
+    cls = type(model)
+    if _class_of(cls.__name__) is not cls:
+        raise TypeError(f"{cls.__name__} is no model of perceptron_core")
+    params = _parameters(cls, model._get_params())  # noqa: SLF001
+    return seal(_KIND, _VERSION, pack([cls.__name__, params, model._get_state()]))  # noqa: SLF001
 
 
 def from_bytes(data: bytes) -> Any:
@@ -105,9 +112,10 @@ def from_bytes(data: bytes) -> Any:
 
 
 def _made(name: str, params: Mapping[str, Any]) -> Any:
-    if name not in _classes():
+    cls = _class_of(name)
+    if cls is None:
         raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
-    return _classes()[name](**{parameter: _read(value) for parameter, value in params.items()})
+    return cls(**{parameter: _read(value) for parameter, value in params.items()})
 
 
 def _parameters(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,8 +127,9 @@ def _written(what: str, value: Any) -> Any:
     if callable(value):
         raise TypeError(f"{what} is a function, which cannot be written down; a built-in name can")
     if isinstance(value, tuple) and value and isinstance(value[0], type):
+        cls: type[Any]
         cls, params = value
-        if cls in _classes().values():
+        if _class_of(cls.__name__) is cls:
             return {"model": cls.__name__, "parameters": _parameters(cls, params)}
         if cls not in _schedulers().values():
             raise TypeError(

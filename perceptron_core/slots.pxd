@@ -36,6 +36,9 @@ cdef class Slots:
     @cython.locals(slot=int)
     cdef sweep_all(self)
 
+    @cython.locals(slot=int, column=Column)
+    cpdef clear(self)
+
     @cython.locals(slot=int)
     cpdef dict stored(self, Column column)
 

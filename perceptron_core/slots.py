@@ -47,6 +47,7 @@ class Slots:
         if entries is None:
             entries = Entries()
         self._names.resolve(x, entries)
+        self.refresh(entries)  # a value's own __float__ may have changed the model
         return entries
 
     def columns(self, names: Sequence[Any]) -> Entries:
@@ -91,6 +92,17 @@ class Slots:
         for name, slot in self._names.items():
             if self._is_zero(slot):
                 self._release(name, slot)
+
+    def clear(self) -> None:
+        """Let all names go.
+
+        Columns stay as long as they were: a call under way may have entries that point into them.
+        """
+        for column in self._columns:
+            for slot in range(self._capacity):
+                column.cells[slot] = column.default
+        for name, slot in self._names.items():
+            self._release(name, slot)
 
     def stored(self, column: Column) -> dict[Any, float]:
         """Give the cells of a column by name, zeros too."""

@@ -1,7 +1,13 @@
 # The C types of text.py, for compiled code.
 cimport cython
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t
+from perceptron_core.murmur cimport Murmur
 from perceptron_core.tokens cimport Tokenizer
+
+cdef int SPARE_BYTES
+
+cdef extern from "math.h":
+    cpdef double sqrt(double x)
 
 @cython.final
 cdef class TextHasher:
@@ -9,13 +15,12 @@ cdef class TextHasher:
     cdef readonly double[::1] values
     cdef readonly Py_ssize_t filled
 
+    cdef readonly int bits
     cdef int _index_mask
     cdef Py_ssize_t _shortest, _longest
-    cdef bint _lowercase, _counts, _l2
+    cdef bint _counts, _l2
     cdef Tokenizer _tokens
-    cdef Py_ssize_t _prefix_bytes
-    cdef uint64_t _prefix_state, _carried
-    cdef int _carried_bits
+    cdef Murmur _murmur
     cdef int64_t[::1] _table
     cdef Py_ssize_t _slot_mask
     cdef int64_t _stamp
@@ -33,20 +38,20 @@ cdef class TextHasher:
 
     cdef int _allocate(self) except -1
 
-    @cython.locals(n=Py_ssize_t, most=Py_ssize_t)
+    @cython.locals(n=Py_ssize_t, most=Py_ssize_t, room=Py_ssize_t)
     cdef int _reserve(self) except -1
 
-    @cython.locals(
-        indices=int[::1], starts=int[::1], gap=int, count=Py_ssize_t, index_mask=int, at=Py_ssize_t, n=Py_ssize_t,
-        token=Py_ssize_t,
-    )
+    @cython.locals(at=Py_ssize_t, n=Py_ssize_t)
     cdef Py_ssize_t _hash_ngrams(self, const unsigned char* data) except -1
 
-    @cython.locals(
-        indices=int[::1], index_mask=int, size=uint32_t, state=uint32_t, carried=uint32_t, bits=int, rest=int,
-        start=Py_ssize_t, block=uint32_t, state_then=uint32_t, hashed=uint32_t,
-    )
-    cdef Py_ssize_t _hash_fours(self, const unsigned char* data, Py_ssize_t at, Py_ssize_t count) except -1
+    @cython.locals(indices=int[::1], starts=int[::1], gap=int, murmur=Murmur, index_mask=int, token=Py_ssize_t)
+    cdef int _hash_one_by_one(self, const unsigned char* data, Py_ssize_t n, Py_ssize_t at) except -1
+
+    @cython.locals(size=Py_ssize_t)
+    cdef int _hash_fours(self, const unsigned char* data, Py_ssize_t at) except -1
+
+    @cython.locals(indices=int[::1], starts=int[::1], murmur=Murmur, token=Py_ssize_t, start=int, end=int)
+    cdef int _mend_fours(self, const unsigned char* data, Py_ssize_t at) except -1
 
     @cython.locals(
         indices=int[::1], values=double[::1], table=int64_t[::1], mask=Py_ssize_t, stamp=int64_t,
@@ -54,24 +59,8 @@ cdef class TextHasher:
     )
     cdef int _merge_repeated(self, Py_ssize_t end) except -1
 
-    @cython.locals(state=uint64_t, carried=uint64_t, bits=int, at=Py_ssize_t, block=uint64_t, byte=uint64_t)
-    cdef uint64_t _hash(self, const unsigned char* data, Py_ssize_t start, Py_ssize_t end) noexcept
-
     @cython.locals(values=double[::1], value=double, at=Py_ssize_t)
     cdef int _fill(self, Py_ssize_t row) except -1
 
     @cython.locals(values=double[::1], squares=double, norm=double, at=Py_ssize_t)
     cdef int _scale_to_unit_length(self, Py_ssize_t row) except -1
-
-
-@cython.locals(last=uint32_t)
-cdef uint32_t _block_at(const unsigned char* data, Py_ssize_t at) noexcept
-
-@cython.locals(low=uint32_t, c1=uint32_t, c2=uint32_t)
-cdef uint32_t _scrambled(uint32_t block) noexcept
-
-@cython.locals(low=uint32_t, n=uint32_t)
-cdef uint32_t _with_block(uint32_t state, uint32_t block) noexcept
-
-@cython.locals(low=uint32_t, c1=uint32_t, c2=uint32_t)
-cdef uint32_t _finished(uint32_t state, uint32_t length) noexcept

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from math import sqrt
 from typing import Any, Literal, NamedTuple
 
-from perceptron_core.tokens import Bytes, Tokenizer
+from perceptron_core.murmur import Murmur
+from perceptron_core.tokens import SPARE_BYTES, Bytes, Tokenizer
 
 MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""
@@ -58,7 +59,7 @@ class TextHasher:
     Notes
     -----
     The sum of the squares of counts is a whole number, so its order does not matter: the scaled values are
-    those of any other way to add. MurmurHash3 (x86, 32 bits, seed 0) is by Austin Appleby (2008).
+    those of any other way to add.
 
     Examples
     --------
@@ -70,6 +71,7 @@ class TextHasher:
 
     """
 
+    bits: int
     indices: array[int]
     values: array[float]
     filled: int
@@ -94,14 +96,14 @@ class TextHasher:
             raise ValueError(f"ngrams must be (shortest, longest), at least 1, not {ngrams}")
         if analyzer not in {"words", "chars"}:
             raise ValueError(f"analyzer must be 'words' or 'chars', not {analyzer!r}")
+        self.bits = bits
         self._index_mask = (1 << bits) - 1
         self._shortest = shortest
         self._longest = longest
-        self._lowercase = lowercase
         self._counts = counts
         self._l2 = l2
-        self._tokens = Tokenizer(analyzer, token_pattern, shortest)
-        self._hash_prefix(prefix.encode())
+        self._tokens = Tokenizer(analyzer, token_pattern, shortest, lowercase)
+        self._murmur = Murmur(prefix.encode())
         self._stamp = 1
         self._allocate()
 
@@ -152,7 +154,7 @@ class TextHasher:
         """
         if not isinstance(text, str):
             text = text.decode()
-        data = self._tokens.cut(text.lower() if self._lowercase else text)
+        data = self._tokens.cut(text)
         row = self.filled
         self._reserve()
         self._merge_repeated(self._hash_ngrams(data))
@@ -160,16 +162,6 @@ class TextHasher:
             self._fill(row)
         elif self._l2:
             self._scale_to_unit_length(row)
-
-    def _hash_prefix(self, prefix: bytes) -> None:
-        """Hash the whole blocks of the prefix once; up to three bytes are carried over to the n-gram."""
-        whole = len(prefix) // 4 * 4
-        self._prefix_bytes = len(prefix)
-        self._prefix_state = 0
-        for at in range(0, whole, 4):
-            self._prefix_state = _with_block(self._prefix_state, _block_at(prefix, at))
-        self._carried = int.from_bytes(prefix[whole:], "little")
-        self._carried_bits = 8 * (len(prefix) - whole)
 
     def _allocate(self) -> None:
         self.filled = 0
@@ -182,8 +174,9 @@ class TextHasher:
         most = 0
         for n in range(self._shortest, self._longest + 1):
             most += max(self._tokens.count - n + 1, 0)
-        if len(self.indices) < self.filled + most:
-            capacity = 2 * (self.filled + most)
+        room = most + self._tokens.starts[self._tokens.count] + SPARE_BYTES  # as `_hash_fours` wants it
+        if len(self.indices) < self.filled + room:
+            capacity = 2 * (self.filled + room)
             self.indices = _resized("i", self.indices, self.filled, capacity)
             self.values = _resized("d", self.values, self.filled, capacity)
         most = min(most, self._index_mask + 1)
@@ -195,29 +188,37 @@ class TextHasher:
 
     def _hash_ngrams(self, data: Bytes) -> int:
         """Write the index of each n-gram behind those of earlier texts; give where they end."""
-        indices, starts, gap, count = self.indices, self._tokens.starts, self._tokens.gap, self._tokens.count
-        index_mask = self._index_mask
         at = self.filled
         for n in range(self._shortest, self._longest + 1):
-            if n == 4 and gap == 0 and starts[count] == count:  # noqa: PLR2004  characters of one byte each
-                at = self._hash_fours(data, at, max(count - 3, 0))
-                continue
-            for token in range(count - n + 1):
-                indices[at] = self._hash(data, starts[token], starts[token + n] - gap) & index_mask
-                at += 1
+            if n == 4 and self._tokens.gap == 0:  # noqa: PLR2004  characters
+                self._hash_fours(data, at)
+            else:
+                self._hash_one_by_one(data, n, at)
+            at += max(self._tokens.count - n + 1, 0)
         return at
 
-    def _hash_fours(self, data: Bytes, at: int, count: int) -> int:
-        """Do the same for n-grams of four bytes, each a byte after the last: C computes several at once."""
-        indices, index_mask, size = self.indices, self._index_mask, self._prefix_bytes + 4
-        state, carried, bits = self._prefix_state, self._carried, self._carried_bits
-        rest = 31 - bits
-        for start in range(count):
-            block = _block_at(data, start)
-            state_then = _with_block(state, block << bits | carried)
-            hashed = _finished(state_then ^ _scrambled(block >> 1 >> rest), size)
-            indices[at + start] = hashed & index_mask
-        return at + count
+    def _hash_one_by_one(self, data: Bytes, n: int, at: int) -> None:
+        """Write the indices of n-grams of n tokens from `at` on."""
+        indices, starts, gap, murmur = self.indices, self._tokens.starts, self._tokens.gap, self._murmur
+        index_mask = self._index_mask
+        for token in range(self._tokens.count - n + 1):
+            indices[at + token] = murmur.hash(data, starts[token], starts[token + n] - gap) & index_mask
+
+    def _hash_fours(self, data: Bytes, at: int) -> None:
+        """Do so for n-grams of four characters: several at once as if of one byte each, then those not."""
+        size = self._tokens.starts[self._tokens.count]
+        self._murmur.hash_fours(data, size - 3, self._index_mask, self.indices, at)
+        if size > self._tokens.count:
+            self._mend_fours(data, at)
+
+    def _mend_fours(self, data: Bytes, at: int) -> None:
+        indices, starts, murmur = self.indices, self._tokens.starts, self._murmur
+        for token in range(self._tokens.count - 3):
+            start, end = starts[token], starts[token + 4]
+            if end - start == 4:  # noqa: PLR2004  bytes
+                indices[at + token] = indices[at + start]
+            else:
+                indices[at + token] = murmur.hash(data, start, end) & self._index_mask
 
     def _merge_repeated(self, end: int) -> None:
         """Keep the first of equal indices from `filled` to `end`, and what it counts.
@@ -246,26 +247,6 @@ class TextHasher:
                 values[entry - stamp] += 1.0
         self.filled = filled
 
-    def _hash(self, data: Bytes, start: int, end: int) -> int:
-        """Give the MurmurHash3 of the prefix and `data[start:end]`."""
-        state, carried, bits = self._prefix_state, self._carried, self._carried_bits
-        at = start
-        while at + 4 <= end:
-            block = _block_at(data, at)  # a variable, to be as wide in C as what it is shifted into
-            carried |= block << bits
-            state = _with_block(state, carried)
-            carried >>= 32
-            at += 4
-        while at < end:
-            byte = data[at]
-            carried |= byte << bits
-            bits += 8
-            at += 1
-        if bits >= 32:  # noqa: PLR2004  a block
-            state = _with_block(state, carried)
-            carried >>= 32
-        return _finished(state ^ _scrambled(carried), self._prefix_bytes + end - start)
-
     def _fill(self, row: int) -> None:
         """Give all features of the text their one value: without counts, they are as large."""
         values = self.values
@@ -281,37 +262,6 @@ class TextHasher:
         norm = sqrt(squares)
         for at in range(row, self.filled):
             values[at] /= norm
-
-
-def _block_at(data: Bytes, at: int) -> int:
-    """Read four bytes, the least significant first, on any machine."""
-    last = data[at + 3]
-    return last << 24 | data[at + 2] << 16 | data[at + 1] << 8 | data[at]
-
-
-# In the next three, large constants are local variables: written in place, Cython makes objects of them.
-
-
-def _scrambled(block: int) -> int:
-    low, c1, c2 = 0xFFFFFFFF, 0xCC9E2D51, 0x1B873593
-    block = block * c1 & low
-    block = (block << 15 | block >> 17) & low
-    return block * c2 & low
-
-
-def _with_block(state: int, block: int) -> int:
-    low, n = 0xFFFFFFFF, 0xE6546B64
-    state ^= _scrambled(block & low)
-    state = (state << 13 | state >> 19) & low
-    return (state * 5 + n) & low
-
-
-def _finished(state: int, length: int) -> int:
-    low, c1, c2 = 0xFFFFFFFF, 0x85EBCA6B, 0xC2B2AE35
-    state ^= length
-    state = (state ^ state >> 16) * c1 & low
-    state = (state ^ state >> 13) * c2 & low
-    return state ^ state >> 16
 
 
 def _zeros(typecode: str, count: int) -> array[Any]:

@@ -1,6 +1,7 @@
 # The C types of tokens.py, for compiled code.
 cimport cython
 from libc.stdint cimport uint32_t
+from perceptron_core.ascii cimport copy_ascii
 
 cdef int _BLANK, _SEPARATOR, _PART_OF_A_WORD
 
@@ -10,14 +11,20 @@ cdef class Tokenizer:
     cdef readonly Py_ssize_t count
     cdef readonly int gap
 
-    cdef bint _words
+    cdef bint _words, _lowercase
     cdef Py_ssize_t _fewest
     cdef object _find_words, _in_class
-    cdef bytearray _kind_of, _joined
+    cdef bytearray _kind_of, _joined, _copy
+    cdef Py_ssize_t _n_in_a_row
 
-    cdef int _reserve(self, Py_ssize_t capacity) except -1
+    @cython.locals(capacity=Py_ssize_t)
+    cdef int _reserve(self, Py_ssize_t size) except -1
 
+    @cython.locals(size=Py_ssize_t)
     cpdef object cut(self, text)
+
+    @cython.locals(starts=int[::1], at=Py_ssize_t)
+    cdef int _count_bytes(self, Py_ssize_t size) except -1
 
     @cython.locals(number=Py_ssize_t, start=Py_ssize_t)
     cdef bytes _cut_into_objects(self, text)

@@ -9,9 +9,14 @@ import re
 from array import array
 from typing import Literal
 
+from perceptron_core.ascii import copy_ascii
+
 Bytes = bytes | bytearray
 
 _FIRST_CAPACITY = 1 << 10
+SPARE_BYTES = 32
+"""To be read behind the characters that `cut` gives: who takes several at once may go too far."""
+
 _BLANK = ord(" ")
 _CODE_POINTS = 0x110000
 
@@ -35,6 +40,8 @@ class Tokenizer:
         patterns are slower.
     fewest
         Tokens that are of use: fewer count as none.
+    lowercase
+        Whether text is turned into lower case first, as `str.lower` does.
 
     """
 
@@ -45,46 +52,65 @@ class Tokenizer:
     gap: int
     """Bytes between two tokens: a blank between words. Tokens i to j end at `starts[j + 1] - gap`."""
 
-    def __init__(self, analyzer: Literal["words", "chars"], token_pattern: str, fewest: int) -> None:
+    def __init__(
+        self, analyzer: Literal["words", "chars"], token_pattern: str, fewest: int, lowercase: bool
+    ) -> None:
         run = _RUN_OF_ONE_CLASS.fullmatch(token_pattern)
         self._words = analyzer == "words"
         self._find_words = re.compile(token_pattern).finditer
         self._in_class = re.compile(run[1]).fullmatch if run else None
         self._kind_of = bytearray(_CODE_POINTS if run and self._words else 0)
         self._fewest = fewest
+        self._lowercase = lowercase
         self.gap = 1 if self._words else 0
         self.count = 0
+        self.starts = array("i")
         self._reserve(_FIRST_CAPACITY)
 
-    def _reserve(self, capacity: int) -> None:
-        self.starts = array("i", [0]) * capacity
-        self._joined = bytearray(capacity)
+    def _reserve(self, size: int) -> None:
+        """Make room for a text of so many bytes; what was there is lost."""
+        if len(self.starts) < size + 2:
+            capacity = 2 * size + 2
+            self.starts = array("i", [0]) * capacity
+            self._joined = bytearray(capacity)
+            self._copy = bytearray(capacity + SPARE_BYTES)
+            self._n_in_a_row = 0
 
     def cut(self, text: str) -> Bytes:
         """Set `starts` and `count`; give the bytes they are about, which the next call may overwrite.
 
         Raises `UnicodeEncodeError` for a token with a lone surrogate.
         """
-        try:
-            data = text.encode()
-        except UnicodeEncodeError:  # a lone surrogate; it does no harm outside tokens
-            return self._cut_into_objects(text)
         if self._words and self._in_class is None:
-            return self._cut_into_objects(text)
-        if len(self.starts) < len(data) + 2:
-            self._reserve(2 * len(data) + 2)
+            return self._cut_into_objects(text.lower() if self._lowercase else text)
+        size = len(text)
+        self._reserve(size)
+        if copy_ascii(text, self._copy, self._lowercase):
+            self.count = size
+            if not self._words and self._n_in_a_row <= size:
+                self._count_bytes(size)
+        else:
+            text = text.lower() if self._lowercase else text
+            try:
+                data = text.encode()
+            except UnicodeEncodeError:  # a lone surrogate; it does no harm outside tokens
+                return self._cut_into_objects(text)
+            size = len(data)
+            self._reserve(size)
+            self._copy[:size] = data
+            if not self._words:
+                self._cut_into_characters(self._copy, size)
         if self._words:
-            self._cut_into_words(data, len(data))
+            self._cut_into_words(self._copy, size)
             return self._joined
-        self._cut_into_characters(data, len(data))
-        return data
+        return self._copy
 
     def _cut_into_objects(self, text: str) -> bytes:
+        self._n_in_a_row = 0
         tokens = [word.group() for word in self._find_words(text)] if self._words else [*text]
         self.count = len(tokens) if len(tokens) >= self._fewest else 0
         encoded = [token.encode() for token in tokens[: self.count]]
-        if len(self.starts) < self.count + 1:
-            self._reserve(2 * self.count)
+        self._reserve(self.count)
         start = 0
         for number in range(self.count):
             self.starts[number] = start
@@ -92,8 +118,16 @@ class Tokenizer:
         self.starts[self.count] = start
         return (b" " if self._words else b"").join(encoded)
 
+    def _count_bytes(self, size: int) -> None:
+        """Set `starts` to 0, 1, 2 … as far as they are not so already: where characters of one byte start."""
+        starts = self.starts
+        for at in range(self._n_in_a_row, size + 1):
+            starts[at] = at
+        self._n_in_a_row = size + 1
+
     def _cut_into_characters(self, data: Bytes, size: int) -> None:
         starts = self.starts
+        self._n_in_a_row = 0
         count = 0
         for at in range(size):
             if data[at] & 0xC0 != 0x80:  # noqa: PLR2004  every byte of a code point but its first is 10xxxxxx

@@ -21,6 +21,7 @@ from river import base
 import perceptron_core
 from perceptron_core.binary import BinaryClassifier
 from perceptron_core.explanation import Term
+from perceptron_core.hashed_classifier import HashedClassifier, Linear
 from perceptron_core.multiclass import MulticlassClassifier
 from service.binary import BinaryLearner, can_be_written
 from service.errors import ConfigurationError
@@ -139,8 +140,6 @@ def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:
     """Give a learner its weights in arrays, if it can have them and they are of a sensible size."""
     if not 0 < hash_bits <= _MOST_BITS_IN_ARRAYS:
         return made
-    from perceptron_core.hashed_classifier import HashedClassifier, Linear  # noqa: PLC0415  brings NumPy
-
     return HashedClassifier(made, hash_bits) if isinstance(made, Linear) else made
 
 

@@ -14,8 +14,9 @@ ROOT = Path(__file__).parents[1]
 MAP = """
 # What a learner is: numbers in, numbers out.
 perceptron_core.errors perceptron_core.version perceptron_core.step
-perceptron_core.values perceptron_core.envelope
+perceptron_core.values perceptron_core.envelope perceptron_core.ascii
 perceptron_core.tokens
+perceptron_core.murmur
 perceptron_core.text
 perceptron_core.sparse perceptron_core.frames perceptron_core.explanation perceptron_core.schedules
 perceptron_core.entries perceptron_core.prefetch
@@ -23,7 +24,7 @@ perceptron_core.names perceptron_core.variances
 perceptron_core.slots
 perceptron_core.hashed_slots perceptron_core.rules perceptron_core.multiclass_rules perceptron_core.copies
 perceptron_core.batches
-perceptron_core.csr
+perceptron_core.csr perceptron_core.text_batches
 perceptron_core.confidence perceptron_core.kernels
 perceptron_core.binary
 perceptron_core.compiled perceptron_core.voted_perceptron perceptron_core.kernel_perceptron

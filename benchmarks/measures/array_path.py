@@ -1,4 +1,4 @@
-"""The one place that knows how text becomes sparse rows, and how rows are predicted and learned in bulk."""
+"""The one place that knows how rows and texts are predicted and learned in bulk."""
 
 from __future__ import annotations
 
@@ -39,3 +39,10 @@ def predict_and_learn(
 ) -> None:
     """Predict each row, then learn it, before the next is looked at."""
     model.predict_learn_rows(rows, labels)
+
+
+def predict_and_learn_texts(
+    model: HashedClassifier, hasher: TextHasher, texts: Sequence[str], labels: Sequence[bool]
+) -> None:
+    """Do so with texts."""
+    model.predict_learn_texts(hasher, texts, labels)

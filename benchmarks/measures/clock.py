@@ -10,12 +10,12 @@ _LEAST_SECONDS = 0.3
 """Many times what a scheduler takes a core away for: compiled code does thousands of events in less."""
 
 
-def rate(once: Callable[[], object], events: int) -> float:
+def rate(once: Callable[[], object], events: int, least_seconds: float = _LEAST_SECONDS) -> float:
     """Do work of so many events again and again for a while; give events per second."""
     gc.collect()
     done = 0
     began = perf_counter()
-    while (seconds := perf_counter() - began) < _LEAST_SECONDS:
+    while (seconds := perf_counter() - began) < least_seconds:
         once()
         done += events
     return done / seconds

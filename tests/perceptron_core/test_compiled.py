@@ -1,7 +1,9 @@
 """The core is compiled, and nobody can tell but by the clock."""
 
+import gc
 import math
 import os
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -170,6 +172,90 @@ def test_a_value_whose_conversion_uses_the_model_gets_the_right_answers():
             return 1.0
 
     assert model.score_one({"a": 1.0, "b": Meddler(), "c": 1.0}) == 1.0 + 1.0 + 2.0 + 4.0
+
+
+class Dial:
+    """A number that turns into another one without its dictionary hearing of it."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __float__(self):
+        return self.number
+
+
+def turned(x):
+    for dial in x.values():
+        if isinstance(dial, Dial):
+            dial.number += 1.0
+
+
+CHANGES = {
+    "set": lambda x, name, value: x.update({name: value}),
+    "turn": lambda x, *_: turned(x),
+    "delete": lambda x, name, _: x.pop(name, None),
+    "clear": lambda x, *_: x.clear(),
+    "pop": lambda x, *_: x and x.popitem(),
+    "default": lambda x, name, value: x.setdefault(name, value),
+    "nothing": lambda *_: None,
+}
+texts = st.sampled_from(
+    ["a", "b", "c", "naïve", "a name of more than 16 bytes", "a name of more than 16 bits"]
+)
+fresh = texts.map(lambda name: name.encode().decode())  # equal names that are other objects
+counts = st.integers(-3, 3) | st.integers(-3, 3).map(float) | st.booleans()
+turns = st.tuples(
+    st.sampled_from([*CHANGES, "copy", "learn"]),
+    fresh | st.sampled_from([7, ("t", 2)]),
+    counts | st.integers(-3, 3).map(float).map(Dial),
+)
+
+
+@pytest.mark.parametrize("cls", [dict, OrderedDict])
+@given(st.lists(turns, max_size=40))
+def test_a_score_is_that_of_the_dictionary_as_it_is_now(cls, history):
+    model, x = perceptron_core.Perceptron(), cls()
+    for what, name, value in history:
+        if what == "copy":
+            x = cls(x)
+        elif what == "learn":
+            model.learn_one(x, not model.predict_one(x))
+        else:
+            CHANGES[what](x, name, value)
+        weights = model.weights
+        expected = model.bias + sum(weights.get(name, 0.0) * float(value) for name, value in x.items())
+        assert model.score_one(x) == model.score_one(x) == expected
+
+
+def test_attributes_of_an_instance_are_read_as_they_are_now():
+    class Point:
+        pass
+
+    point, model = Point(), perceptron_core.Perceptron()
+    x = vars(point)
+    for number in range(20):
+        point.a, point.b = float(number), 1.0
+        assert (
+            model.score_one(x)
+            == model.weights.get("a", 0.0) * number + model.weights.get("b", 0.0) + model.bias
+        )
+        model.learn_one(x, not model.predict_one(x))
+
+
+def test_a_value_that_empties_its_own_dictionary_is_told_so():
+    model = perceptron_core.Perceptron()
+    model.learn_one({f"f{k}": 1.0 for k in range(40)}, True)
+
+    class Emptier:
+        def __float__(self):
+            x.clear()
+            gc.collect()
+            return 2.0
+
+    x = {f"f{k}": 1.0 * (k + 1) for k in range(40)} | {"f3": Emptier()}
+    with pytest.raises(RuntimeError, match="changed size"):
+        model.score_one(x)
+    assert model.score_one({"f0": 3.0, "f7": 2.0}) == 1.0 + 3.0 + 2.0
 
 
 def test_a_model_whose_class_forgot_to_set_it_up_raises():

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 
@@ -55,3 +57,15 @@ def test_rows_at_the_very_end_of_the_arrays_ask_for_no_memory_beyond_them():
     model = HashedClassifier(bits=4)
     model.learn_rows(rows, np.arange(n) % 2 == 0)
     assert model.n_updates > 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_forked_process_learns_for_itself():
+    model = HashedClassifier(bits=20)
+    model.learn_one({3: 1.0}, True)
+    child = os.fork()
+    if not child:
+        model.learn_one({3: 1.0}, False)
+        os._exit(model.weights != {})
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert model.weights == {3: 1.0}

@@ -23,7 +23,7 @@ mixed = st.text(st.sampled_from("abZ09_ ,'-^]\n\0é٣ßя€😀") | st.characte
 
 
 def tokens(text, analyzer, pattern=r"\w+"):
-    tokenizer = Tokenizer(analyzer, pattern, 1)
+    tokenizer = Tokenizer(analyzer, pattern, 1, lowercase=False)
     data, starts = tokenizer.cut(text), tokenizer.starts
     return [
         bytes(data[starts[number] : starts[number + 1] - tokenizer.gap]).decode()
@@ -59,7 +59,7 @@ def test_a_lone_surrogate_in_a_token_is_refused(analyzer, pattern):
 
 
 def test_fewer_tokens_than_are_of_use_are_none_even_with_a_lone_surrogate():
-    tokenizer = Tokenizer("chars", "", 4)
+    tokenizer = Tokenizer("chars", "", 4, lowercase=False)
     assert tokenizer.cut("a\ud800b") == b""
     assert tokenizer.count == 0
 
@@ -72,4 +72,20 @@ def test_a_text_of_any_length_has_room():
 
 def test_a_pattern_that_is_none_is_refused():
     with pytest.raises(re.error):
-        Tokenizer("words", "[", 1)
+        Tokenizer("words", "[", 1, lowercase=False)
+
+
+@pytest.mark.parametrize("analyzer", ["words", "chars"])
+@pytest.mark.parametrize("text", ["Win A Prize", "£5 PRIZE", "\u212a is Kelvin, in lower case an ASCII k"])
+def test_a_text_of_a_class_of_its_own_is_cut_as_any_other(analyzer, text):
+    class Text(str):
+        __slots__ = ()
+
+    def cut(given):
+        tokenizer = Tokenizer(analyzer, r"\w+", 1, lowercase=True)
+        data = tokenizer.cut(given)
+        starts = [*tokenizer.starts[: tokenizer.count + 1]]
+        return bytes(data[: starts[-1] - tokenizer.gap]), starts
+
+    assert cut(Text(text)) == cut(text)
+    assert cut(text)[1][-1] == len(cut(text)[0]) + (analyzer == "words")

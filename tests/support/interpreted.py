@@ -19,9 +19,10 @@ def interpreted_core(folder: Path) -> ModuleType:
     sys.path.insert(0, str(folder))
     try:
         core = importlib.import_module("perceptron_core")
-        for name in core.__all__:  # some are imported when asked for, from what is then there
+        # Some modules are imported when asked for, from what is then there.
+        for name in core.__all__:
             getattr(core, name)
-        core.to_bytes(core.Perceptron())
+        core.to_bytes(core.StructuredPerceptron())
         return core
     finally:
         sys.path.remove(str(folder))

@@ -1,0 +1,121 @@
+"""Whatever a feature's own code does to the model in the middle of a call, memory stays sound."""
+
+import math
+
+import pytest
+from river.optim.base import Scheduler
+
+from perceptron_core import AROW, MulticlassPerceptron, Perceptron
+from perceptron_core.compiled import CompiledClassifier
+from tests.support.binary_learners import LEARNERS
+
+COMPILED_LEARNERS = [name for name, learner in LEARNERS.items() if isinstance(learner, CompiledClassifier)]
+MANY = {f"f{k}": 1.0 + k % 3 for k in range(5000)}
+
+
+class Meddler:
+    """A value, or a name, that empties the model whenever it is asked something."""
+
+    def __init__(self, empty):
+        self.empty = empty
+
+    def __float__(self):
+        self.empty()
+        return 1.0
+
+    def __hash__(self):
+        return 5
+
+    def __eq__(self, other):
+        self.empty()
+        return self is other
+
+
+class EmptyingRate(Scheduler):
+    """A schedule that empties the model before it gives its rate."""
+
+    def __init__(self, empty):
+        self.empty = empty
+
+    def get(self, _):
+        self.empty()
+        return 1.0
+
+
+def emptier(model):
+    def empty():
+        for what in ("variances", "current_weights", "weights"):
+            if getattr(type(model), what, None) is not None and getattr(type(model), what).fset:
+                setattr(model, what, {})
+
+    return empty
+
+
+def trained(name):
+    model = LEARNERS[name].clone()
+    for _ in range(2):
+        model.learn_one(MANY, not model.predict_one(MANY))
+    return model
+
+
+@pytest.mark.parametrize("name", COMPILED_LEARNERS)
+def test_a_value_that_empties_the_model_while_it_is_read_does_no_harm(name):
+    if "full" in name:
+        pytest.skip("a matrix of 5,000 features is too large for a test")
+    model = trained(name)
+    x = MANY | {"last": Meddler(emptier(model))}
+    for y in (True, False, True):
+        assert math.isfinite(model.score_one(x))
+        model.learn_one(x, y)
+        model.predict_one(MANY)
+
+
+@pytest.mark.parametrize("name", ["perceptron", "passive-aggressive", "arow", "averaged-perceptron"])
+def test_a_name_that_empties_the_model_while_it_is_looked_up_does_no_harm(name):
+    model = trained(name)
+    empty = emptier(model)
+    for _ in range(3):
+        for y in (True, False):
+            model.learn_one(MANY | {Meddler(empty): 1.0, Meddler(empty): 2.0}, y)
+    assert math.isfinite(model.score_one(MANY))
+
+
+def test_a_schedule_that_empties_the_model_in_the_middle_of_an_update_does_no_harm():
+    model = Perceptron()
+    model.learn_one(MANY, True)
+    model.learning_rate = EmptyingRate(emptier(model))
+    model.learn_one(MANY, False)
+    assert model.weights == {name: -value for name, value in MANY.items()}
+
+
+def test_a_score_is_by_the_weights_there_are_once_all_values_are_read():
+    model = Perceptron()
+    model.learn_one({"a": 1.0, "b": 2.0}, True)
+
+    def replace():
+        model.weights = {"b": 7.0, "a": 3.0}
+
+    assert model.score_one({"a": 1.0, "b": 1.0, "c": Meddler(replace)}) == 1.0 + 3.0 + 7.0
+
+
+def test_a_multiclass_model_that_starts_anew_while_it_is_read_says_so():
+    model = MulticlassPerceptron()
+    for label in ("ant", "bee"):
+        model.learn_one(MANY, label)
+    x = MANY | {"last": Meddler(lambda: model._set_state(MulticlassPerceptron()._get_state()))}
+    with pytest.raises(RuntimeError, match="started anew"):
+        model.predict_one(x)
+    assert model.predict_one(MANY) is None
+
+
+def test_weights_that_are_set_replace_all_that_was_there():
+    for model in (Perceptron(), Perceptron().hashed(4)):
+        model.learn_one({1: 1.0, 2: 1.0}, True)
+        model.weights = {2: 5.0}
+        assert model.weights == {2: 5.0}
+        model.learn_one({1: 1.0}, not model.predict_one({1: 1.0}))
+        assert set(model.weights) == {1, 2}
+    arow = AROW()
+    arow.learn_one({"a": 1.0}, True)
+    arow.variances = {}
+    assert (arow.weights, arow.variances) == ({}, {})
