@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from perceptron_core import AROW, SCW
@@ -18,13 +18,19 @@ def dense(x, fit_intercept=True):
     return np.array([*(float(x.get(name, 0.0)) for name in NAMES), float(fit_intercept)])
 
 
+EDGE = 1e-9
+"""Nearer than this to the margin, the rounding of a sum decides whether there is a step at all."""
+
+
 def arow_step(m, v, r):
+    assume(abs(1.0 - m) > EDGE)
     return max(0.0, 1.0 - m) / (v + r), 1.0 / (v + r)
 
 
 def scw_step(m, v, price, confidence):
     phi = NormalDist().inv_cdf(confidence)
     psi, zeta = 1 + phi**2 / 2, 1 + phi**2
+    assume(v == 0 or abs(phi * math.sqrt(v) - m) > EDGE)
     if phi * math.sqrt(v) - m <= 0 or v == 0:
         return 0.0, 0.0
     alpha = min(price, max(0.0, (-m * psi + math.sqrt(m**2 * phi**4 / 4 + v * phi**2 * zeta)) / (v * zeta)))
