@@ -13,7 +13,7 @@ from perceptron_core.batches import Batch
 from perceptron_core.hashed_slots import HashedEntries, HashedSlots
 from perceptron_core.text import TextHasher
 
-_AHEAD: Final = 4
+_AHEAD: Final = 6
 """Texts that are hashed at once: while one is learned, the memory looks for the cells of the others."""
 
 
