@@ -12,28 +12,12 @@ from __future__ import annotations
 import pickle
 import sys
 import tempfile
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import ConfigDict, Field, TypeAdapter
 from quixstreams import Application, State
 from quixstreams.models import BytesDeserializer
 from river.linear_model import Perceptron
-from typing_extensions import TypedDict
-
-Number = Annotated[float, Field(allow_inf_nan=False)]
-
-
-class Event(TypedDict):
-    """What is taken from the stream."""
-
-    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
-
-    id: str
-    features: dict[str, Number]
-    label: bool
-
-
-read_event = TypeAdapter(Event).validator.validate_json
+from river_answers import answer
 
 
 class OneKey(BytesDeserializer):
@@ -60,29 +44,21 @@ def main(address: str, topic: str, output: str, group: str, batch: int, interval
         )
         in_memory: list[Perceptron] = []
 
-        def answer(value: bytes, state: State) -> dict[str, Any]:
+        def answer_and_keep(value: bytes, state: State) -> dict[str, Any]:
             if not in_memory:
                 kept = state.get_bytes("model")
                 in_memory.append(pickle.loads(kept) if kept else Perceptron())  # noqa: S301 - its own
             (model,) = in_memory
-            event = read_event(value)
-            x, truth = event["features"], event["label"]
-            probability = model.predict_proba_one(x)[True]
-            label = probability > 0.5
-            model.learn_one(x, truth)
+            answered = answer(model, value)
             state.set_bytes("model", pickle.dumps(model))
-            return {
-                "id": event["id"],
-                "label": label,
-                "score": probability,
-                "truth": truth,
-                "mistake": label != truth,
-            }
+            return answered
 
         source = application.topic(topic, value_deserializer="bytes", key_deserializer=OneKey())
         # JSON is written by its default, orjson.
         events = application.dataframe(source)
-        events.apply(answer, stateful=True).to_topic(application.topic(output, value_serializer="json"))
+        events.apply(answer_and_keep, stateful=True).to_topic(
+            application.topic(output, value_serializer="json")
+        )
         application.run()
 
 

@@ -12,26 +12,11 @@ import json
 import pickle
 import sys
 from collections.abc import Iterable
-from typing import Annotated
 
 from bare_kafka_python import transactions
 from kafka import KafkaAdminClient
-from pydantic import ConfigDict, Field, TypeAdapter
 from river.linear_model import Perceptron
-from typing_extensions import TypedDict
-
-
-class Event(TypedDict):
-    """What is taken from the stream."""
-
-    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
-
-    id: str
-    features: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
-    label: bool
-
-
-read_event = TypeAdapter(Event).validator.validate_json
+from river_answers import answer
 
 
 def main(address: str, topic: str, output: str, group: str, batch: int) -> None:
@@ -44,26 +29,10 @@ def main(address: str, topic: str, output: str, group: str, batch: int) -> None:
 
     def answers(messages: Iterable) -> Iterable[tuple[str, bytes, bytes]]:
         for message in messages:
-            yield output, message.key, answer(model, read_event(message.value))
+            yield output, message.key, json.dumps(answer(model, message.value)).encode()
         yield checkpoints, b"model", pickle.dumps(model)
 
     transactions(address, topic, group, batch, answers)
-
-
-def answer(model: Perceptron, event: Event) -> bytes:
-    """Predict an event, then learn from it."""
-    x, truth = event["features"], event["label"]
-    probability = model.predict_proba_one(x)[True]
-    label = probability > 0.5
-    model.learn_one(x, truth)
-    fields = {
-        "id": event["id"],
-        "label": label,
-        "score": probability,
-        "truth": truth,
-        "mistake": label != truth,
-    }
-    return json.dumps(fields).encode()
 
 
 if __name__ == "__main__":
