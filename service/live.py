@@ -28,7 +28,7 @@ from service.processor import Processor, Step, rejection_of
 from service.recent import RecentAnswers
 from service.river import ModelError
 from service.settings import Settings
-from service.transport.base import Output, Record, partition_for_key
+from service.transport.base import Output, Record, partition_at_work
 from service.vocabulary import LabelValue, Truth, Vocabulary
 
 _PATIENCE_SECONDS: Final = 5.0
@@ -270,10 +270,7 @@ class LiveModels:
         """
         models = self._shown()
         if partition is None and models:
-            partition = min(models)
-            if event_id is not None and self.n_partitions:
-                its_own = partition_for_key(event_id.encode(), self.n_partitions)
-                partition = its_own if its_own in models else partition
+            partition = partition_at_work(models, event_id, self.n_partitions)
         if partition is None or partition not in models:
             here = ", ".join(map(str, sorted(models))) or "none"
             what = "no partition" if partition is None else f"partition {partition}: not"

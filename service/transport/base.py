@@ -9,7 +9,7 @@ input topic goes with it (the topics are co-partitioned). Readers see committed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 Headers = tuple[tuple[str, bytes], ...]
@@ -212,6 +212,15 @@ def partition_for_key(key: bytes | None, partitions: int) -> int:
     if key is None:
         return 0
     return (_murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def partition_at_work(at_work: Collection[int], event_id: str | None, partitions: int) -> int:
+    """Choose one of those at work: where an event with this id as its key would go, else the first.
+
+    `partitions` is how many there are in all; 0 while that is not known.
+    """
+    its_own = partition_for_key(event_id.encode(), partitions) if event_id is not None and partitions else -1
+    return its_own if its_own in at_work else min(at_work)
 
 
 def _murmur2(data: bytes) -> int:

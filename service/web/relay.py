@@ -17,7 +17,7 @@ from fastapi import Depends, FastAPI, Request, Response
 
 from service.errors import ModelBusy, NoSuchModel
 from service.health import Health
-from service.transport.base import partition_for_key
+from service.transport.base import partition_at_work
 
 _PATIENCE_SECONDS: Final = 10.0
 """Longer than a worker takes to say that its model is busy."""
@@ -75,8 +75,7 @@ def _partition(request: Request, body: bytes, addresses: Mapping[int, str], n_pa
     for partition in addresses:
         if str(partition) == asked_for:
             return partition
-    its_own = _partition_of_event(body, n_partitions) if asked_for is None else None
-    return its_own if its_own is not None and its_own in addresses else min(addresses)
+    return partition_at_work(addresses, _event_id(body) if asked_for is None else None, n_partitions)
 
 
 def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
@@ -87,13 +86,14 @@ def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
     )
 
 
-def _partition_of_event(body: bytes, n_partitions: int) -> int | None:
-    """Find where an event with this id as its key goes; None if that cannot be told."""
+def _event_id(body: bytes) -> str | None:
+    """Find the id of the event that is asked about; None if that cannot be told."""
     try:
         event_id = json.loads(body)["id"]
-        return partition_for_key(event_id.encode(), n_partitions) if n_partitions else None
+        event_id.encode()
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None  # the worker says what is wrong with it
+    return str(event_id)
 
 
 def _ask(address: str, request: Request, query: Mapping[str, str], body: bytes) -> Response:
