@@ -9,7 +9,7 @@ long as an earlier one may come from a topic that is known to hold more (as in K
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby, islice, takewhile
@@ -30,14 +30,13 @@ _topic: Final = attrgetter("topic")
 _event_time: Final = attrgetter("timestamp_ms")
 
 
-def in_step(topics: Sequence[Sequence[Record]]) -> list[Record]:
+def in_step(topics: Iterable[Sequence[Record]]) -> Iterator[Record]:
     """Merge topics by event time, each topic's records in their order; of equal times, topics in theirs.
 
     Whatever part of it begins where it begins, taken apart and merged again, is itself: so recovery takes
     a batch in the order in which it was learned.
     """
-    filled = [records for records in topics if records]
-    return list(merge(*filled, key=_event_time)) if len(filled) > 1 else list(*filled)
+    return merge(*topics, key=_event_time)
 
 
 Horizon = tuple[float, int]
@@ -64,7 +63,7 @@ class _Waiting:
         if horizon == NOTHING:
             return []
         rank = {topic: n for n, topic in enumerate(self.by_topic)}
-        merged = islice(in_step(list(self.by_topic.values())), max_records)
+        merged = islice(in_step(self.by_topic.values()), max_records)
         given = list(
             merged
             if horizon == EVERYTHING

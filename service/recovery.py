@@ -173,7 +173,7 @@ def _learn_again(
     }
     for batch in batches:
         processor.process_batch(
-            in_step([list(readers[topic].until(batch.offsets[topic])) for topic in topics])
+            list(in_step([list(readers[topic].until(batch.offsets[topic])) for topic in topics]))
         )
 
 

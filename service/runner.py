@@ -202,8 +202,7 @@ class Runner:
         try:
             self._tasks[partition].advance(records)
         except _PASSING as error:
-            self._hide(partition)
-            self._inbox.forget(partition)
+            self._put_away(partition)
             self._tasks.pop(partition).close()
             self._failed.add(partition)
             self._postpone(partition, error)
@@ -240,7 +239,7 @@ class Runner:
             self._consumer.start(partition, task.offsets)
             self._inbox.open(partition, self._lag_behind(partition, task.offsets))
         except BaseException:
-            self._hide(partition)
+            self._put_away(partition)
             writer.close()
             raise
         return task
@@ -250,7 +249,9 @@ class Runner:
         ends = {topic: self._transport.bounds(topic, partition)[1] for topic in self._topics}
         return {topic: end - offsets.get(topic, 0) for topic, end in ends.items()}
 
-    def _hide(self, partition: int) -> None:
+    def _put_away(self, partition: int) -> None:
+        """Forget the records that wait for a partition, and show its model no longer."""
+        self._inbox.forget(partition)
         if self._live:
             self._live.close(partition)
 
@@ -278,8 +279,7 @@ class Runner:
             self._waiting.pop(partition, None)
             self._failed.discard(partition)
             self._backoffs.pop(partition, None)
-            self._inbox.forget(partition)
-            self._hide(partition)
+            self._put_away(partition)
             if (task := self._tasks.pop(partition, None)) is not None:
                 how(task)
 

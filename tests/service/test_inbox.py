@@ -33,14 +33,14 @@ times = st.lists(st.integers(0, 20), max_size=30)
 
 @given(times, times)
 def test_topics_in_step_keep_each_their_own_order(one, other):
-    merged = in_step([records(EVENTS, *one), records(LABELS, *other)])
+    merged = list(in_step([records(EVENTS, *one), records(LABELS, *other)]))
     for topic, expected in ((EVENTS, one), (LABELS, other)):
         assert [each.timestamp_ms for each in merged if each.topic == topic] == expected
 
 
 @given(times.map(sorted), times.map(sorted))
 def test_topics_whose_times_grow_come_in_order_of_time_and_events_before_labels(one, other):
-    merged = in_step([records(EVENTS, *one), records(LABELS, *other)])
+    merged = list(in_step([records(EVENTS, *one), records(LABELS, *other)]))
     assert [(each.timestamp_ms, each.topic) for each in merged] == sorted(
         [(time, EVENTS) for time in one] + [(time, LABELS) for time in other]
     )
@@ -48,14 +48,15 @@ def test_topics_whose_times_grow_come_in_order_of_time_and_events_before_labels(
 
 @given(times, times, st.integers(0, 60))
 def test_a_batch_taken_apart_and_merged_again_is_itself(one, other, n):
-    batch = in_step([records(EVENTS, *one), records(LABELS, *other)])[:n]
-    assert in_step([[r for r in batch if r.topic == topic] for topic in (EVENTS, LABELS)]) == batch
+    batch = list(in_step([records(EVENTS, *one), records(LABELS, *other)]))[:n]
+    again = in_step([[r for r in batch if r.topic == topic] for topic in (EVENTS, LABELS)])
+    assert list(again) == batch
 
 
 @given(times.map(sorted), times.map(sorted), st.integers(1, 40), st.data())
 def test_however_a_backlog_is_polled_and_cut_it_is_taken_in_order_of_time(one, other, limit, data):
     coming = {EVENTS: records(EVENTS, *one), LABELS: records(LABELS, *other)}
-    expected, made, found = in_step(list(coming.values())), inbox(), []
+    expected, made, found = list(in_step(coming.values())), inbox(), []
     while any(coming.values()) or made:
         topic = data.draw(st.sampled_from([topic for topic in coming if coming[topic]] or [EVENTS]))
         n = data.draw(st.integers(1, 10))
