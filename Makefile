@@ -32,7 +32,7 @@ test-uncompiled: $(VENV)/installed-dev
 	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)
 	rm -f $(UNCOMPILED)/perceptron_core/*.so
 	PYTHONPATH=$(UNCOMPILED) PERCEPTRON_REQUIRE_COMPILED=0 $(BIN)/pytest \
-	  tests/perceptron_core tests/conformance/test_river*.py perceptron_core $(PYTEST_ARGS)
+	  tests/perceptron_core tests/conformance/test_river*.py perceptron_core $(PARALLEL) $(PYTEST_ARGS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

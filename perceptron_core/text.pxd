@@ -24,6 +24,7 @@ cdef class TextHasher:
     cdef int64_t[::1] _table
     cdef Py_ssize_t _slot_mask
     cdef int64_t _stamp
+    cdef unsigned char[::1] _marks
 
     @cython.locals(at=Py_ssize_t)
     cpdef dict transform_one(self, text)
@@ -33,7 +34,7 @@ cdef class TextHasher:
 
     cpdef int clear(self) except -1
 
-    @cython.locals(row=Py_ssize_t)
+    @cython.locals(row=Py_ssize_t, end=Py_ssize_t, value=double)
     cpdef int append(self, text) except -1
 
     cdef int _allocate(self) except -1
@@ -59,8 +60,14 @@ cdef class TextHasher:
     )
     cdef int _merge_repeated(self, Py_ssize_t end) except -1
 
-    @cython.locals(values=double[::1], value=double, at=Py_ssize_t)
-    cdef int _fill(self, Py_ssize_t row) except -1
-
     @cython.locals(values=double[::1], squares=double, norm=double, at=Py_ssize_t)
     cdef int _scale_to_unit_length(self, Py_ssize_t row) except -1
+
+
+@cython.locals(filled=Py_ssize_t, at=Py_ssize_t, index=int, marked=int, mark=int)
+cdef Py_ssize_t _drop_repeated(
+    int[::1] indices, unsigned char[::1] marks, Py_ssize_t start, Py_ssize_t end
+) noexcept
+
+@cython.locals(at=Py_ssize_t)
+cdef void _fill(double[::1] values, Py_ssize_t start, Py_ssize_t end, double value) noexcept
