@@ -2,6 +2,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from perceptron_core.murmur cimport Murmur
+from perceptron_core.repeats cimport Repeats
 from perceptron_core.tokens cimport Tokenizer
 
 cdef int SPARE_BYTES
@@ -21,10 +22,7 @@ cdef class TextHasher:
     cdef bint _counts, _l2
     cdef Tokenizer _tokens
     cdef Murmur _murmur
-    cdef int64_t[::1] _table
-    cdef Py_ssize_t _slot_mask
-    cdef int64_t _stamp
-    cdef unsigned char[::1] _marks
+    cdef Repeats _repeats
 
     @cython.locals(at=Py_ssize_t)
     cpdef dict transform_one(self, text)
@@ -34,7 +32,7 @@ cdef class TextHasher:
 
     cpdef int clear(self) except -1
 
-    @cython.locals(row=Py_ssize_t, end=Py_ssize_t, value=double)
+    @cython.locals(row=Py_ssize_t, value=double)
     cpdef int append(self, text) except -1
 
     cdef int _allocate(self) except -1
@@ -54,20 +52,9 @@ cdef class TextHasher:
     @cython.locals(indices=int[::1], starts=int[::1], murmur=Murmur, token=Py_ssize_t, start=int, end=int)
     cdef int _mend_fours(self, const unsigned char* data, Py_ssize_t at) except -1
 
-    @cython.locals(
-        indices=int[::1], values=double[::1], table=int64_t[::1], mask=Py_ssize_t, stamp=int64_t,
-        filled=Py_ssize_t, counts=bint, first=int64_t, at=Py_ssize_t, index=int, slot=Py_ssize_t, entry=int64_t,
-    )
-    cdef int _merge_repeated(self, Py_ssize_t end) except -1
-
     @cython.locals(values=double[::1], squares=double, norm=double, at=Py_ssize_t)
     cdef int _scale_to_unit_length(self, Py_ssize_t row) except -1
 
-
-@cython.locals(filled=Py_ssize_t, at=Py_ssize_t, index=int, marked=int, mark=int)
-cdef Py_ssize_t _drop_repeated(
-    int[::1] indices, unsigned char[::1] marks, Py_ssize_t start, Py_ssize_t end
-) noexcept
 
 @cython.locals(at=Py_ssize_t)
 cdef void _fill(double[::1] values, Py_ssize_t start, Py_ssize_t end, double value) noexcept

@@ -11,15 +11,14 @@ from math import sqrt
 from typing import Any, Literal, NamedTuple
 
 from perceptron_core.murmur import Murmur
+from perceptron_core.repeats import Repeats
 from perceptron_core.tokens import SPARE_BYTES, Bytes, Tokenizer
 
 MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""
 
 _FIRST_CAPACITY = 1 << 10
-_FIRST_SLOTS = 1 << 10  # 8 KB: in the nearest cache, and so empty for a short text that few n-grams meet
 _LARGEST_CAPACITY_KEPT = 1 << 20  # a huge text or batch must not hold its memory for ever
-_MOST_BITS_MARKED = 20  # 128 KB of marks: in the cache of a core
 
 
 class Rows(NamedTuple):
@@ -105,8 +104,6 @@ class TextHasher:
         self._l2 = l2
         self._tokens = Tokenizer(analyzer, token_pattern, shortest, lowercase)
         self._murmur = Murmur(prefix.encode())
-        self._stamp = 1
-        self._marks = bytearray(0 if counts or bits > _MOST_BITS_MARKED else 1 << max(bits - 3, 0))
         self._allocate()
 
     def transform_one(self, text: str | bytes) -> dict[int, float]:
@@ -144,7 +141,6 @@ class TextHasher:
 
     def clear(self) -> None:
         """Forget the rows appended so far."""
-        self._stamp += self.filled
         self.filled = 0
         if len(self.indices) > _LARGEST_CAPACITY_KEPT:
             self._allocate()
@@ -159,11 +155,7 @@ class TextHasher:
         data = self._tokens.cut(text)
         row = self.filled
         self._reserve()
-        end = self._hash_ngrams(data)
-        if len(self._marks):
-            self.filled = _drop_repeated(self.indices, self._marks, row, end)
-        else:
-            self._merge_repeated(end)
+        self.filled = self._repeats.merge(self.indices, self.values, row, self._hash_ngrams(data))
         if not self._counts:
             value = 1.0 / sqrt(self.filled - row) if self._l2 and self.filled > row else 1.0
             _fill(self.values, row, self.filled, value)
@@ -174,10 +166,10 @@ class TextHasher:
         self.filled = 0
         self.indices = _zeros("i", _FIRST_CAPACITY)
         self.values = _zeros("d", _FIRST_CAPACITY)
-        self._table = _zeros("q", 2 * _FIRST_CAPACITY)
+        self._repeats = Repeats(self.bits, self._counts)
 
     def _reserve(self) -> None:
-        """Make room for the n-grams of the text; the table of those seen stays half empty at least."""
+        """Make room for the n-grams of the text."""
         most = 0
         for n in range(self._shortest, self._longest + 1):
             most += max(self._tokens.count - n + 1, 0)
@@ -186,12 +178,6 @@ class TextHasher:
             capacity = 2 * (self.filled + room)
             self.indices = _resized("i", self.indices, self.filled, capacity)
             self.values = _resized("d", self.values, self.filled, capacity)
-        most = min(most, self._index_mask + 1)
-        self._slot_mask = _FIRST_SLOTS - 1
-        while self._slot_mask < 2 * most:
-            self._slot_mask = 2 * self._slot_mask + 1
-        if len(self._table) <= self._slot_mask:
-            self._table = _zeros("q", self._slot_mask + 1)
 
     def _hash_ngrams(self, data: Bytes) -> int:
         """Write the index of each n-gram behind those of earlier texts; give where they end."""
@@ -227,33 +213,6 @@ class TextHasher:
             else:
                 indices[at + token] = murmur.hash(data, start, end) & self._index_mask
 
-    def _merge_repeated(self, end: int) -> None:
-        """Keep the first of equal indices from `filled` to `end`, and what it counts.
-
-        The table (open addressing, linear probing) holds where a feature is in `indices`, plus a stamp
-        that grows by as much: an entry of an earlier text is smaller than any of this one, so the table is
-        never cleared.
-        """
-        indices, values, table, mask = self.indices, self.values, self._table, self._slot_mask
-        stamp, filled, counts = self._stamp, self.filled, self._counts
-        first = stamp + filled
-        for at in range(filled, end):
-            index = indices[at]
-            slot = index & mask
-            entry = table[slot]
-            while entry >= first and indices[entry - stamp] != index:
-                slot = (slot + 1) & mask
-                entry = table[slot]
-            if entry < first:
-                table[slot] = stamp + filled
-                indices[filled] = index
-                if counts:
-                    values[filled] = 1.0
-                filled += 1
-            elif counts:
-                values[entry - stamp] += 1.0
-        self.filled = filled
-
     def _scale_to_unit_length(self, row: int) -> None:
         values = self.values
         squares = 0.0
@@ -262,29 +221,6 @@ class TextHasher:
         norm = sqrt(squares)
         for at in range(row, self.filled):
             values[at] /= norm
-
-
-# Functions, since an argument is not counted as one more reference to an array, which takes some 10 ns.
-
-
-def _drop_repeated(indices: array[int], marks: bytearray, start: int, end: int) -> int:
-    """Keep the first of equal indices from `start` to `end`; give where those kept end.
-
-    Each index has a bit in `marks`, all 0 before and after. There is no branch: no processor can guess which
-    n-gram occurs again.
-    """
-    filled = start
-    try:
-        for at in range(start, end):
-            index = indices[at]
-            marked, mark = marks[index >> 3], 1 << (index & 7)
-            indices[filled] = index
-            filled += not marked & mark
-            marks[index >> 3] = marked | mark
-    finally:  # Ctrl-C, where this is interpreted
-        for at in range(start, filled):
-            marks[indices[at] >> 3] = 0
-    return filled
 
 
 def _fill(values: array[float], start: int, end: int, value: float) -> None:

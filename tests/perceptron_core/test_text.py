@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 import perceptron_core.text
 from perceptron_core import TextHasher
-from perceptron_core.entries import COMPILED
 from tests.support.plain_text import plain_text_features
 
 texts = st.text(st.sampled_from("aabB1 ,\n\0éÉßİK€😀") | st.characters(codec="utf-8"), max_size=60)
@@ -112,22 +111,6 @@ def test_texts_of_any_length_have_room_in_a_batch(bits):
     for text, start, end in zip(texts, rows.indptr, rows.indptr[1:], strict=False):
         found = dict(zip(rows.indices[start:end], rows.values[start:end], strict=True))
         assert found == plain_text_features(text, bits, counts=True)
-
-
-@pytest.mark.skipif(COMPILED, reason="machine code is not interrupted")
-def test_a_text_that_is_interrupted_leaves_no_mark_on_the_next(monkeypatch):
-    hasher = TextHasher(18)
-    hasher.transform_one("a prize")
-    drop_repeated = perceptron_core.text._drop_repeated
-
-    def interrupted(indices, marks, start, end):
-        drop_repeated([*indices[: end - 1], None], marks, start, end)
-
-    with monkeypatch.context() as patch:
-        patch.setattr("perceptron_core.text._drop_repeated", interrupted)
-        with pytest.raises(TypeError):
-            hasher.transform_one("win a prize")
-    assert hasher.transform_one("win a prize") == plain_text_features("win a prize", 18)
 
 
 def test_room_for_a_huge_batch_is_given_back(monkeypatch):
