@@ -40,11 +40,6 @@ def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transpo
     )
 
 
-def input_topics(settings: Settings) -> tuple[str, ...]:
-    """List the topics read, the leading one first."""
-    return tuple(filter(None, (settings.events_topic, settings.labels_topic)))
-
-
 def make_decoder(settings: Settings) -> Decoder:
     """Make the decoder that the settings describe."""
     return Decoder(Vocabulary(settings.classes), settings.max_message_bytes)

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 from perceptron_core import DamagedError
 from perceptron_core.serialisation import pack, unpack
-from service.assembly import input_topics, make_processor
+from service.assembly import make_processor
 from service.checkpoint import CheckpointLog, Progress, read_log
 from service.errors import CheckpointError
 from service.inbox import in_step
 from service.processor import Processor
 from service.setting_fields import MODEL_SETTINGS, Settings
 from service.snapshot import Snapshot
+from service.topics import input_topics
 from service.transport.base import Record, Transport
 from service.vocabulary import BINARY
 

@@ -15,11 +15,12 @@ from enum import StrEnum
 from itertools import islice
 from typing import Final, NamedTuple
 
-from service.assembly import input_topics, make_decoder
+from service.assembly import make_decoder
 from service.dead_letters import HEADERS, MESSAGE, REASON, SOURCE
 from service.decode import Rejection
 from service.errors import TopicMissing
 from service.settings import Settings
+from service.topics import input_topics
 from service.transport.base import Consumer, Headers, Output, Record, Transport
 from service.visitor import Visitor
 

@@ -22,7 +22,6 @@ from time import monotonic
 from typing import Final
 
 from service.activity import Activity
-from service.assembly import input_topics
 from service.backoff import Backoff
 from service.errors import OwnershipLost, StorageFull, TransactionFailed, TransportError, TransportUnavailable
 from service.group_end import GroupEnd
@@ -34,6 +33,7 @@ from service.processor import Observer, Processor, Step
 from service.recovery import restore
 from service.settings import Settings
 from service.task import Task
+from service.topics import ensure_topics, input_topics
 from service.transport.base import Consumer, Record, Transport
 
 _log = logging.getLogger(__name__)
@@ -117,7 +117,9 @@ class Runner:
             The loop cannot go on; what was committed stays, the rest will be done after a restart.
 
         """
-        n_partitions = self._ensure_topics()
+        n_partitions = ensure_topics(self._transport, self._settings)
+        if self._live:
+            self._live.n_partitions = n_partitions
         self._consumer = self._transport.join(self._settings.group, self._topics, self)
         end = GroupEnd(self._transport, self._consumer, self._topics, n_partitions)
         try:
@@ -134,23 +136,6 @@ class Runner:
         finally:
             self._health.become(State.STOPPED, "the loop has ended")
             self._consumer.close()
-
-    def _ensure_topics(self) -> int:
-        """Create what is missing: all with as many partitions as the events have. Give that number."""
-        settings = self._settings
-        leading, *others = self._topics
-        self._transport.ensure_topics({leading: settings.partitions}, create=settings.create_topics)
-        partitions = self._transport.partition_count(leading)
-        if self._live:
-            self._live.n_partitions = partitions
-        outputs = (settings.predictions_topic, settings.dead_letters_topic)
-        self._transport.ensure_topics(
-            dict.fromkeys((*others, *outputs), partitions), create=settings.create_topics
-        )
-        self._transport.ensure_topics(
-            {settings.checkpoints_topic: partitions}, create=settings.create_topics, keep_forever=True
-        )
-        return partitions
 
     def _gather(self) -> Mapping[int, Sequence[Record]]:
         """Collect a batch of each partition: what comes within one commit interval of the first record.

@@ -15,7 +15,7 @@ import click
 from prometheus_client import CollectorRegistry
 
 from perceptron_core import DamagedError, from_bytes, to_bytes
-from service.assembly import input_topics, make_processor, open_stream
+from service.assembly import make_processor, open_stream
 from service.checkpoint import CheckpointLog, StoredSnapshot, read_log
 from service.cli.app import report
 from service.cli.options import LEARNING, STREAM, broker_url, setting_options
@@ -27,6 +27,7 @@ from service.recovery import Restored, restore
 from service.settings import Loaded, Settings
 from service.standing import newest_sound, read_logs
 from service.task import Task
+from service.topics import input_topics
 from service.transport.base import Consumer, Transport
 from service.visitor import Visitor
 

@@ -40,7 +40,7 @@ _PHASES = {  # what a stack tells, the most telling first
     "_process": "processing",
     "poll": "polling",
     "join": "joining",
-    "_ensure_topics": "looking at topics",
+    "ensure_topics": "looking at topics",
 }
 
 

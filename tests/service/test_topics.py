@@ -1,0 +1,38 @@
+import pytest
+
+from service.errors import TopicMissing
+from service.topics import ensure_topics, input_topics
+from service.transport import open_transport
+from tests.service.building import settings
+
+OTHERS = ("labels", "predictions", "dead-letters", "checkpoints")
+
+
+@pytest.fixture
+def stream():
+    transport = open_transport("memory://")
+    yield transport
+    transport.close()
+
+
+def test_labels_among_the_events_leave_one_topic_to_read():
+    assert input_topics(settings()) == ("events", "labels")
+    assert input_topics(settings(labels_topic="")) == ("events",)
+
+
+def test_every_topic_has_as_many_partitions_as_the_settings_say(stream):
+    assert ensure_topics(stream, settings(partitions=3)) == 3
+    assert [stream.partition_count(topic) for topic in ("events", *OTHERS)] == [3] * 5
+
+
+def test_where_events_are_already_the_other_topics_follow_them(stream):
+    stream.ensure_topics({"events": 5})
+    assert ensure_topics(stream, settings(partitions=3)) == 5
+    assert [stream.partition_count(topic) for topic in OTHERS] == [5] * 4
+
+
+@pytest.mark.parametrize("missing", ["events", "labels", "predictions", "dead-letters", "checkpoints"])
+def test_a_topic_that_must_not_be_created_is_named(stream, missing):
+    stream.ensure_topics(dict.fromkeys({"events", *OTHERS} - {missing}, 1))
+    with pytest.raises(TopicMissing, match=missing):
+        ensure_topics(stream, settings(create_topics=False))
