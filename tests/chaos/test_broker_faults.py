@@ -1,6 +1,8 @@
 """The broker dies, freezes, is cut off, lacks a topic: a word about it, and nothing lost or doubled."""
 
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -141,6 +143,20 @@ def test_a_broker_that_is_frozen_and_thawed_loses_and_doubles_nothing(open_chaos
         service.eventually(lambda: service.readiness() == 200)
         at_work(service, stream, feeder, 0.3)
         finish(stream, service, feeder)
+
+
+def test_librdkafka_outlives_questions_that_a_frozen_broker_did_not_answer(broker):
+    command = [sys.executable, "-m", "tests.support.group_asker", broker.address]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asker:
+        assert asker.stdout.readline() == "answered\n"
+        broker.pause()
+        try:
+            print(file=asker.stdin, flush=True)
+            assert asker.stdout.readline() == "3 not answered\n"
+        finally:
+            broker.resume()
+        assert asker.communicate("\n\n", timeout=60)[0] == "answered\n"
+        assert asker.returncode == 0
 
 
 def test_connections_cut_in_the_middle_of_a_commit_lose_and_double_nothing(open_chaos, proxy, start, force):

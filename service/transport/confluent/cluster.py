@@ -39,6 +39,8 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     # Soon after start-up the first records come in; by default a fetch may wait for half a second.
     "fetch.wait.max.ms": 100,
 }
+GIVE_UP_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
+"""When librdkafka ends a question by itself: later than we do."""
 # How long one look for an answer takes; refusals are noticed in between.
 _LOOK_SECONDS: Final = 0.02
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
@@ -70,10 +72,7 @@ class Cluster:
         self._options = {**_OPTIONS, "bootstrap.servers": servers, **client_options}
         self._trouble: list[KafkaError] = []
         """What the client for questions has met."""
-        self._is_stale = False
-        """Whether it could not answer a question."""
-        self._unanswered: list[Future[Any]] = []
-        """Questions that were given up before it did."""
+        self._is_closed = False
         self._admin: AdminClient | None = self._open_admin()
         self._greet(self._admin)
 
@@ -98,33 +97,32 @@ class Cluster:
         """The client for questions; its answers are futures, to be given to `answer`.
 
         After any trouble it is a new one: the addresses may be others now, and of a broker that was frozen
-        librdkafka (2.16) goes on asking with a leader's epoch that is over. But a client that still looks for
-        an answer is not let go: librdkafka was seen to abort the process then.
+        librdkafka (2.16) goes on asking with a leader's epoch that is over.
         """
-        if self._admin is None:
+        if self._is_closed:
             raise RuntimeError("the transport is closed")
         self.serve()
-        if self._trouble or self._is_stale:
-            self._unanswered = [asked for asked in self._unanswered if not asked.done()]
-            if self._unanswered:
-                raise away(self.name)
-            self._admin, self._is_stale = self._open_admin(), False
+        if self._admin is None or self._trouble:
+            self._admin = self._open_admin()
             self._trouble.clear()
         return self._admin
 
     def answer(self, future: Future[Answer], where: str) -> Answer:
-        """Wait for an answer, no longer than the request may take, or until nobody is there to give it."""
+        """Wait for an answer, no longer than a request may take, or until nobody is there to give it.
+
+        A client that gave none is let go at once: librdkafka (2.16) aborts the process when a group's
+        coordinator comes back to a question whose own time (`GIVE_UP_SECONDS`) is over.
+        """
+        deadline = monotonic() + REQUEST_TIMEOUT_SECONDS
         try:
             while not _is_done(future):
                 self._heed(patient=False)
-        except ServiceError:
-            self._unanswered.append(future)
-            raise
-        try:
+                if monotonic() > deadline:
+                    raise away(where)
             with translated(where):
                 return future.result()
-        except TransportUnavailable:
-            self._is_stale = True
+        except (TransportUnavailable, AccessRefused):
+            self._admin = None
             raise
 
     def _heed(self, *, patient: bool) -> None:
@@ -153,7 +151,7 @@ class Cluster:
         asked = self.admin.list_offsets(
             dict.fromkeys(places, which),
             isolation_level=isolation,
-            request_timeout=REQUEST_TIMEOUT_SECONDS,
+            request_timeout=GIVE_UP_SECONDS,
         )
         return {
             (place.topic, place.partition): self.answer(found, f"{place.topic}[{place.partition}]").offset
@@ -174,6 +172,7 @@ class Cluster:
 
     def close(self) -> None:
         """Let the client for questions go. Idempotent."""
+        self._is_closed = True
         self._admin = None
 
 

@@ -25,7 +25,7 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.transport.base import Assignee, Record
-from service.transport.confluent.cluster import Cluster
+from service.transport.confluent.cluster import GIVE_UP_SECONDS, Cluster
 from service.transport.confluent.errors import FOREIGN, as_exception, translate, translated
 from service.transport.confluent.membership import Membership
 from service.transport.confluent.messages import PARTITION_EOF, as_record, take
@@ -316,7 +316,5 @@ class ConfluentConsumer(KafkaMember):
 
     def _describe(self) -> ConsumerGroupDescription:
         """Ask the group's coordinator who its members are, and what each of them has."""
-        asked = self._cluster.admin.describe_consumer_groups(
-            [self._group], request_timeout=REQUEST_TIMEOUT_SECONDS
-        )
+        asked = self._cluster.admin.describe_consumer_groups([self._group], request_timeout=GIVE_UP_SECONDS)
         return self._cluster.answer(asked[self._group], self._group)

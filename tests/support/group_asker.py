@@ -1,0 +1,50 @@
+"""Asks about a group while its broker is away, in a process of its own, as librdkafka might end it.
+
+Tells on stdout where it is; goes on from one step to the next when it is sent a line.
+"""
+
+import sys
+import time
+
+import service.transport.kafka
+
+service.transport.kafka.REQUEST_TIMEOUT_SECONDS = 1.0  # before anybody has read it
+
+from service.errors import TransportUnavailable  # noqa: E402
+from service.transport.confluent.cluster import GIVE_UP_SECONDS, Cluster  # noqa: E402
+
+
+def main() -> None:
+    """Ask until there is an answer; then three times in vain; then do nothing, and ask again."""
+    cluster = Cluster([sys.argv[1]], {})
+    _ask_until_answered(cluster)
+    _tell("answered")
+    unanswered = sum(not _is_answered(cluster) for _ in range(3))
+    time.sleep(GIVE_UP_SECONDS)  # the time that librdkafka gives to questions is over
+    _tell(f"{unanswered} not answered")
+    time.sleep(3)  # it finds the broker again
+    _ask_until_answered(cluster)
+    _tell("answered")
+
+
+def _tell(what: str) -> None:
+    print(what, flush=True)  # noqa: T201 - what the test reads
+    sys.stdin.readline()
+
+
+def _ask_until_answered(cluster: Cluster) -> None:
+    while not _is_answered(cluster):
+        time.sleep(0.1)
+
+
+def _is_answered(cluster: Cluster) -> bool:
+    try:
+        asked = cluster.admin.describe_consumer_groups(["group"], request_timeout=GIVE_UP_SECONDS)
+        cluster.answer(asked["group"], "group")
+    except TransportUnavailable:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()
