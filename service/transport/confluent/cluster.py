@@ -41,6 +41,10 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
 }
 GIVE_UP_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
 """When librdkafka ends a question by itself: later than we do."""
+# A refusal is noticed once nobody has answered for so long; each time it is twice as long.
+_FIRST_PATIENCE_SECONDS: Final = 0.2
+# To ask for all of them would be much for a large cluster.
+_ANY_TOPIC: Final = "__consumer_offsets"
 # How long one look for an answer takes; refusals are noticed in between.
 _LOOK_SECONDS: Final = 0.02
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
@@ -80,17 +84,24 @@ class Cluster:
         return self._open(AdminClient, {**_NEVER_BEGINS_AGAIN, "error_cb": self._trouble.append})
 
     def _greet(self, admin: AdminClient) -> None:
-        """Wait for any answer: clients of librdkafka are made without asking whether anybody is there."""
-        hello = admin.describe_cluster(request_timeout=CONNECT_TIMEOUT_SECONDS)
-        deadline = monotonic() + CONNECT_TIMEOUT_SECONDS
-        while not _is_done(hello) and monotonic() < deadline:
-            self._heed(patient=True)
-        try:
-            with translated(self.name):
-                hello.result(CONNECT_TIMEOUT_SECONDS)
-        except ServiceError as error:
-            told = [each.str() for each in self._trouble if each.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
-            raise away(f"{self.name} ({told[-1]})" if told else self.name) from error
+        """Wait for any answer: clients of librdkafka are made without asking whether anybody is there.
+
+        By the oldest of all questions: `describe_cluster` (2.16) aborts the process if the answer names no
+        broker, as that of a broker that was frozen does.
+        """
+        deadline, patience_seconds = monotonic() + CONNECT_TIMEOUT_SECONDS, _FIRST_PATIENCE_SECONDS
+        while True:
+            try:
+                with translated(self.name):
+                    admin.list_topics(_ANY_TOPIC, timeout=patience_seconds)
+            except ServiceError as error:
+                self._heed(patient=True)
+                if monotonic() > deadline:
+                    told = [each.str() for each in self._trouble if each.code() != _ALL_DOWN]
+                    raise away(f"{self.name} ({told[-1]})" if told else self.name) from error
+                patience_seconds = min(2 * patience_seconds, max(0.0, deadline - monotonic()))
+            else:
+                return
 
     @property
     def admin(self) -> AdminClient:
