@@ -94,7 +94,8 @@ def _slots(indices: NDArray[Any], n_slots: int) -> Integers:
     if indices.dtype.kind not in "iu" and indices.size:
         raise FeatureError(f"indices must be integers, not {indices.dtype}")
     if indices.dtype != np.int32:
-        indices = np.where((indices >= 0) & (indices < n_slots), indices, -1).astype(np.int32)
+        fits = (indices >= 0) & (indices < n_slots)
+        indices = np.where(fits, indices.astype(np.int32), np.int32(-1))
     return np.require(indices, requirements=["C", "W"])  # C code asks for what it may write to, and does not
 
 
