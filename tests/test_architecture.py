@@ -16,7 +16,7 @@ MAP = """
 perceptron_core.errors perceptron_core.version perceptron_core.step
 perceptron_core.values perceptron_core.envelope perceptron_core.ascii
 perceptron_core.tokens
-perceptron_core.murmur
+perceptron_core.murmur perceptron_core.repeats
 perceptron_core.text
 perceptron_core.sparse perceptron_core.frames perceptron_core.explanation perceptron_core.schedules
 perceptron_core.entries perceptron_core.prefetch
@@ -89,7 +89,7 @@ service.transport
 # Settings become parts, parts a loop.
 service.setting_fields
 service.settings
-service.assembly service.charts
+service.topics service.assembly service.charts
 service.examples
 service.recovery service.redelivery service.activity service.live service.group_end
 service.task
