@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from contextlib import closing
 
 import pytest
 
@@ -18,10 +19,10 @@ def test_streams_of_different_names_are_separate() -> None:
 
 
 def test_streams_without_a_name_are_separate() -> None:
-    one, other = MemoryTransport(), MemoryTransport()
-    one.ensure_topics({"events": 1})
-    with pytest.raises(TopicMissing):
-        other.partition_count("events")
+    with closing(MemoryTransport()) as one, closing(MemoryTransport()) as other:
+        one.ensure_topics({"events": 1})
+        with pytest.raises(TopicMissing):
+            other.partition_count("events")
 
 
 def test_a_named_stream_outlives_its_transports() -> None:
@@ -48,3 +49,4 @@ def test_threads_take_turns() -> None:
     for thread in threads:
         thread.join()
     assert [record.offset for record in transport.read("events", 0)] == list(range(800))
+    transport.close()

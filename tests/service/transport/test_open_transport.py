@@ -12,7 +12,9 @@ from service.transport.sqlite import SqliteTransport
 
 
 def test_memory_opens_a_stream_in_memory() -> None:
-    assert isinstance(open_transport("memory://"), MemoryTransport)
+    transport = open_transport("memory://")
+    assert isinstance(transport, MemoryTransport)
+    transport.close()
 
 
 def test_three_slashes_are_relative_to_the_working_directory(
@@ -40,6 +42,7 @@ def test_options_reach_the_embedded_stream() -> None:
     transport = open_transport("memory://", embedded={"max_record_bytes": 3})
     assert isinstance(transport, MemoryTransport)
     assert transport._log._max_record_bytes == 3
+    transport.close()
 
 
 def test_kafka_gets_its_servers_and_options(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,8 +108,9 @@ def test_a_damaged_file_is_called_so(path: Path, transport: SqliteTransport) -> 
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (path.stat().st_size - 4096))
-    with pytest.raises(TransportError, match="damaged") as refused:
-        values(SqliteTransport(path))
+    refusal = pytest.raises(TransportError, match="damaged")
+    with refusal as refused, contextlib.closing(SqliteTransport(path)) as damaged:
+        values(damaged)
     assert str(path) in str(refused.value)
 
 
