@@ -27,7 +27,7 @@ class Repeats:
         self._counts = counts
         self._n_indices = 1 << bits
         self._marks = bytearray(0 if counts or bits > _MOST_BITS_MARKED else self._n_indices // 8 + 1)
-        self._table = array("q", [0]) * _FIRST_SLOTS
+        self._table = array("q")
         self._stamp = 1
 
     def merge(self, indices: array[int], values: array[float], start: int, end: int) -> int:

@@ -66,4 +66,4 @@ class Activity:
 
 
 def _less(totals: Totals, before: Totals) -> Totals:
-    return Totals(*(now - then for now, then in zip(totals, before, strict=True)))
+    return Totals(*(new - old for new, old in zip(totals, before, strict=True)))

@@ -15,13 +15,6 @@ from service.transport.base import Output
 from tests.service.building import event, label, settings
 
 
-@pytest.fixture
-def stream():
-    transport = open_transport("memory://")
-    yield transport
-    transport.close()
-
-
 def produce(stream, *messages, topic="events", partition=None):
     stream.ensure_topics({topic: 1})
     stream.produce(

@@ -2,17 +2,9 @@ import pytest
 
 from service.errors import TopicMissing
 from service.topics import ensure_topics, input_topics
-from service.transport import open_transport
 from tests.service.building import settings
 
 OTHERS = ("labels", "predictions", "dead-letters", "checkpoints")
-
-
-@pytest.fixture
-def stream():
-    transport = open_transport("memory://")
-    yield transport
-    transport.close()
 
 
 def test_labels_among_the_events_leave_one_topic_to_read():

@@ -6,12 +6,14 @@ Tells on stdout where it is; goes on from one step to the next when it is sent a
 import sys
 import time
 
+from confluent_kafka.admin import AdminClient
+
 import service.transport.kafka
 
 service.transport.kafka.REQUEST_TIMEOUT_SECONDS = 1.0  # before anybody has read it
 
 from service.errors import TransportUnavailable  # noqa: E402
-from service.transport.confluent.cluster import GIVE_UP_SECONDS, Cluster  # noqa: E402
+from service.transport.confluent.cluster import QUESTION_SECONDS, Cluster  # noqa: E402
 
 
 def main() -> None:
@@ -20,7 +22,7 @@ def main() -> None:
     _ask_until_answered(cluster)
     _tell("answered")
     unanswered = sum(not _is_answered(cluster) for _ in range(3))
-    time.sleep(GIVE_UP_SECONDS)  # the time that librdkafka gives to questions is over
+    time.sleep(QUESTION_SECONDS)  # the time that librdkafka gives to questions is over
     _tell(f"{unanswered} not answered")
     time.sleep(3)  # it finds the broker again
     _ask_until_answered(cluster)
@@ -39,7 +41,7 @@ def _ask_until_answered(cluster: Cluster) -> None:
 
 def _is_answered(cluster: Cluster) -> bool:
     try:
-        asked = cluster.admin.describe_consumer_groups(["group"], request_timeout=GIVE_UP_SECONDS)
+        asked = cluster.ask(AdminClient.describe_consumer_groups, ["group"])
         cluster.answer(asked["group"], "group")
     except TransportUnavailable:
         return False

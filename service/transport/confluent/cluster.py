@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, Producer, TopicPartition
@@ -39,8 +39,8 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     # Soon after start-up the first records come in; by default a fetch may wait for half a second.
     "fetch.wait.max.ms": 100,
 }
-GIVE_UP_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
-"""When librdkafka ends a question by itself: later than we do."""
+QUESTION_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
+"""When librdkafka ends a question by itself: later than `Cluster.answer` does."""
 # A refusal is noticed once nobody has answered for so long; each time it is twice as long.
 _FIRST_PATIENCE_SECONDS: Final = 0.2
 # To ask for all of them would be much for a large cluster.
@@ -49,6 +49,7 @@ _ANY_TOPIC: Final = "__consumer_offsets"
 _LOOK_SECONDS: Final = 0.02
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
 Answer = TypeVar("Answer")
+Subject = TypeVar("Subject")
 
 
 class Cluster:
@@ -99,13 +100,14 @@ class Cluster:
                 if monotonic() > deadline:
                     told = [each.str() for each in self._trouble if each.code() != _ALL_DOWN]
                     raise away(f"{self.name} ({told[-1]})" if told else self.name) from error
+                sleep(_LOOK_SECONDS)  # it may say so at once, again and again
                 patience_seconds = min(2 * patience_seconds, max(0.0, deadline - monotonic()))
             else:
                 return
 
     @property
     def admin(self) -> AdminClient:
-        """The client for questions; its answers are futures, to be given to `answer`.
+        """The client for questions, most of which go through `ask`.
 
         After any trouble it is a new one: the addresses may be others now, and of a broker that was frozen
         librdkafka (2.16) goes on asking with a leader's epoch that is over.
@@ -118,11 +120,20 @@ class Cluster:
             self._trouble.clear()
         return self._admin
 
+    def ask(
+        self,
+        question: Callable[..., Mapping[Subject, Future[Answer]]],
+        *about: object,
+        **options: object,
+    ) -> Mapping[Subject, Future[Answer]]:
+        """Ask a question, one of `AdminClient`'s methods; give futures, each of which is for `answer`."""
+        return question(self.admin, *about, request_timeout=QUESTION_SECONDS, **options)
+
     def answer(self, future: Future[Answer], where: str) -> Answer:
         """Wait for an answer, no longer than a request may take, or until nobody is there to give it.
 
         A client that gave none is let go at once: librdkafka (2.16) aborts the process when a group's
-        coordinator comes back to a question whose own time (`GIVE_UP_SECONDS`) is over.
+        coordinator comes back to a question whose own time (`QUESTION_SECONDS`) is over.
         """
         deadline = monotonic() + REQUEST_TIMEOUT_SECONDS
         try:
@@ -159,11 +170,7 @@ class Cluster:
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
     ) -> dict[tuple[str, int], int]:
         """Ask where partitions begin or end, by topic and partition."""
-        asked = self.admin.list_offsets(
-            dict.fromkeys(places, which),
-            isolation_level=isolation,
-            request_timeout=GIVE_UP_SECONDS,
-        )
+        asked = self.ask(AdminClient.list_offsets, dict.fromkeys(places, which), isolation_level=isolation)
         return {
             (place.topic, place.partition): self.answer(found, f"{place.topic}[{place.partition}]").offset
             for place, found in asked.items()

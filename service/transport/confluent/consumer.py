@@ -15,7 +15,7 @@ from confluent_kafka import (
     Message,
     TopicPartition,
 )
-from confluent_kafka.admin import ConsumerGroupDescription, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
 from service.errors import (
     OwnershipLost,
@@ -25,7 +25,7 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.transport.base import Assignee, Record
-from service.transport.confluent.cluster import GIVE_UP_SECONDS, Cluster
+from service.transport.confluent.cluster import Cluster
 from service.transport.confluent.errors import FOREIGN, as_exception, translate, translated
 from service.transport.confluent.membership import Membership
 from service.transport.confluent.messages import PARTITION_EOF, as_record, take
@@ -316,5 +316,5 @@ class ConfluentConsumer(KafkaMember):
 
     def _describe(self) -> ConsumerGroupDescription:
         """Ask the group's coordinator who its members are, and what each of them has."""
-        asked = self._cluster.admin.describe_consumer_groups([self._group], request_timeout=GIVE_UP_SECONDS)
+        asked = self._cluster.ask(AdminClient.describe_consumer_groups, [self._group])
         return self._cluster.answer(asked[self._group], self._group)

@@ -15,11 +15,11 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import NewTopic, OffsetSpec, TopicDescription
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicDescription
 
 from service.errors import TopicMissing, TransportUnavailable
 from service.transport.base import Assignee, Output, Record
-from service.transport.confluent.cluster import GIVE_UP_SECONDS, Cluster
+from service.transport.confluent.cluster import Cluster
 from service.transport.confluent.consumer import ConfluentConsumer
 from service.transport.confluent.errors import meaning_of, translate, translated
 from service.transport.confluent.messages import PARTITION_EOF, as_record, take
@@ -68,9 +68,7 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
     def _ask_about(self, topic: str) -> TopicDescription | None:
         where = f"{self._cluster.name}: topic {topic!r}"
         with translated(where):
-            asked = self._cluster.admin.describe_topics(
-                TopicCollection([topic]), request_timeout=GIVE_UP_SECONDS
-            )
+            asked = self._cluster.ask(AdminClient.describe_topics, TopicCollection([topic]))
         try:
             return self._cluster.answer(asked[topic], where)
         except TopicMissing:
@@ -132,7 +130,7 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`; see `Transport.delete_before`."""
         place = TopicPartition(topic, partition, offset)
-        asked = self._cluster.admin.delete_records([place], request_timeout=GIVE_UP_SECONDS)
+        asked = self._cluster.ask(AdminClient.delete_records, [place])
         self._cluster.answer(asked[place], f"{topic}[{partition}]@{offset}")
 
     def _join(

@@ -1,0 +1,12 @@
+"""What many tests of the service need."""
+
+import pytest
+
+from service.transport import open_transport
+
+
+@pytest.fixture
+def stream():
+    transport = open_transport("memory://")
+    yield transport
+    transport.close()
