@@ -1,5 +1,7 @@
 """The live page, as a person meets it: in a real Chromium, with a model that learns behind it."""
 
+from contextlib import ExitStack
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
@@ -33,8 +35,18 @@ def stage():
 
 
 @pytest.fixture
-def open_page(browser):
-    """Open pages; in the end, none may have complained or asked another host for anything."""
+def serve():
+    """Serve stages; the pages are closed first, as a page whose server is gone complains."""
+    with ExitStack() as servers:
+        yield lambda served: str(servers.enter_context(served).base_url)
+
+
+@pytest.fixture
+def open_page(browser, serve):
+    """Open pages; in the end, none may have complained or asked another host for anything.
+
+    It takes `serve` for the order only: pages are closed before what they show.
+    """
     contexts, complaints, requested = [], [], []
 
     def open_page(address, path="/", **shape):
@@ -56,9 +68,8 @@ def open_page(browser):
 
 
 @pytest.fixture
-def address(stage):
-    with stage.served() as client:
-        yield str(client.base_url)
+def address(stage, serve):
+    return serve(stage.served())
 
 
 def pixels(page, chart):
@@ -144,11 +155,10 @@ def test_what_an_event_contains_is_text_and_never_markup(stage, address, open_pa
     assert page.locator("main img, main script").count() == 0
 
 
-def test_before_anything_has_come_it_says_what_to_do(open_page):
-    with Stage().served() as client:
-        page = open_page(str(client.base_url))
-        expect(page.get_by_role("heading", name="No events yet")).to_be_visible()
-        expect(page.locator("#welcome")).to_contain_text("perceptron produce")
+def test_before_anything_has_come_it_says_what_to_do(serve, open_page):
+    page = open_page(serve(Stage().served()))
+    expect(page.get_by_role("heading", name="No events yet")).to_be_visible()
+    expect(page.locator("#welcome")).to_contain_text("perceptron produce")
 
 
 @pytest.mark.parametrize(
@@ -160,29 +170,27 @@ def test_before_anything_has_come_it_says_what_to_do(open_page):
         ({"hash_bits": 10}, [1, -1]),
     ],
 )
-def test_models_of_every_kind_can_be_looked_at(open_page, given, names):
+def test_models_of_every_kind_can_be_looked_at(serve, open_page, given, names):
     stage = Stage(**given)
     for n in range(12):
         stage(event(f"e-{n}", f"word{n % len(names)}", label=names[n % len(names)]))
-    with stage.served() as client:
-        page = open_page(str(client.base_url))
-        expect(page.locator("#predictions")).to_have_text("12")
-        expect(page.locator("#weights-caption")).not_to_be_empty()
-        page.get_by_role("button", name="Take the latest event").click()
-        told = page.locator("#answer strong")
-        expect(told).to_be_visible()
-        assert told.inner_text() in {str(name).lower() for name in names}
+    page = open_page(serve(stage.served()))
+    expect(page.locator("#predictions")).to_have_text("12")
+    expect(page.locator("#weights-caption")).not_to_be_empty()
+    page.get_by_role("button", name="Take the latest event").click()
+    told = page.locator("#answer strong")
+    expect(told).to_be_visible()
+    assert told.inner_text() in {str(name).lower() for name in names}
 
 
-def test_each_partition_can_be_chosen(open_page):
+def test_each_partition_can_be_chosen(serve, open_page):
     stage = Stage(partitions=(0, 1))
     stage(event("a", "x", label=True), partition=0)
     stage(event("b", "x", label=True), event("c", "x", label=True), partition=1)
-    with stage.served() as client:
-        page = open_page(str(client.base_url))
-        expect(page.locator("#predictions")).to_have_text("1")
-        page.get_by_label("Partition").select_option("1")
-        expect(page.locator("#predictions")).to_have_text("2")
+    page = open_page(serve(stage.served()))
+    expect(page.locator("#predictions")).to_have_text("1")
+    page.get_by_label("Partition").select_option("1")
+    expect(page.locator("#predictions")).to_have_text("2")
 
 
 def test_trouble_is_told(stage, open_page):
@@ -194,24 +202,23 @@ def test_trouble_is_told(stage, open_page):
         stage.health.become(State.READY)
         expect(page.locator("#notice")).to_be_hidden()
     expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    page.close()
     open_page.complaints.clear()  # the browser notes the refused connections
 
 
-def test_the_page_of_a_parent_of_workers_shows_the_partitions_of_all(open_page):
-    with relayed(Stage(partitions=(0,)), Stage(partitions=(1,))) as client:
-        page = open_page(str(client.base_url))
-        page.get_by_label("Partition").select_option("1")
-        page.get_by_label("Text").fill("win")
-        page.get_by_role("button", name="Predict").click()
-        expect(page.get_by_text("Predicted:")).to_be_visible()
-        expect(page.get_by_label("Partition")).to_have_value("1")
+def test_the_page_of_a_parent_of_workers_shows_the_partitions_of_all(serve, open_page):
+    page = open_page(serve(relayed(Stage(partitions=(0,)), Stage(partitions=(1,)))))
+    page.get_by_label("Partition").select_option("1")
+    page.get_by_label("Text").fill("win")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.get_by_text("Predicted:")).to_be_visible()
+    expect(page.get_by_label("Partition")).to_have_value("1")
 
 
-def test_a_browser_logs_in_with_the_token_as_password(open_page):
-    with Stage(http_token="secret").served() as client:
-        credentials = {"username": "anybody", "password": "secret"}
-        page = open_page(str(client.base_url), http_credentials=credentials)
-        expect(page.get_by_role("status")).to_contain_text("ready")
+def test_a_browser_logs_in_with_the_token_as_password(serve, open_page):
+    credentials = {"username": "anybody", "password": "secret"}
+    page = open_page(serve(Stage(http_token="secret").served()), http_credentials=credentials)
+    expect(page.get_by_role("status")).to_contain_text("ready")
 
 
 def test_it_is_dark_where_that_is_liked(address, open_page):

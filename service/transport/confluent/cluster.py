@@ -8,7 +8,7 @@ from concurrent.futures import Future, wait
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from service.errors import AccessRefused, ServiceError, TransportUnavailable
@@ -40,13 +40,15 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     "fetch.wait.max.ms": 100,
 }
 QUESTION_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
-"""When librdkafka ends a question by itself: later than `Cluster.answer` does."""
+"""When librdkafka ends a question by itself: later than `Cluster.ask` does."""
 # A refusal is noticed once nobody has answered for so long; each time it is twice as long.
 _FIRST_PATIENCE_SECONDS: Final = 0.2
 # To ask for all of them would be much for a large cluster.
 _ANY_TOPIC: Final = "__consumer_offsets"
 # How long one look for an answer takes; refusals are noticed in between.
 _LOOK_SECONDS: Final = 0.02
+# How long a broker that says "not now" is left alone.
+_AGAIN_SECONDS: Final = 0.1
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
 Answer = TypeVar("Answer")
 Subject = TypeVar("Subject")
@@ -123,29 +125,50 @@ class Cluster:
     def ask(
         self,
         question: Callable[..., Mapping[Subject, Future[Answer]]],
-        *about: object,
+        subjects: object,
+        where: str,
         **options: object,
-    ) -> Mapping[Subject, Future[Answer]]:
-        """Ask a question, one of `AdminClient`'s methods; give futures, each of which is for `answer`."""
-        return question(self.admin, *about, request_timeout=QUESTION_SECONDS, **options)
+    ) -> dict[Subject, Answer]:
+        """Ask one of `AdminClient`'s questions; give the answer for each subject.
 
-    def answer(self, future: Future[Answer], where: str) -> Answer:
-        """Wait for an answer, no longer than a request may take, or until nobody is there to give it.
+        A broker that says "not now", as while it chooses a leader, is asked again for as long as a request
+        may take; nobody is waited for who does not answer at all. A client that gave no answer is let go at
+        once: librdkafka (2.16) aborts the process when a group's coordinator comes back to a question whose
+        own time (`QUESTION_SECONDS`) is over.
 
-        A client that gave none is let go at once: librdkafka (2.16) aborts the process when a group's
-        coordinator comes back to a question whose own time (`QUESTION_SECONDS`) is over.
+        Parameters
+        ----------
+        question
+            A method of `AdminClient` that gives a future for each subject.
+        subjects, options
+            What it takes.
+        where
+            How messages name a subject: a format.
+
         """
         deadline = monotonic() + REQUEST_TIMEOUT_SECONDS
-        try:
-            while not _is_done(future):
-                self._heed(patient=False)
-                if monotonic() > deadline:
-                    raise away(where)
-            with translated(where):
-                return future.result()
-        except (TransportUnavailable, AccessRefused):
-            self._admin = None
-            raise
+        while True:
+            with translated(self.name):
+                asked = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
+            try:
+                return {
+                    subject: self._await(future, deadline, where.format(subject))
+                    for subject, future in asked.items()
+                }
+            except (TransportUnavailable, AccessRefused) as error:
+                self._admin = None
+                if not _is_not_now(error) or monotonic() > deadline:
+                    raise
+            sleep(_AGAIN_SECONDS)
+
+    def _await(self, future: Future[Answer], deadline: float, where: str) -> Answer:
+        """Wait for an answer until the deadline, or until nobody is there to give it."""
+        while not _is_done(future):
+            self._heed(patient=False)
+            if monotonic() > deadline:
+                raise away(where)
+        with translated(where):
+            return future.result()
 
     def _heed(self, *, patient: bool) -> None:
         """Raise what the client for questions has met, if no answer will come after it."""
@@ -170,11 +193,13 @@ class Cluster:
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
     ) -> dict[tuple[str, int], int]:
         """Ask where partitions begin or end, by topic and partition."""
-        asked = self.ask(AdminClient.list_offsets, dict.fromkeys(places, which), isolation_level=isolation)
-        return {
-            (place.topic, place.partition): self.answer(found, f"{place.topic}[{place.partition}]").offset
-            for place, found in asked.items()
-        }
+        found = self.ask(
+            AdminClient.list_offsets,
+            dict.fromkeys(places, which),
+            "{0.topic}[{0.partition}]",
+            isolation_level=isolation,
+        )
+        return {(place.topic, place.partition): each.offset for place, each in found.items()}
 
     def open_consumer(self, group: str, options: Mapping[str, object]) -> Consumer:
         """Make a consumer that sees committed records only."""
@@ -197,6 +222,16 @@ class Cluster:
 def _is_done(future: Future[Any]) -> bool:
     """Wait a moment; tell whether there is an answer."""
     return bool(wait([future], _LOOK_SECONDS).done)
+
+
+def _is_not_now(error: ServiceError) -> bool:
+    """Tell whether a broker has answered, with an error that passes."""
+    told = error.__cause__
+    return (
+        isinstance(error, TransportUnavailable)
+        and isinstance(told, KafkaException)
+        and told.args[0].code() > KafkaError.NO_ERROR
+    )
 
 
 def _is_about_tls(error: KafkaError) -> bool:

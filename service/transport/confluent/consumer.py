@@ -316,5 +316,4 @@ class ConfluentConsumer(KafkaMember):
 
     def _describe(self) -> ConsumerGroupDescription:
         """Ask the group's coordinator who its members are, and what each of them has."""
-        asked = self._cluster.ask(AdminClient.describe_consumer_groups, [self._group])
-        return self._cluster.answer(asked[self._group], self._group)
+        return self._cluster.ask(AdminClient.describe_consumer_groups, [self._group], "{}")[self._group]

@@ -66,11 +66,9 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
         return None if found is None else len(found.partitions)
 
     def _ask_about(self, topic: str) -> TopicDescription | None:
-        where = f"{self._cluster.name}: topic {topic!r}"
-        with translated(where):
-            asked = self._cluster.ask(AdminClient.describe_topics, TopicCollection([topic]))
+        where = f"{self._cluster.name}: topic {{!r}}"
         try:
-            return self._cluster.answer(asked[topic], where)
+            return self._cluster.ask(AdminClient.describe_topics, TopicCollection([topic]), where)[topic]
         except TopicMissing:
             return None
 
@@ -130,8 +128,7 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`; see `Transport.delete_before`."""
         place = TopicPartition(topic, partition, offset)
-        asked = self._cluster.ask(AdminClient.delete_records, [place])
-        self._cluster.answer(asked[place], f"{topic}[{partition}]@{offset}")
+        self._cluster.ask(AdminClient.delete_records, [place], "{0.topic}[{0.partition}]@{0.offset}")
 
     def _join(
         self, group: str, topics: Sequence[str], assignee: Assignee, n_partitions: int

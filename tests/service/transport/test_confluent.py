@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -27,7 +28,9 @@ from service.errors import (
 from service.kafka_settings import KafkaSettings
 from service.transport import open_transport
 from service.transport.base import Record
+from service.transport.confluent import cluster as cluster_module
 from service.transport.confluent import producer
+from service.transport.confluent.cluster import Cluster
 from service.transport.confluent.errors import MEANING_OF, MEANINGS, meaning_of, translate, translated
 from service.transport.confluent.messages import as_record, take
 from service.transport.kafka import HINTS
@@ -244,6 +247,75 @@ def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behin
     assert time.monotonic() - began < 10
     assert "`broker`" in caught.value.hint
     assert set(threading.enumerate()) <= before
+
+
+# Questions
+
+
+class Asked:
+    """A question to which there is one scripted answer after the other, the last of them for ever."""
+
+    def __init__(self, *answers: KafkaError | int) -> None:
+        self._answers = list(answers)
+        self.clients: list[object] = []
+
+    def __call__(self, admin: object, subjects: Sequence[str], **_: object) -> dict[str, Future[int]]:
+        self.clients.append(admin)
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        future: Future[int] = Future()
+        if isinstance(answer, int):
+            future.set_result(answer)
+        else:
+            future.set_exception(KafkaException(answer))
+        return dict.fromkeys(subjects, future)
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """A cluster that is librdkafka's own mock of one."""
+    monkeypatch.setattr(cluster_module, "_AGAIN_SECONDS", 0.01)
+    cluster = Cluster(["mock:9092"], {"test.mock.num.brokers": 1})
+    yield cluster
+    cluster.close()
+
+
+NOT_NOW = KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)
+
+
+def test_a_broker_that_says_not_now_is_asked_again_by_another_client(cluster: Cluster) -> None:
+    question = Asked(NOT_NOW, KafkaError(KafkaError.FENCED_LEADER_EPOCH), 7)
+    assert cluster.ask(question, ["events"], "{}") == {"events": 7}
+    assert len(set(map(id, question.clients))) == 3
+
+
+def test_a_broker_that_goes_on_saying_not_now_is_believed_when_a_requests_time_is_over(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "REQUEST_TIMEOUT_SECONDS", 0.2)
+    question = Asked(NOT_NOW)
+    with pytest.raises(TransportUnavailable, match="topic 'events': NOT_LEADER_FOR_PARTITION"):
+        cluster.ask(question, ["events"], "topic {!r}")
+    assert len(question.clients) > 1
+
+
+@pytest.mark.parametrize(
+    ("code", "meaning"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, AccessRefused),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, TopicMissing),
+        (KafkaError._TIMED_OUT, TransportUnavailable),
+    ],
+)
+def test_only_not_now_is_a_reason_to_ask_again(
+    cluster: Cluster, code: int, meaning: type[ServiceError]
+) -> None:
+    question = Asked(KafkaError(code))
+    with pytest.raises(meaning):
+        cluster.ask(question, ["events"], "{}")
+    assert len(question.clients) == 1
+
+
+# Commits
 
 
 class Stuck:
