@@ -29,6 +29,9 @@ REQUEST_TIMEOUT_SECONDS: Final = 10.0
 TOPIC_TIMEOUT_SECONDS: Final = 30.0
 # A transaction's markers reach its partitions within milliseconds; a broker that is busy takes longer.
 SETTLE_SECONDS: Final = 1.0
+# What a step of a commit gets when its time is over: it may have been over while the process was frozen, and
+# the answer, which says that it was fenced, is there already.
+MOMENT_SECONDS: Final = 0.25
 KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
 HINTS: Final[dict[type[ServiceError], str]] = {

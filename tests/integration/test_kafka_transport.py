@@ -31,6 +31,7 @@ from service.transport.kafka import CONNECT_TIMEOUT_SECONDS
 from service.transport.kafka_python.consumer import KafkaPythonConsumer
 from service.transport.kafka_python.producer import DeadlineProducer
 from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_member import HURRY_SECONDS
 from tests.support.kafka_place import (
     DEADLINE_SECONDS,
     KAFKA_CLIENTS,
@@ -153,6 +154,21 @@ def test_a_thawed_owner_can_commit_nothing_more(
     successor.writers[0].commit([Output(place.predictions, b"successor", b"-")], {place.events: 1001})
     assert values(transport, place.predictions) == [*before, b"-", b"-"]
     assert successor.consumer.committed(0) == {place.events: 1001}
+    successor.consumer.close()
+
+
+def test_an_owner_thawed_when_its_commits_time_is_over_learns_that_it_is_one_no_more(
+    place: Place, transport: Transport
+) -> None:
+    process = place.process("hurry")
+    said(process, "committed 3")
+    process.send_signal(signal.SIGSTOP)
+    frozen = time.monotonic()
+    successor = owner(place.open(), place)
+    time.sleep(max(0.0, frozen + HURRY_SECONDS - time.monotonic()))
+    process.send_signal(signal.SIGCONT)
+    assert said(process, "OwnershipLost", "Trans").startswith("OwnershipLost")
+    assert process.wait(10) == 0
     successor.consumer.close()
 
 

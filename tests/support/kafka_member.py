@@ -4,6 +4,7 @@
 partition 0, says so, and then goes on as HOW says:
 
 - ``commit``: commits one prediction after the other, without ever polling again, until it may not;
+- ``hurry``: does so without a pause in between, each in `HURRY_SECONDS`;
 - ``dangle``: writes a prediction and offsets, says so, and never commits.
 """
 
@@ -21,6 +22,7 @@ from service.transport import open_transport
 from service.transport.base import Output, Writer
 
 SESSION_SECONDS = 2.0
+HURRY_SECONDS = 5.0
 
 
 def say(*words: object) -> None:
@@ -29,9 +31,13 @@ def say(*words: object) -> None:
 
 
 class Worker:
-    def __init__(self, address: str, client: str, group: str, events: str, instance: str | None) -> None:
+    def __init__(
+        self, address: str, client: str, group: str, events: str, how: str, instance: str | None
+    ) -> None:
         self.writer: Any = None
         options = {"session_timeout_seconds": SESSION_SECONDS, "instance_id": instance}
+        if how == "hurry":
+            options["commit_timeout_seconds"] = HURRY_SECONDS
         self.transport = open_transport(f"kafka://{address}", kafka=options, kafka_client=client)
         self.consumer = self.transport.join(group, [events], self)
 
@@ -45,7 +51,7 @@ class Worker:
         say("lost")
 
 
-def commit(writer: Writer, events: str, predictions: str) -> None:
+def commit(writer: Writer, events: str, predictions: str, pause_seconds: float) -> None:
     number = 0
     while True:
         try:
@@ -55,7 +61,7 @@ def commit(writer: Writer, events: str, predictions: str) -> None:
             return
         number += 1
         say("committed", number)
-        time.sleep(0.05)
+        time.sleep(pause_seconds)
 
 
 def dangle(worker: Worker, client: str, events: str, predictions: str) -> None:
@@ -84,14 +90,14 @@ def _with_confluent(worker: Worker, events: str, outputs: list[Output]) -> None:
 
 def main() -> None:
     address, client, group, events, predictions, how, *instance = sys.argv[1:]
-    worker = Worker(address, client, group, events, instance[0] if instance else None)
+    worker = Worker(address, client, group, events, how, instance[0] if instance else None)
     while worker.writer is None:
         worker.consumer.poll(0.1, 100)
     say("assigned")
-    if how == "commit":
-        commit(worker.writer, events, predictions)
-    else:
+    if how == "dangle":
         dangle(worker, client, events, predictions)
+    else:
+        commit(worker.writer, events, predictions, 0.0 if how == "hurry" else 0.05)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Thread
 from time import monotonic
 from typing import Any, Final
@@ -17,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 from service.transport.base import Output
 from service.transport.confluent.cluster import Cluster
 from service.transport.confluent.errors import FOREIGN, as_exception, translated
-from service.transport.kafka import REQUEST_TIMEOUT_SECONDS
+from service.transport.kafka import MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS
 from service.transport.kafka_writer import Place
 
 # What librdkafka takes for a partition, and for a time. It has no way to say the first millisecond of 1970.
@@ -101,7 +102,7 @@ class BulkProducer:
             place = (_NO_KEY if key is None else _BY_KEY) if partition is None else partition
             time_ms = _NOW if timestamp_ms is None else timestamp_ms or _FIRST_TIME_MS
             produce(topic, value, key, place, None, None, time_ms, list(headers) if headers else None)
-        left = client.flush(_left(deadline))
+        left = client.flush(_left(deadline)) and client.flush(MOMENT_SECONDS)
         if self._failures:
             raise KafkaException(self._failures[0])
         if left:
@@ -133,10 +134,11 @@ class BulkProducer:
 
             def end() -> None:
                 if next_offsets:
-                    client.send_offsets_to_transaction(next_offsets, group_metadata, _left(deadline))
-                client.commit_transaction(_left(deadline))
+                    hand_over = partial(client.send_offsets_to_transaction, next_offsets, group_metadata)
+                    _do_step(hand_over, deadline)
+                _do_step(client.commit_transaction, deadline)
 
-            _do_by(deadline + _GRACE_SECONDS, end)
+            _do_by(deadline, end)
 
     def _send_in_transaction(self, outputs: Sequence[Output], deadline: float) -> None:
         try:
@@ -170,6 +172,16 @@ class BulkProducer:
             self._client = None  # the last reference: librdkafka ends its threads
 
 
+def _do_step(step: Callable[[float], None], deadline: float) -> None:
+    """Do a step that takes a time limit; one that was not done in time goes on for a moment."""
+    try:
+        step(_left(deadline))
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - published so
+            raise
+        step(MOMENT_SECONDS)
+
+
 def _do_by(deadline: float, step: Callable[[], None]) -> None:
     """Do what ought to end in time, and go on without it if it does not.
 
@@ -189,6 +201,7 @@ def _do_by(deadline: float, step: Callable[[], None]) -> None:
     thread = Thread(target=do, name="commit", daemon=True)
     thread.start()
     thread.join(_left(deadline))
+    thread.join(_GRACE_SECONDS)
     if thread.is_alive():
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the client does not end the transaction"))  # noqa: SLF001 - published so
     if failures:

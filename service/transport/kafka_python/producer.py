@@ -22,7 +22,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import TransactionFailed, TransportError
 from service.transport.base import Output
-from service.transport.kafka import HINTS, REQUEST_TIMEOUT_SECONDS
+from service.transport.kafka import HINTS, MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS
 from service.transport.kafka_python.errors import translate
 from service.transport.kafka_writer import Place
 
@@ -44,11 +44,11 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         """Write `outputs` and see each of them acknowledged."""
         futures = self._append(outputs)
         # A batch that had to be split counts as an unknown error here; its records' futures know better.
-        with contextlib.suppress(UnknownError):
+        with contextlib.suppress(UnknownError, KafkaTimeoutError):
             self.flush(timeout=_left(deadline))
         for future in futures:
             if not future.is_done:
-                future.get(timeout=_left(deadline))
+                future.get(timeout=max(MOMENT_SECONDS, _left(deadline)))
             # flush() only logs what failed: an unchecked future is a record lost without a word.
             if future.failed():
                 raise future.exception
@@ -149,7 +149,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     def _await(self, result: Any, deadline: float) -> None:  # noqa: ANN401 - kafka-python has no types
         """Wait as send_offsets_to_transaction() and commit_transaction() do, but not for ever."""
         self._sender.wakeup()
-        if not result.wait(timeout_ms=_left(deadline) * 1000):
+        if not any(result.wait(timeout_ms=1000 * each) for each in (_left(deadline), MOMENT_SECONDS)):
             raise KafkaTimeoutError("no answer to a step of the commit")
 
     @property

@@ -352,6 +352,38 @@ def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):
     client.released.set()
 
 
+class Thawed(Stuck):
+    """A client that was frozen: its time is over, and in the next moment it learns that it was fenced."""
+
+    def __init__(self, *steps):
+        super().__init__()
+        self._late = set(steps)
+
+    def _is_late(self, step):
+        is_late = step in self._late
+        self._late.discard(step)
+        return is_late
+
+    def flush(self, _):
+        return int(self._is_late("flush"))
+
+    def send_offsets_to_transaction(self, *_):
+        if self._is_late("hand over"):
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    def commit_transaction(self, _):
+        if self._is_late("commit"):
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        raise KafkaException(KafkaError(KafkaError._FENCED))
+
+
+@pytest.mark.parametrize("steps", [["flush"], ["hand over"], ["commit"], ["flush", "hand over", "commit"]])
+def test_a_step_whose_time_was_over_before_its_answer_was_read_gets_a_moment(steps):
+    bulk = producer.BulkProducer(Thawed(*steps), timeout_seconds=1, max_record_bytes=1000)
+    with pytest.raises(OwnershipLost):
+        bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic(), where="events[0]")
+
+
 def test_no_error_in_the_last_step_passes_for_a_commit():
     class Broken(Stuck):
         def send_offsets_to_transaction(self, *_):
