@@ -21,7 +21,7 @@ from typing import Self
 import httpx
 
 from service.assembly import open_stream
-from service.errors import TopicMissing, TransportError
+from service.errors import TopicMissing, TransportError, TransportUnavailable
 from service.settings import Settings
 from service.transport.base import Output, Record
 from tests.service.poison import MAX_MESSAGE_BYTES
@@ -95,12 +95,21 @@ class ChaosStream:
         return list(self.transport.read(topic, partition))
 
     def committed(self) -> Sequence[int]:
-        """Give a number for each partition that grows with each commit of the service."""
+        """Give a number for each partition that grows with each commit of the service.
+
+        A stream that is away is asked again: it is the service that is being tested, not who looks on.
+        """
         topic = self.settings.checkpoints_topic
-        try:
-            return [self.transport.bounds(topic, partition)[1] for partition in range(PARTITIONS)]
-        except TopicMissing:
-            return []
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            try:
+                return [self.transport.bounds(topic, partition)[1] for partition in range(PARTITIONS)]
+            except TopicMissing:
+                return []
+            except TransportUnavailable:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.1)
 
     def close(self) -> None:
         self.transport.close()
