@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -17,6 +18,9 @@ from tests.support.kafka_broker import KafkaBroker, NoBroker, answers
 
 DOCKER_ANSWERS_WITHIN_SECONDS = 5
 A_CLIENT_ENDS_WITHIN_SECONDS = 20
+
+# What a shell runs in the background ignores Ctrl-C, and so would every process that a test interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long examples take says something about the machine, and nothing about the law that is tested.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
