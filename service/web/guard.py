@@ -25,6 +25,8 @@ PROBES: Final = frozenset({"/livez", "/readyz"})
 STATIC: Final = "/static/"
 BODY_SECONDS: Final = 10.0
 """How long a body may take to arrive."""
+_DISCARDED_BYTES: Final = 16 << 20
+"""How much of a body that is too large is read all the same."""
 
 _CONTENT_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -105,21 +107,28 @@ class Guard:
         return None
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
-        """Read the whole body, unless it is too large or too slow."""
+        """Read the whole body, unless it is too large or too slow.
+
+        What is too large is read on for a while and thrown away: a client that sends its body to the end
+        before it looks for an answer would only find that the connection is closed.
+        """
         limit, seconds = self._rules.max_body_bytes, self._rules.body_seconds
-        declared = Headers(scope=scope).get("content-length", "0")
-        if not declared.isdecimal() or int(declared) > limit:
+        most = limit + _DISCARDED_BYTES
+        headers = Headers(scope=scope)
+        declared = headers.get("content-length", "0")
+        if not declared.isdecimal() or int(declared) > (limit if "expect" in headers else most):
             return _too_large(limit)
-        body = bytearray()
+        body, size, is_complete = bytearray(), 0, False
         try:
             async with asyncio.timeout(seconds):
-                while True:
+                while not is_complete and size <= most:
                     message = await receive()
-                    body += message.get("body", b"")
-                    if len(body) > limit:
-                        return _too_large(limit)
-                    if not message.get("more_body"):
-                        return bytes(body)
+                    chunk = message.get("body", b"")
+                    size += len(chunk)
+                    if size <= limit:
+                        body += chunk
+                    is_complete = not message.get("more_body")
+            return bytes(body) if size <= limit else _too_large(limit)
         except TimeoutError:
             return problem_response(
                 HTTPStatus.REQUEST_TIMEOUT,

@@ -4,6 +4,8 @@ import base64
 import json
 import socket
 import time
+import urllib.error
+import urllib.request
 
 import httpx
 import pytest
@@ -85,6 +87,32 @@ def test_a_body_over_the_limit_is_refused_however_it_comes():
             answer = client.post("/predict", content=body, headers=kind)
             assert answer.status_code == 413
             assert "max_message_bytes" in answer.json()["hint"]
+
+
+def test_who_sends_all_of_a_large_body_before_it_listens_hears_why_it_was_refused():
+    with Stage(max_message_bytes=1000).served() as client:
+        for size in (1001, 2_000_000, 10_000_000):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(f"{client.base_url}/predict", b"x" * size)
+            assert refused.value.code == 413
+            assert "max_message_bytes" in json.load(refused.value)["hint"]
+
+
+@pytest.mark.parametrize(
+    "head", [b"Content-Length: 9999999999", b"Content-Length: 2000\r\nExpect: 100-continue"]
+)
+def test_a_body_that_is_far_too_large_or_waits_to_be_asked_for_is_refused_unseen(head):
+    with Stage(max_message_bytes=1000).served() as client:
+        answer = said(client, b"POST /predict HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_without_end_is_refused_when_it_was_read_for_a_while(monkeypatch):
+    monkeypatch.setattr(guard, "_DISCARDED_BYTES", 10_000)
+    with Stage(max_message_bytes=1000).served() as client:
+        head = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        chunk = b"1000\r\n" + b"x" * 0x1000 + b"\r\n"
+        assert said(client, head + 3 * chunk).startswith(b"HTTP/1.1 413 ")
 
 
 def test_another_content_type_is_refused(client):
