@@ -178,7 +178,7 @@ def test_an_owner_thawed_when_its_commits_time_is_over_learns_that_it_is_one_no_
 def test_a_transaction_that_takes_too_long_fails_but_does_not_cost_the_partition(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    transport = place.open(transaction_timeout_seconds=1)
+    transport = place.open(transaction_timeout_seconds=1, session_timeout_seconds=30)
     transport.ensure_topics({place.events: 1, place.predictions: 1})
     member = owner(transport, place)
     producers = PRODUCERS[place.client]
