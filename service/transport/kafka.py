@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import monotonic
 from typing import Final
 
 from service.errors import (
@@ -53,6 +54,11 @@ class ConsumerOptions:
     transaction_timeout_seconds: float
     commit_timeout_seconds: float
     max_record_bytes: int
+
+
+def seconds_left(deadline: float) -> float:
+    """Seconds that are left until a `time.monotonic` deadline; 0 after it."""
+    return max(0.0, deadline - monotonic())
 
 
 def transactional_id(group: str, topic: str, partition: int) -> str:

@@ -13,7 +13,13 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from service.errors import AccessRefused, ServiceError, TransportUnavailable
 from service.transport.confluent.errors import meaning_of, translate, translated
-from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS, away, no_tls
+from service.transport.kafka import (
+    CONNECT_TIMEOUT_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    away,
+    no_tls,
+    seconds_left,
+)
 
 # librdkafka's own lines; `service.logs` decides who hears them.
 _LIBRDKAFKA_LOG: Final = logging.getLogger("confluent_kafka")
@@ -103,7 +109,7 @@ class Cluster:
                     told = [each.str() for each in self._trouble if each.code() != _ALL_DOWN]
                     raise away(f"{self.name} ({told[-1]})" if told else self.name) from error
                 sleep(_LOOK_SECONDS)  # it may say so at once, again and again
-                patience_seconds = min(2 * patience_seconds, max(0.0, deadline - monotonic()))
+                patience_seconds = min(2 * patience_seconds, seconds_left(deadline))
             else:
                 return
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from threading import Thread
-from time import monotonic
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -18,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 from service.transport.base import Output
 from service.transport.confluent.cluster import Cluster
 from service.transport.confluent.errors import FOREIGN, as_exception, translated
-from service.transport.kafka import MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS
+from service.transport.kafka import MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS, seconds_left
 from service.transport.kafka_writer import Place
 
 # What librdkafka takes for a partition, and for a time. It has no way to say the first millisecond of 1970.
@@ -102,7 +101,7 @@ class BulkProducer:
             place = (_NO_KEY if key is None else _BY_KEY) if partition is None else partition
             time_ms = _NOW if timestamp_ms is None else timestamp_ms or _FIRST_TIME_MS
             produce(topic, value, key, place, None, None, time_ms, list(headers) if headers else None)
-        left = client.flush(_left(deadline)) and client.flush(MOMENT_SECONDS)
+        left = client.flush(seconds_left(deadline)) and client.flush(MOMENT_SECONDS)
         if self._failures:
             raise KafkaException(self._failures[0])
         if left:
@@ -175,7 +174,7 @@ class BulkProducer:
 def _do_step(step: Callable[[float], None], deadline: float) -> None:
     """Do a step that takes a time limit; one that was not done in time goes on for a moment."""
     try:
-        step(_left(deadline))
+        step(seconds_left(deadline))
     except KafkaException as error:
         if error.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - published so
             raise
@@ -200,14 +199,9 @@ def _do_by(deadline: float, step: Callable[[], None]) -> None:
 
     thread = Thread(target=do, name="commit", daemon=True)
     thread.start()
-    thread.join(_left(deadline))
+    thread.join(seconds_left(deadline))
     thread.join(_GRACE_SECONDS)
     if thread.is_alive():
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the client does not end the transaction"))  # noqa: SLF001 - published so
     if failures:
         raise failures[0] if isinstance(failures[0], BaseException) else as_exception(failures[0])
-
-
-def _left(deadline: float) -> float:
-    """Seconds that are left until a `time.monotonic` deadline."""
-    return max(0.0, deadline - monotonic())

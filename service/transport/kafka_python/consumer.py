@@ -15,6 +15,7 @@ from service.transport.kafka import (
     ConsumerOptions,
     away,
     heartbeat_interval_ms,
+    seconds_left,
     transactional_id,
 )
 from service.transport.kafka_member import KafkaMember
@@ -92,7 +93,7 @@ class KafkaPythonConsumer(KafkaMember):
         deadline = monotonic() + timeout_seconds
         while True:
             with translated(self._cluster.name), self._membership.joined_anew():
-                self._take(max(0.0, deadline - monotonic()), max_records)
+                self._take(seconds_left(deadline), max_records)
                 self._follow_assignment()
             self._membership.raise_failure()
             announced = self._membership.announce()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from time import monotonic
 from typing import Any, Final
 
 from kafka import KafkaProducer
@@ -22,7 +21,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import TransactionFailed, TransportError
 from service.transport.base import Output
-from service.transport.kafka import HINTS, MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS
+from service.transport.kafka import HINTS, MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS, seconds_left
 from service.transport.kafka_python.errors import translate
 from service.transport.kafka_writer import Place
 
@@ -43,12 +42,13 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged."""
         futures = self._append(outputs)
-        # A batch that had to be split counts as an unknown error here; its records' futures know better.
+        # A batch that had to be split counts as an unknown error here, and one whose answer came while the
+        # process was frozen as a late one; the records' futures know better.
         with contextlib.suppress(UnknownError, KafkaTimeoutError):
-            self.flush(timeout=_left(deadline))
+            self.flush(timeout=seconds_left(deadline))
         for future in futures:
             if not future.is_done:
-                future.get(timeout=max(MOMENT_SECONDS, _left(deadline)))
+                future.get(timeout=max(MOMENT_SECONDS, seconds_left(deadline)))
             # flush() only logs what failed: an unchecked future is a record lost without a word.
             if future.failed():
                 raise future.exception
@@ -149,7 +149,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     def _await(self, result: Any, deadline: float) -> None:  # noqa: ANN401 - kafka-python has no types
         """Wait as send_offsets_to_transaction() and commit_transaction() do, but not for ever."""
         self._sender.wakeup()
-        if not any(result.wait(timeout_ms=1000 * each) for each in (_left(deadline), MOMENT_SECONDS)):
+        if not any(result.wait(timeout_ms=1000 * each) for each in (seconds_left(deadline), MOMENT_SECONDS)):
             raise KafkaTimeoutError("no answer to a step of the commit")
 
     @property
@@ -183,8 +183,3 @@ def producer_options(timeout_seconds: float, max_record_bytes: int) -> dict[str,
         # Every call flushes; until then the sender's thread should not take half-filled batches.
         "linger_ms": 1000,
     }
-
-
-def _left(deadline: float) -> float:
-    """Seconds that are left until a `time.monotonic` deadline."""
-    return max(0.0, deadline - monotonic())
