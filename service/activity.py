@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from time import monotonic
 
+from service.clock import SYSTEM_CLOCK, Clock
 from service.counters import Totals
 from service.metrics import Metrics
 
@@ -21,13 +21,16 @@ class Activity:
         Tells the counts of each partition.
     interval_seconds
         Time between two lines.
+    clock
+        Measures it.
 
     """
 
-    def __init__(self, metrics: Metrics, interval_seconds: float) -> None:
+    def __init__(self, metrics: Metrics, interval_seconds: float, clock: Clock = SYSTEM_CLOCK) -> None:
         self._metrics = metrics
         self._interval_seconds = interval_seconds
-        self._began = monotonic()
+        self._clock = clock
+        self._began = clock.monotonic()
         self._known: Mapping[int, Totals] = {}
         """The counts when they were last looked at: what others do with a partition is not ours."""
         self._done = Totals(0, 0, 0, 0)
@@ -41,10 +44,10 @@ class Activity:
             before = self._known.get(partition, totals)
             self._done = Totals(*(sum(each) for each in zip(self._done, _less(totals, before), strict=True)))
         self._known = now
-        seconds = monotonic() - self._began
+        seconds = self._clock.monotonic() - self._began
         if seconds >= self._interval_seconds:
             self._tell(seconds)
-            self._began, self._done = monotonic(), Totals(0, 0, 0, 0)
+            self._began, self._done = self._clock.monotonic(), Totals(0, 0, 0, 0)
 
     def _tell(self, seconds: float) -> None:
         events, labelled, mistakes, rejected = self._done

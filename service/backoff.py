@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+from random import Random
 from typing import Final
 
 _FIRST_SECONDS: Final = 0.1
@@ -14,16 +14,23 @@ class Backoff:
     """Doubles the wait with each failure, and draws from its upper half.
 
     The jitter keeps the processes that one broker failed from coming back to it all at once.
+
+    Parameters
+    ----------
+    random
+        Draws the jitter.
+
     """
 
-    def __init__(self) -> None:
+    def __init__(self, random: Random | None = None) -> None:
+        self._random = random or Random()  # noqa: S311  nothing to guess here
         self._failures = 0
 
     def next_seconds(self) -> float:
-        """Count a failure; give the seconds to wait."""
+        """Count a failure; return the seconds to wait."""
         longest = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2**self._failures)
         self._failures += 1
-        return random.uniform(longest / 2, longest)  # noqa: S311  nothing to guess here
+        return self._random.uniform(longest / 2, longest)
 
     def reset(self) -> None:
         """Forget the failures: it went well."""

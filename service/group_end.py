@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from time import monotonic
 from typing import Final
 
+from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import TransportUnavailable
 from service.transport.base import Consumer, Transport
 
@@ -25,16 +25,24 @@ class GroupEnd:
         The stream, and our member of the group.
     topics, n_partitions
         What the group reads.
+    clock
+        Decides when to look again.
 
     """
 
     def __init__(
-        self, transport: Transport, consumer: Consumer, topics: Sequence[str], n_partitions: int
+        self,
+        transport: Transport,
+        consumer: Consumer,
+        topics: Sequence[str],
+        n_partitions: int,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._transport = transport
         self._consumer = consumer
         self._topics = topics
         self._partitions = frozenset(range(n_partitions))
+        self._clock = clock
         self._look_at_others = 0.0
 
     def is_reached(self, ours: Collection[int]) -> bool:
@@ -45,9 +53,9 @@ class GroupEnd:
             return False
 
     def _others_are_done(self, others: Collection[int]) -> bool:
-        if others and monotonic() < self._look_at_others:
+        if others and self._clock.monotonic() < self._look_at_others:
             return False
-        self._look_at_others = monotonic() + _LOOK_SECONDS
+        self._look_at_others = self._clock.monotonic() + _LOOK_SECONDS
         return all(map(self._is_done, others))
 
     def _is_done(self, partition: int) -> bool:

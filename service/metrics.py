@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
-from time import monotonic
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
@@ -20,6 +19,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from perceptron_core import OnlineMistakeBound, Perceptron, __version__
+from service.clock import SYSTEM_CLOCK, Clock
 from service.counters import WINDOW, Counters
 from service.models import Learner
 from service.processor import Observer, Processor, Step
@@ -77,6 +77,7 @@ class Metrics:
     """The metrics of one process, registered with `registry`."""
 
     registry: CollectorRegistry
+    clock: Clock = SYSTEM_CLOCK
     process_duration: Buckets = field(default_factory=lambda: Buckets(_DURATION_BUCKETS))
     margin: Buckets = field(default_factory=lambda: Buckets(_MARGIN_BUCKETS))
     label_delay: Buckets = field(default_factory=lambda: Buckets(_DELAY_BUCKETS))
@@ -160,7 +161,7 @@ class Metrics:
             self.bounds.get(partition),
         )
         self.published[partition] = self.last_published[partition] = state
-        self.at_work_since.setdefault(partition, monotonic())
+        self.at_work_since.setdefault(partition, self.clock.monotonic())
         return state
 
     def withdraw(self, partition: int) -> None:

@@ -1,42 +1,32 @@
 """The loop. In: a stream and settings. Out: every event predicted, learned and committed, in order.
 
-    poll → process → commit → poll → …
-
-Partitions come and go between polls; each has its `Task`. A partition whose task failed waits, longer
-each time, and is opened again from its last commit:
-
-    assigned ─→ waiting ─→ at work ─→ handed over
-                  ↑  failed  │
-                  └──────────┘
+poll → process → commit → poll → …
 """
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import inf
-from time import monotonic
+from random import Random
 from typing import Final
 
 from service.activity import Activity
+from service.availability import Availability
 from service.backoff import Backoff
-from service.errors import OwnershipLost, StorageFull, TransactionFailed, TransportError, TransportUnavailable
+from service.clock import SYSTEM_CLOCK, Clock
+from service.errors import StorageFull, TransportUnavailable
 from service.group_end import GroupEnd
 from service.health import Health, State
 from service.inbox import Inbox
-from service.live import LiveModel, LiveModels
+from service.live import LiveModels
 from service.metrics import Metrics
-from service.processor import Observer, Processor, Step
-from service.recovery import restore
+from service.processor import Observer
 from service.settings import Settings
-from service.task import Task
+from service.tasks import Tasks
 from service.topics import ensure_topics, input_topics
 from service.transport.base import Consumer, Record, Transport
-
-_log = logging.getLogger(__name__)
 
 _IDLE_POLL_SECONDS: Final = 0.2
 """How long one poll waits when nothing comes: the delay with which a stop is noticed."""
@@ -44,12 +34,11 @@ _IDLE_POLL_SECONDS: Final = 0.2
 _SHORT_POLL_SECONDS: Final = 0.02
 """How long one waits for records that others here wait for."""
 
-_PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
-"""Errors after which the same partition can be tried again; every other one ends the loop."""
-
 
 class Runner:
-    """Runs the loop on one transport until told to stop; the assignee of its consumer.
+    """Runs the loop on one transport until told to stop.
+
+    `run` is `start`, then `step` again and again, then `close`.
 
     Parameters
     ----------
@@ -63,6 +52,8 @@ class Runner:
         Where it shows its models, if anybody is to look at them.
     observe
         Told the labelled predictions of each batch, in order, before it is committed.
+    clock, random
+        The only sources of time and of chance.
 
     """
 
@@ -75,29 +66,35 @@ class Runner:
         health: Health,
         live: LiveModels | None = None,
         observe: Observer | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        random: Random | None = None,
     ) -> None:
         self._transport = transport
         self._settings = settings
         self._metrics = metrics
         self._health = health
         self._live = live
-        self._observe = observe
-        self._activity = Activity(metrics, settings.log_interval_seconds)
-        self._topics = input_topics(settings)
-        self._inbox = Inbox(self._topics)
+        self._clock = clock
+        self._activity = Activity(metrics, settings.log_interval_seconds, clock)
+        self._availability = Availability(health)
+        self._inbox = Inbox(input_topics(settings))
         self._lag: Mapping[tuple[str, int], int] = {}
-        self._tasks: dict[int, Task] = {}
-        self._waiting: dict[int, float] = {}
-        """Partitions without a task, and when (monotonic seconds) to try."""
-        self._failed: set[int] = set()
-        """Partitions whose last batch could not be committed: open or not, they do not work yet."""
-        self._is_away = False
-        """Whether the stream did not answer when it was last asked."""
-        self._backoff = Backoff()
-        self._backoffs: defaultdict[int, Backoff] = defaultdict(Backoff)
-        """By partition: one that has just failed for the first time need not wait for what others did."""
+        random = random or Random()  # noqa: S311  nothing to guess here
+        self._backoff = Backoff(random)
+        self._tasks = Tasks(
+            transport,
+            settings,
+            metrics,
+            inbox=self._inbox,
+            availability=self._availability,
+            live=live,
+            observe=observe,
+            clock=clock,
+            random=random,
+        )
         self._stop = threading.Event()
         self._consumer: Consumer
+        self._end: GroupEnd
 
     def stop(self) -> None:
         """Ask the loop to finish its batch, commit and leave; safe from any thread or signal handler."""
@@ -117,25 +114,49 @@ class Runner:
             The loop cannot go on; what was committed stays, the rest will be done after a restart.
 
         """
-        n_partitions = ensure_topics(self._transport, self._settings)
-        if self._live:
-            self._live.n_partitions = n_partitions
-        self._consumer = self._transport.join(self._settings.group, self._topics, self)
-        end = GroupEnd(self._transport, self._consumer, self._topics, n_partitions)
+        self.start()
         try:
             while not self._stop.is_set():
-                batch = self._gather()
-                for partition, records in batch.items():
-                    self._advance(partition, records)
-                self._open_waiting()
-                self._activity.observe()
-                idle = not batch and not self._inbox and not self._waiting
-                if exit_at_end and idle and end.is_reached(self._tasks):
+                is_idle = self.step()
+                if exit_at_end and is_idle and self.is_at_end():
                     return True
             return False
         finally:
-            self._health.become(State.STOPPED, "the loop has ended")
-            self._consumer.close()
+            self.close()
+
+    def start(self) -> None:
+        """Create the topics that are missing, and join the group."""
+        n_partitions = ensure_topics(self._transport, self._settings)
+        if self._live:
+            self._live.n_partitions = n_partitions
+        self._consumer = self._tasks.join()
+        topics = input_topics(self._settings)
+        self._end = GroupEnd(self._transport, self._consumer, topics, n_partitions, self._clock)
+
+    def step(self) -> bool:
+        """Process and commit a batch of each partition that has one; then open the tasks that wait for it.
+
+        Returns
+        -------
+        bool
+            Whether no record was there, and every partition that is ours has its task now.
+
+        """
+        batch = self._gather()
+        for partition, records in batch.items():
+            self._tasks.advance(partition, records)
+        self._tasks.open_waiting()
+        self._activity.observe()
+        return not batch and not self._inbox and not self._tasks.is_waiting
+
+    def is_at_end(self) -> bool:
+        """Return whether the group has processed everything that is there, as far as the stream answers."""
+        return self._end.is_reached(self._tasks.at_work)
+
+    def close(self) -> None:
+        """Leave the group; its other members take the partitions over."""
+        self._health.become(State.STOPPED, "the loop has ended")
+        self._consumer.close()
 
     def _gather(self) -> Mapping[int, Sequence[Record]]:
         """Collect a batch of each partition: what comes within one commit interval of the first record.
@@ -148,7 +169,7 @@ class Runner:
             self._receive(wait_seconds)
             if not self._inbox:
                 break
-            now, is_full = monotonic(), len(self._inbox) >= self._settings.max_batch_records
+            now, is_full = self._clock.monotonic(), len(self._inbox) >= self._settings.max_batch_records
             due = min(due, now + self._settings.commit_interval_seconds)
             if is_full or now >= due:
                 batch = self._inbox.take(self._settings.max_batch_records, self._lag, now)
@@ -172,138 +193,23 @@ class Runner:
             polled = self._consumer.poll(timeout_seconds, max_records)
         except (TransportUnavailable, StorageFull) as error:
             wait_seconds = self._backoff.next_seconds()
-            self._report_trouble(error, wait_seconds)
-            self._stop.wait(wait_seconds)
+            self._availability.failed(error, wait_seconds)
+            self._clock.wait(self._stop, wait_seconds)
             return {}
-        self._is_away = False
+        self._availability.is_away = False
         self._backoff.reset()
         with suppress(TransportUnavailable):  # what was polled must not be lost for a number
             self._lag = self._consumer.lag()
-        self._report_health(is_idle=not polled and not self._inbox)
+        if not polled and not self._inbox:
+            self._tasks.forget_failures()
+        self._report_health()
         return polled
 
-    def _advance(self, partition: int, records: Sequence[Record]) -> None:
-        """Let a task do a batch; if that fails in passing, close it, to be opened again."""
-        try:
-            self._tasks[partition].advance(records)
-        except _PASSING as error:
-            self._put_away(partition)
-            self._tasks.pop(partition).close()
-            self._failed.add(partition)
-            self._postpone(partition, error)
-        else:
-            self._failed.discard(partition)
-            self._backoffs.pop(partition, None)
-
-    def _open_waiting(self) -> None:
-        """Open the tasks whose time has come."""
-        for partition in [p for p, due in self._waiting.items() if due <= monotonic()]:
-            try:
-                self._tasks[partition] = self._open(partition)
-            except _PASSING as error:
-                self._postpone(partition, error)
-            else:
-                self._waiting.pop(partition, None)
-
-    def _open(self, partition: int) -> Task:
-        """Take a partition over: fence its former owner, restore, go on where the last commit was."""
-        writer = self._consumer.writer(partition)
-        try:
-            restored = restore(self._transport, self._settings, partition)
-            live = self._live.open(partition, restored.processor) if self._live else None
-            task = Task(
-                partition,
-                restored,
-                writer,
-                transport=self._transport,
-                settings=self._settings,
-                metrics=self._metrics,
-                live=live,
-            )
-            restored.processor.observe = self._observer(partition, restored.processor, live)
-            self._consumer.start(partition, task.offsets)
-            self._inbox.open(partition, self._lag_behind(partition, task.offsets))
-        except BaseException:
-            self._put_away(partition)
-            writer.close()
-            raise
-        return task
-
-    def _lag_behind(self, partition: int, offsets: Mapping[str, int]) -> Mapping[str, int]:
-        """Ask how much there is: a consumer may know only later, and an empty topic must hold nobody up."""
-        ends = {topic: self._transport.bounds(topic, partition)[1] for topic in self._topics}
-        return {topic: end - offsets.get(topic, 0) for topic, end in ends.items()}
-
-    def _put_away(self, partition: int) -> None:
-        """Forget the records that wait for a partition, and show its model no longer."""
-        self._inbox.forget(partition)
-        if self._live:
-            self._live.close(partition)
-
-    def _postpone(self, partition: int, error: TransportError) -> None:
-        wait_seconds = self._backoffs[partition].next_seconds()
-        self._waiting[partition] = monotonic() + wait_seconds
-        self._report_trouble(error, wait_seconds)
-
-    def partitions_assigned(self, partitions: frozenset[int]) -> None:
-        """Note partitions to be opened after this poll."""
-        self._metrics.rebalances.inc()
-        self._waiting |= dict.fromkeys(partitions, monotonic())
-
-    def partitions_revoked(self, partitions: frozenset[int]) -> None:
-        """Hand partitions over, each with a fresh snapshot if the stream is there to take it."""
-        self._leave(partitions, self._hand_over)
-
-    def partitions_lost(self, partitions: frozenset[int]) -> None:
-        """Forget partitions that are no longer ours."""
-        self._leave(partitions, Task.close)
-
-    def _leave(self, partitions: frozenset[int], how: Callable[[Task], None]) -> None:
-        self._metrics.rebalances.inc()
-        for partition in partitions:
-            self._waiting.pop(partition, None)
-            self._failed.discard(partition)
-            self._backoffs.pop(partition, None)
-            self._put_away(partition)
-            if (task := self._tasks.pop(partition, None)) is not None:
-                how(task)
-
-    def _hand_over(self, task: Task) -> None:
-        """Hand one over; one failure is enough to know that the stream is away, each would take its time."""
-        if self._is_away:
-            task.close()
-            return
-        try:
-            task.hand_over()
-        except TransportError as error:
-            _log.info("no snapshot on hand-over: %s", error)
-            self._is_away = isinstance(error, TransportUnavailable)
-
-    def _report_trouble(self, error: TransportError, wait_seconds: float) -> None:
-        _log.warning("%s; trying again in %.1f s", error, wait_seconds, extra={"hint": error.hint})
-        self._is_away = isinstance(error, TransportUnavailable)
-        self._health.become(State.UNAVAILABLE, str(error))
-
-    def _report_health(self, *, is_idle: bool) -> None:
+    def _report_health(self) -> None:
         """Ready once every partition that is ours is at work, and has done what it failed to do before."""
-        if is_idle and not self._waiting:
-            self._failed.clear()  # its commit had reached the stream after all: there is nothing to do again
-        if self._waiting or self._failed:
+        if self._tasks.is_behind:
             return
-        if self._tasks:
+        if self._tasks.at_work:
             self._health.become(State.READY)
         elif self._consumer.has_joined():
             self._health.become(State.READY, "standing by: other members have all the partitions")
-
-    def _observer(self, partition: int, processor: Processor, live: LiveModel | None) -> Observer:
-        observers = [self._metrics.watch(partition, processor.learner)]
-        observers += [live.observe] if live else []
-        observers += [self._observe] if self._observe else []
-        if len(observers) == 1:
-            return observers[0]
-
-        def tell(steps: Sequence[Step]) -> None:
-            for observe in observers:
-                observe(steps)
-
-        return tell

@@ -6,15 +6,14 @@ Whatever a task has done and not committed is worth nothing: on any error it is 
 from __future__ import annotations
 
 import logging
-import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import nullcontext
 from operator import attrgetter
-from time import monotonic, perf_counter
 from typing import Final
 
 from service.checkpoint import Address, Progress, progress_record, snapshot_records
+from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import TransportError
 from service.live import LiveModel
 from service.metrics import Metrics
@@ -44,6 +43,8 @@ class Task:
         The stream, what to do, and where to tell of it.
     live
         The model as others may look at it, if any do.
+    clock
+        Decides when a snapshot is due by its age.
 
     """
 
@@ -57,6 +58,7 @@ class Task:
         settings: Settings,
         metrics: Metrics,
         live: LiveModel | None = None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._partition = partition
         self._processor = restored.processor
@@ -69,10 +71,11 @@ class Task:
         self._settings = settings
         self._metrics = metrics
         self._live = live
+        self._clock = clock
         self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._address = Address(settings.checkpoints_topic, partition, settings.group)
         self._records_since_snapshot = 0
-        self._last_snapshot = monotonic()
+        self._last_snapshot = self._clock.monotonic()
         self._is_clean = True
         if not self._snapshot_offsets:
             self._commit_snapshot()
@@ -97,7 +100,7 @@ class Task:
             The poison limit was passed; nothing was written.
 
         """
-        began = perf_counter()
+        began = self._clock.monotonic()
         self._is_clean = False
         outputs = self._process(records)
         n_outputs = len(outputs)
@@ -112,7 +115,7 @@ class Task:
             self._writer.commit(outputs, self._offsets)
         self._is_clean = True
         self._publish(records, outputs)
-        self._log_commit(len(records), n_outputs, perf_counter() - began)
+        self._log_commit(len(records), n_outputs, self._clock.monotonic() - began)
 
     def _log_commit(self, n_records: int, n_outputs: int, seconds: float) -> None:
         _log.debug(
@@ -154,10 +157,10 @@ class Task:
         self._publish()
 
     def _process(self, records: Sequence[Record]) -> list[Output]:
-        began = perf_counter()
+        began = self._clock.monotonic()
         with self._live.learning if self._live else nullcontext():
             outputs, dead_letters = self._processor.process_batch(records)
-        seconds_each = (perf_counter() - began) / len(records)
+        seconds_each = (self._clock.monotonic() - began) / len(records)
         self._metrics.process_duration.observe(seconds_each, times=len(records))
         self._poison.observe(records, dead_letters)
         return outputs
@@ -185,12 +188,12 @@ class Task:
     def _snapshot_is_due(self) -> bool:
         return (
             self._records_since_snapshot >= self._settings.snapshot_interval_records
-            or monotonic() - self._last_snapshot >= self._settings.snapshot_interval_seconds
+            or self._clock.monotonic() - self._last_snapshot >= self._settings.snapshot_interval_seconds
         )
 
     def _commit_snapshot(self, outputs: Sequence[Output] = ()) -> None:
         """Commit a snapshot after `outputs`; then delete what lies before the oldest one kept."""
-        began = perf_counter()
+        began = self._clock.monotonic()
         snapshot = Snapshot(self._sequence, self._offsets, identity(self._settings), self._processor.state())
         records = snapshot_records(snapshot, self._address)
         topic, partition = self._settings.checkpoints_topic, self._partition
@@ -200,9 +203,11 @@ class Task:
         self._snapshot_offsets.append(first_offset)
         self._snapshot_sequence = self._sequence
         self._records_since_snapshot = 0
-        self._last_snapshot = monotonic()
+        self._last_snapshot = self._clock.monotonic()
         size_bytes = sum(len(record.value or b"") for record in records)
-        self._metrics.snapshot_committed(partition, perf_counter() - began, size_bytes, time.time())
+        self._metrics.snapshot_committed(
+            partition, self._clock.monotonic() - began, size_bytes, self._clock.time()
+        )
         self._delete_old_snapshots()
 
     def _delete_old_snapshots(self) -> None:

@@ -46,8 +46,8 @@ perceptron_core
 # The words everything else is said in.
 service service.errors service.vocabulary service.transport.base
 service.kafka_settings service.secret_files service.health service.counters service.rows service.features
-service.backoff service.logs service.visitor service.version service.merged_metrics service.garbage
-service.inbox
+service.clock service.backoff service.logs service.visitor service.version service.merged_metrics
+service.garbage service.inbox service.availability
 
 # The way of a message: bytes → message → x → prediction → update.
 service.binary service.multiclass service.river
@@ -93,6 +93,7 @@ service.topics service.assembly service.charts
 service.examples
 service.recovery service.redelivery service.activity service.live service.group_end
 service.task
+service.tasks
 service.runner
 service.worker
 service.worker_process

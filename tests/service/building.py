@@ -12,6 +12,22 @@ def settings(**given):
     return Settings(**({"http": ""} | given))
 
 
+class SetClock:
+    """A clock on which time passes only where somebody waits, or a test sets it."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def monotonic(self):
+        return self.seconds
+
+    def time(self):
+        return self.seconds
+
+    def wait(self, event, seconds):
+        self.seconds += 0 if event.is_set() else seconds
+
+
 class Feed:
     """A processor and the log it reads: each call appends one record and processes it, a batch of its own."""
 

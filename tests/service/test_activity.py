@@ -5,18 +5,9 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service import activity
 from service.activity import Activity
 from service.metrics import Metrics
-from tests.service.building import Feed, event
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Let a test say what time it is."""
-    times = [0.0]
-    monkeypatch.setattr(activity, "monotonic", lambda: times[0])
-    return lambda seconds: times.__setitem__(0, seconds)
+from tests.service.building import Feed, SetClock, event
 
 
 @pytest.fixture
@@ -25,13 +16,14 @@ def metrics():
 
 
 @pytest.fixture
-def observed(metrics, caplog, clock):
+def observed(metrics, caplog):
     """Look at what was done at a time; give the fields of the line logged then, if there was one."""
     caplog.set_level(logging.INFO)
-    summed = Activity(metrics, interval_seconds=10)
+    clock = SetClock()
+    summed = Activity(metrics, interval_seconds=10, clock=clock)
 
     def observe(at_seconds):
-        clock(at_seconds)
+        clock.seconds = at_seconds
         caplog.clear()
         summed.observe()
         return [vars(record) for record in caplog.records]

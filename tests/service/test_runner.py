@@ -1,6 +1,7 @@
 import itertools
 import json
 import threading
+from random import Random
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -12,7 +13,7 @@ from service.runner import Runner
 from service.task import Task
 from service.transport import open_transport
 from service.transport.base import Output
-from tests.service.building import event, label, settings
+from tests.service.building import SetClock, event, label, settings
 
 
 def produce(stream, *messages, topic="events", partition=None):
@@ -64,6 +65,45 @@ def test_the_time_of_every_message_is_counted(stream):
     metrics, _ = run(stream)
     assert metrics.registry.get_sample_value("perceptron_process_duration_seconds_count") == 3
     assert 0 < metrics.registry.get_sample_value("perceptron_process_duration_seconds_sum") < 3
+
+
+def test_the_loop_runs_step_by_step_and_reads_no_clock_but_the_one_it_is_given(stream):
+    produce(stream, event("a"), event("b"))
+    clock, health = SetClock(), Health()
+    metrics = Metrics(CollectorRegistry(), clock)
+    runner = Runner(stream, settings(max_batch_records=1), metrics=metrics, health=health, clock=clock)
+    runner.start()
+    assert [runner.step() for _ in range(4)] == [True, False, False, True]  # the first one opens the task
+    assert runner.is_at_end()
+    runner.close()
+    assert [a["id"] for a in answers(stream)] == ["a", "b"]
+    samples = {each.name: each.value for family in metrics.registry.collect() for each in family.samples}
+    assert samples["perceptron_process_duration_seconds_sum"] == 0
+    assert samples["perceptron_checkpoint_duration_seconds_sum"] == 0
+
+
+def test_a_loop_that_is_told_the_same_chances_waits_as_long_for_the_stream(stream, monkeypatch):
+    def waits(seed):
+        clock = SetClock()
+        runner = Runner(
+            stream,
+            settings(),
+            metrics=Metrics(CollectorRegistry()),
+            health=Health(),
+            clock=clock,
+            random=Random(seed),
+        )
+        runner.start()
+        with monkeypatch.context() as patch:
+            patch.setattr(runner._consumer, "poll", refuse)
+            runner.step()
+        runner.close()
+        return clock.seconds
+
+    def refuse(*_):
+        raise TransportUnavailable("away")
+
+    assert waits(1) == waits(1) != waits(2)
 
 
 def test_labels_of_a_topic_of_their_own_meet_their_events(stream):

@@ -1,0 +1,224 @@
+"""The tasks of one process. In: its partitions, and their batches. Out: batches processed and committed.
+
+Partitions come and go between polls; each has its `Task`. A partition whose task failed waits, longer
+each time, and is opened again from its last commit:
+
+    assigned ─→ waiting ─→ at work ─→ handed over
+                  ↑  failed  │
+                  └──────────┘
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Final
+
+from service.availability import Availability
+from service.backoff import Backoff
+from service.clock import Clock
+from service.errors import OwnershipLost, StorageFull, TransactionFailed, TransportError, TransportUnavailable
+from service.inbox import Inbox
+from service.live import LiveModel, LiveModels
+from service.metrics import Metrics
+from service.processor import Observer, Processor, Step
+from service.recovery import restore
+from service.settings import Settings
+from service.task import Task
+from service.topics import input_topics
+from service.transport.base import Consumer, Record, Transport
+
+_log = logging.getLogger(__name__)
+
+PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
+"""Errors after which the same partition can be tried again; every other one ends the loop."""
+
+
+class Tasks:
+    """Opens, drives and closes the task of each partition; the assignee of the consumer.
+
+    Parameters
+    ----------
+    transport, settings, metrics
+        The stream, what to do, and where to tell of it.
+    inbox
+        Where the records of the partitions at work wait.
+    availability
+        Told of every error that passes.
+    live
+        Where models are shown, if anybody is to look at them.
+    observe
+        Told the labelled predictions of each batch, in order, before it is committed.
+    clock, random
+        Decide when a partition that failed is tried again.
+
+    Attributes
+    ----------
+    at_work : dict[int, Task]
+        The open tasks, by partition.
+
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        settings: Settings,
+        metrics: Metrics,
+        *,
+        inbox: Inbox,
+        availability: Availability,
+        live: LiveModels | None,
+        observe: Observer | None,
+        clock: Clock,
+        random: Random,
+    ) -> None:
+        self._transport = transport
+        self._settings = settings
+        self._metrics = metrics
+        self._inbox = inbox
+        self._availability = availability
+        self._live = live
+        self._observe = observe
+        self._clock = clock
+        self._topics = input_topics(settings)
+        self.at_work: dict[int, Task] = {}
+        self._waiting: dict[int, float] = {}
+        """Partitions without a task, and when (monotonic seconds) to try."""
+        self._failed: set[int] = set()
+        """Partitions whose last batch could not be committed: open or not, they do not work yet."""
+        self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
+        """By partition: one that has just failed for the first time need not wait for what others did."""
+        self._consumer: Consumer
+
+    def join(self) -> Consumer:
+        """Become a member of the group, which decides from now on which partitions these are."""
+        self._consumer = self._transport.join(self._settings.group, self._topics, self)
+        return self._consumer
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a partition is ours and has no task."""
+        return bool(self._waiting)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a partition is ours and has no task, or has yet to do again what it failed to do."""
+        return bool(self._waiting or self._failed)
+
+    def forget_failures(self) -> None:
+        """Nothing is left to process: take it that what seemed to fail had reached the stream after all."""
+        if not self._waiting:
+            self._failed.clear()
+
+    def advance(self, partition: int, records: Sequence[Record]) -> None:
+        """Let a task do a batch; if that fails in passing, close it, to be opened again."""
+        try:
+            self.at_work[partition].advance(records)
+        except PASSING as error:
+            self._put_away(partition)
+            self.at_work.pop(partition).close()
+            self._failed.add(partition)
+            self._postpone(partition, error)
+        else:
+            self._failed.discard(partition)
+            self._backoffs.pop(partition, None)
+
+    def open_waiting(self) -> None:
+        """Open the tasks whose time has come."""
+        for partition in [p for p, due in self._waiting.items() if due <= self._clock.monotonic()]:
+            try:
+                self.at_work[partition] = self._open(partition)
+            except PASSING as error:
+                self._postpone(partition, error)
+            else:
+                self._waiting.pop(partition, None)
+
+    def _open(self, partition: int) -> Task:
+        """Take a partition over: fence its former owner, restore, go on where the last commit was."""
+        writer = self._consumer.writer(partition)
+        try:
+            restored = restore(self._transport, self._settings, partition)
+            live = self._live.open(partition, restored.processor) if self._live else None
+            task = Task(
+                partition,
+                restored,
+                writer,
+                transport=self._transport,
+                settings=self._settings,
+                metrics=self._metrics,
+                live=live,
+                clock=self._clock,
+            )
+            restored.processor.observe = self._observer(partition, restored.processor, live)
+            self._consumer.start(partition, task.offsets)
+            self._inbox.open(partition, self._lag_behind(partition, task.offsets))
+        except BaseException:
+            self._put_away(partition)
+            writer.close()
+            raise
+        return task
+
+    def _lag_behind(self, partition: int, offsets: Mapping[str, int]) -> Mapping[str, int]:
+        """Ask how much there is: a consumer may know only later, and an empty topic must hold nobody up."""
+        ends = {topic: self._transport.bounds(topic, partition)[1] for topic in self._topics}
+        return {topic: end - offsets.get(topic, 0) for topic, end in ends.items()}
+
+    def _put_away(self, partition: int) -> None:
+        """Forget the records that wait for a partition, and show its model no longer."""
+        self._inbox.forget(partition)
+        if self._live:
+            self._live.close(partition)
+
+    def _postpone(self, partition: int, error: TransportError) -> None:
+        wait_seconds = self._backoffs[partition].next_seconds()
+        self._waiting[partition] = self._clock.monotonic() + wait_seconds
+        self._availability.failed(error, wait_seconds)
+
+    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+        """Note partitions to be opened after this poll."""
+        self._metrics.rebalances.inc()
+        self._waiting |= dict.fromkeys(partitions, self._clock.monotonic())
+
+    def partitions_revoked(self, partitions: frozenset[int]) -> None:
+        """Hand partitions over, each with a fresh snapshot if the stream is there to take it."""
+        self._leave(partitions, self._hand_over)
+
+    def partitions_lost(self, partitions: frozenset[int]) -> None:
+        """Forget partitions that are no longer ours."""
+        self._leave(partitions, Task.close)
+
+    def _leave(self, partitions: frozenset[int], how: Callable[[Task], None]) -> None:
+        self._metrics.rebalances.inc()
+        for partition in partitions:
+            self._waiting.pop(partition, None)
+            self._failed.discard(partition)
+            self._backoffs.pop(partition, None)
+            self._put_away(partition)
+            if (task := self.at_work.pop(partition, None)) is not None:
+                how(task)
+
+    def _hand_over(self, task: Task) -> None:
+        """Hand one over; one failure is enough to know that the stream is away, each would take its time."""
+        if self._availability.is_away:
+            task.close()
+            return
+        try:
+            task.hand_over()
+        except TransportError as error:
+            _log.info("no snapshot on hand-over: %s", error)
+            self._availability.note(error)
+
+    def _observer(self, partition: int, processor: Processor, live: LiveModel | None) -> Observer:
+        observers = [self._metrics.watch(partition, processor.learner)]
+        observers += [live.observe] if live else []
+        observers += [self._observe] if self._observe else []
+        if len(observers) == 1:
+            return observers[0]
+
+        def tell(steps: Sequence[Step]) -> None:
+            for observe in observers:
+                observe(steps)
+
+        return tell
