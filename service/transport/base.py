@@ -181,6 +181,9 @@ class Transport(Protocol):
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
 
+    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+        """Return a group's committed next offsets by topic, without joining it; no entry if never."""
+
     def produce(self, outputs: Sequence[Output]) -> None:
         """Write `outputs`, durable when this returns; outside any group, atomic per call if it can be."""
 

@@ -142,6 +142,10 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
         start, stop = max(start, first), present_end if end is None else min(end, present_end)
         return self._read(topic, partition, start, stop) if start < stop else iter(())
 
+    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+        """Return a group's committed next offsets by topic; see `Transport.committed`."""
+        return self._committed(group, topics, partition)
+
     def produce(self, outputs: Sequence[Output]) -> None:
         """Write `outputs`, each acknowledged by the broker when this returns; not atomic."""
         if not outputs:
@@ -207,6 +211,9 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
     @abstractmethod
     def _read(self, topic: str, partition: int, start: int, stop: int) -> Iterator[Record]:
         """Read until the position has passed `stop`: the last offsets may be transaction markers."""
+
+    @abstractmethod
+    def _committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]: ...
 
     @abstractmethod
     def _open_producer(self) -> SenderType: ...

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import get_args
 
@@ -435,6 +436,21 @@ def test_outputs_and_offsets_are_committed_together(stream: Stream, transport: T
     assert [(r.key, r.value) for r in written] == [(b"a", b"1"), (b"b", b"2")]
     assert (written[0].headers, written[0].timestamp_ms) == (headers, 7)
     assert member.consumer.committed(0) == {events: after}
+
+
+def test_a_groups_committed_offsets_are_read_without_joining_it(stream: Stream, transport: Transport) -> None:
+    events, labels = stream.topic("events"), stream.topic("labels")
+    transport.ensure_topics({events: 1, labels: 1})
+    transport.produce(numbered(events, 3))
+    other = stream.open()
+    assert other.committed(stream.group(), [events, labels], 0) == {}
+    member = assigned(transport, stream, events, labels)
+    with closing(member.consumer.writer(0)) as writer:
+        writer.commit([], {events: 2})
+    assert other.committed(stream.group(), [events, labels], 0) == {events: 2}
+    assert other.committed(stream.group() + "-other", [events, labels], 0) == {}
+    member.poll()
+    assert member.assigned == {0}
 
 
 def test_a_failed_commit_leaves_no_trace(stream: Stream, transport: Transport) -> None:

@@ -213,13 +213,8 @@ class ConfluentConsumer(KafkaMember):
 
     def committed(self, partition: int) -> dict[str, int]:
         """Give the group's committed offsets; see `Consumer.committed`."""
-        places = [TopicPartition(topic, partition) for topic in self._topics]
         with translated(self._where(partition)):
-            found = self._open_client.committed(places, timeout=REQUEST_TIMEOUT_SECONDS)
-            for place in found:
-                if place.error is not None:
-                    raise KafkaException(place.error)
-        return {place.topic: place.offset for place in found if place.offset >= 0}
+            return committed_offsets(self._open_client, self._topics, partition)
 
     @property
     def _owned(self) -> set[int]:
@@ -317,3 +312,13 @@ class ConfluentConsumer(KafkaMember):
     def _describe(self) -> ConsumerGroupDescription:
         """Ask the group's coordinator who its members are, and what each of them has."""
         return self._cluster.ask(AdminClient.describe_consumer_groups, [self._group], "{}")[self._group]
+
+
+def committed_offsets(client: Consumer, topics: Sequence[str], partition: int) -> dict[str, int]:
+    """Ask for the committed offsets of the client's group, by topic."""
+    places = [TopicPartition(topic, partition) for topic in topics]
+    found = client.committed(places, timeout=REQUEST_TIMEOUT_SECONDS)
+    for place in found:
+        if place.error is not None:
+            raise KafkaException(place.error)
+    return {place.topic: place.offset for place in found if place.offset >= 0}

@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicDescri
 from service.errors import TopicMissing, TransportUnavailable
 from service.transport.base import Assignee, Output, Record
 from service.transport.confluent.cluster import Cluster
-from service.transport.confluent.consumer import ConfluentConsumer
+from service.transport.confluent.consumer import ConfluentConsumer, committed_offsets
 from service.transport.confluent.errors import meaning_of, translate, translated
 from service.transport.confluent.messages import PARTITION_EOF, as_record, take
 from service.transport.confluent.producer import BulkProducer
@@ -113,6 +113,14 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
                     raise translate(error, where)
             if monotonic() - last_progress > REQUEST_TIMEOUT_SECONDS:
                 raise away(f"{where}: {self._cluster.name}")
+
+    def _committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+        client = self._cluster.open_consumer(group, {})
+        try:
+            with translated(self._cluster.name):
+                return committed_offsets(client, topics, partition)
+        finally:
+            client.close()
 
     def _open_producer(self) -> BulkProducer:
         return BulkProducer(

@@ -174,13 +174,7 @@ class KafkaPythonConsumer(KafkaMember):
     def committed(self, partition: int) -> dict[str, int]:
         """Give the group's committed offsets; see `Consumer.committed`."""
         with translated(self._where(partition)):
-            found = {
-                topic: self._leading.committed(
-                    TopicPartition(topic, partition), timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000
-                )
-                for topic in self._topics
-            }
-        return {topic: offset for topic, offset in found.items() if offset is not None}
+            return committed_offsets(self._leading, self._topics, partition)
 
     @property
     def _owned(self) -> set[int]:
@@ -289,3 +283,12 @@ def as_record(found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types
         found.value,
         tuple((name, value or b"") for name, value in found.headers),
     )
+
+
+def committed_offsets(client: Any, topics: Sequence[str], partition: int) -> dict[str, int]:  # noqa: ANN401 - no types
+    """Ask for the committed offsets of the client's group, by topic."""
+    found = {
+        topic: client.committed(TopicPartition(topic, partition), timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000)
+        for topic in topics
+    }
+    return {topic: offset for topic, offset in found.items() if offset is not None}

@@ -14,7 +14,7 @@ from service.errors import TopicMissing
 from service.transport.base import Assignee, Output, Record
 from service.transport.kafka import REQUEST_TIMEOUT_SECONDS, TOPIC_TIMEOUT_SECONDS, away
 from service.transport.kafka_python.cluster import Cluster, learn_topics
-from service.transport.kafka_python.consumer import KafkaPythonConsumer, as_record
+from service.transport.kafka_python.consumer import KafkaPythonConsumer, as_record, committed_offsets
 from service.transport.kafka_python.errors import translated
 from service.transport.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka_transport import KafkaTransport
@@ -94,6 +94,14 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
                 last_progress = monotonic()
             elif monotonic() - last_progress > REQUEST_TIMEOUT_SECONDS:
                 raise away(f"{place.topic}[{place.partition}]@{position}: {self._cluster.name}")
+
+    def _committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+        client = self._cluster.open_consumer(group_id=group)
+        try:
+            with translated(self._cluster.name):
+                return committed_offsets(client, topics, partition)
+        finally:
+            client.close(autocommit=False)
 
     def _open_producer(self) -> DeadlineProducer:
         options = producer_options(self._options.commit_timeout_seconds, self._options.max_record_bytes)

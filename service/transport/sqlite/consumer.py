@@ -201,12 +201,7 @@ class SqliteConsumer:
 
     def committed(self, partition: int) -> dict[str, int]:
         """Give the group's committed next offsets of `partition`, by topic."""
-        topics = {self._log.log(topic, partition): topic for topic in self._topics}
-        with self._database.reading() as connection:
-            rows = connection.execute(
-                "SELECT log_id, next_offset FROM committed WHERE group_name = ?", (self._group,)
-            ).fetchall()
-        return {topics[log]: offset for log, offset in rows if log in topics}
+        return self._log.committed(self._group, self._topics, partition)
 
     def writer(self, partition: int) -> SqliteWriter:
         """Make the writer of an assigned partition, fencing any earlier one."""

@@ -180,6 +180,15 @@ class Log:
             # Where records are deleted while we read, we go on at the new beginning.
             start = page[-1].offset + 1 if page else max(first, start + 1)
 
+    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+        """Return a group's committed next offsets of a partition, by topic."""
+        logs = {self.log(topic, partition): topic for topic in topics}
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT log_id, next_offset FROM committed WHERE group_name = ?", (group,)
+            ).fetchall()
+        return {logs[log]: offset for log, offset in rows if log in logs}
+
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`, at most all there are."""
         log = self.log(topic, partition)

@@ -84,6 +84,10 @@ class EmbeddedTransport:
         """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
         return self._log.read(topic, partition, start, end)
 
+    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+        """Return a group's committed next offsets by topic, without joining it."""
+        return self._log.committed(group, topics, partition)
+
     def produce(self, outputs: Sequence[Output]) -> None:
         """Write `outputs`, all or none; durable when this returns."""
         if rows := self._log.prepare(outputs):
