@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from perceptron_core import DamagedError
@@ -34,6 +35,11 @@ _STREAM_SETTINGS: Final = (
     "max_pending",
 )
 """Settings that decide what a record does: a batch must be learned again under those it was learned under."""
+
+RESET_HINT: Final = (
+    "begin again with an untrained model: `perceptron checkpoint reset --from committed` goes on at the "
+    "committed offsets, `--from beginning` predicts everything again"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +77,37 @@ def progress_counts(processor: Processor) -> dict[str, int]:
     }
 
 
-def restore(transport: Transport, settings: Settings, partition: int) -> Restored:
+def restore(
+    transport: Transport,
+    settings: Settings,
+    partition: int,
+    committed: Mapping[str, int] = MappingProxyType({}),
+) -> Restored:
     """Bring a partition's state back from the stream alone.
+
+    Parameters
+    ----------
+    transport, settings, partition
+        Where the state is.
+    committed
+        The group's committed offsets, which the log has to account for; empty where they are not known.
 
     Raises
     ------
     CheckpointError
-        The log is damaged, belongs to another group or other settings, or the input is gone.
+        The log is damaged, incomplete, belongs to another group or other settings, or the input is gone.
     TransportError
         The stream cannot be read.
 
     """
     log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
     if not log.snapshots:
+        _check_complete(settings, partition, committed, {})
         return _begin(transport, settings, partition, log)
     snapshot = _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
     batches = log.progress_after(snapshot.sequence)
+    offsets = batches[-1].offsets if batches else snapshot.offsets
+    _check_complete(settings, partition, committed, offsets)
     _check_identity(snapshot, settings, n_batches=len(batches))
     processor = make_processor(settings)
     try:
@@ -97,7 +118,7 @@ def restore(transport: Transport, settings: Settings, partition: int) -> Restore
         # Sound, and yet not what we write: a development version changed it without a new number.
         raise CheckpointError(
             f"{settings.checkpoints_topic}[{partition}]: its snapshot has another form: {error!r}",
-            hint="run the release that wrote it, or start over with another --group and --checkpoints-topic",
+            hint=f"run the release that wrote it; or {RESET_HINT}",
         ) from error
     if batches:
         _log.info("partition %d: learning %d committed batches again", partition, len(batches))
@@ -106,10 +127,30 @@ def restore(transport: Transport, settings: Settings, partition: int) -> Restore
     return Restored(
         processor,
         sequence=log.last_sequence(),
-        offsets=batches[-1].offsets if batches else snapshot.offsets,
+        offsets=offsets,
         snapshot_offsets=[each.first_offset for each in log.snapshots],
         snapshot_sequence=snapshot.sequence,
     )
+
+
+def _check_complete(
+    settings: Settings, partition: int, committed: Mapping[str, int], known: Mapping[str, int]
+) -> None:
+    """Refuse a log that ends at `known`, before the committed offsets: a commit writes both or neither."""
+    beyond = {topic: offset for topic, offset in committed.items() if offset > known.get(topic, 0)}
+    if known:  # a topic that the log does not know has been added to the settings since
+        beyond = {topic: offset for topic, offset in beyond.items() if topic in known}
+    if beyond:
+        found = f"the newest checkpoint ends at {_places(known)}" if known else "there is no checkpoint"
+        raise CheckpointError(
+            f"{settings.checkpoints_topic}[{partition}]: {found}, but the group {settings.group!r} has "
+            f"committed {_places(committed)}: the topic was deleted or emptied, or its records have expired",
+            hint=f"restore the topic from a copy; or {RESET_HINT}",
+        )
+
+
+def _places(offsets: Mapping[str, int]) -> str:
+    return ", ".join(f"{topic}@{offset}" for topic, offset in offsets.items())
 
 
 def _begin(transport: Transport, settings: Settings, partition: int, log: CheckpointLog) -> Restored:
@@ -117,7 +158,7 @@ def _begin(transport: Transport, settings: Settings, partition: int, log: Checkp
     if log.progress:
         raise CheckpointError(
             f"{settings.checkpoints_topic}[{partition}]: progress without any snapshot before it",
-            hint="start over with another --group and --checkpoints-topic",
+            hint=RESET_HINT,
         )
     offsets = {topic: transport.bounds(topic, partition)[0] for topic in input_topics(settings)}
     return Restored(make_processor(settings), 0, offsets, [], 0)
@@ -133,8 +174,7 @@ def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
             )
     raise CheckpointError(
         f"{place}: none of {len(log.snapshots)} snapshots can be used",
-        hint="import a model with `perceptron checkpoint import`, or start over with another --group "
-        "and --checkpoints-topic",
+        hint=f"go on with a saved model: `perceptron checkpoint import --no-restore`; or {RESET_HINT}",
     )
 
 
@@ -149,7 +189,7 @@ def _check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -
             raise CheckpointError(
                 f"{name}: the checkpoint was made with {snapshot.identity.get(name)!r}, "
                 f"the setting is {wanted[name]!r}",
-                hint="set it back, or start over with another --group and --checkpoints-topic"
+                hint="set it back; or `perceptron checkpoint reset` begins again with an untrained model"
                 if name in MODEL_SETTINGS
                 else "set it back, start and stop the service once (which makes a snapshot), then change it",
             )

@@ -139,7 +139,8 @@ class Tasks:
         """Take a partition over: fence its former owner, restore, go on where the last commit was."""
         writer = self._consumer.writer(partition)
         try:
-            restored = restore(self._transport, self._settings, partition)
+            committed = self._consumer.committed(partition)
+            restored = restore(self._transport, self._settings, partition, committed)
             live = self._live.open(partition, restored.processor) if self._live else None
             task = Task(
                 partition,

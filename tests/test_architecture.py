@@ -93,7 +93,7 @@ service.topics service.assembly service.charts
 service.examples
 service.recovery service.redelivery service.activity service.live service.group_end
 service.task
-service.tasks
+service.tasks service.reset
 service.runner
 service.worker
 service.worker_process
@@ -108,7 +108,7 @@ service.web.relay
 service.web.app service.web.server
 service.cli.app
 service.cli.options service.cli.progress service.cli.sender service.cli.summary service.cli.table
-service.cli.line_filter
+service.cli.line_filter service.cli.checkpoint_reset
 service.cli.training
 service.cli.train service.cli.test service.cli.plot
 service.cli.completion service.cli.config service.cli.schema service.cli.serve

@@ -6,7 +6,7 @@ In: a checkpoint log, a model file. Out: a listing; a model file; a snapshot wit
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,22 @@ from prometheus_client import CollectorRegistry
 
 from perceptron_core import DamagedError, from_bytes, to_bytes
 from service.assembly import make_processor, open_stream
-from service.checkpoint import CheckpointLog, StoredSnapshot, read_log
+from service.checkpoint import CheckpointLog, StoredSnapshot
 from service.cli.app import report
+from service.cli.checkpoint_reset import STOP_FIRST, check_partition
+from service.cli.checkpoint_reset import command as reset_command
 from service.cli.options import LEARNING, STREAM, broker_url, setting_options
 from service.cli.table import size_text, time_text
 from service.errors import CheckpointError, ConfigurationError
 from service.metrics import Metrics
 from service.model_file import ModelKind, read_model_file, refuse_pickle, write_atomically
 from service.recovery import Restored, restore
+from service.reset import reset
 from service.settings import Loaded, Settings
 from service.standing import newest_sound, read_logs
 from service.task import Task
 from service.topics import input_topics
-from service.transport.base import Consumer, Transport
+from service.transport.base import Transport
 from service.visitor import Visitor
 
 _RESTORING = (
@@ -51,12 +54,15 @@ _file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay
 
 @click.group()
 def command() -> None:
-    """Look at what is committed of the models; take a model out, put one in.
+    """Look at what is committed of the models; take a model out, put one in, begin again.
 
     The checkpoints topic holds, for each partition, snapshots of its model's whole state and a small
     progress record for every batch since. A restart takes the newest sound snapshot and learns the
     batches after it again.
     """
+
+
+command.add_command(reset_command)
 
 
 @command.command()
@@ -165,8 +171,9 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
     transport = open_stream(settings, broker_url(loaded), create=False)
     try:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
-        _check_partition(partition, len(logs))
-        restored = restore(transport, settings, partition)
+        check_partition(partition, len(logs))
+        committed = transport.committed(settings.group, input_topics(settings), partition)
+        restored = restore(transport, settings, partition, committed)
     finally:
         transport.close()
     content = restored.processor.learner.dump()
@@ -203,20 +210,12 @@ def import_(file: Path, partition: int, loaded: Loaded, *, restoring: bool) -> N
     _check_kind(file, model, settings)
     transport = open_stream(settings, broker_url(loaded), create=False)
     try:
-        _check_partition(partition, transport.partition_count(settings.events_topic))
+        check_partition(partition, transport.partition_count(settings.events_topic))
         transport.partition_count(settings.checkpoints_topic)  # raises TopicMissing before anybody waits
         _replace_model(transport, settings, partition, to_bytes(model), restoring=restoring)
     finally:
         transport.close()
     report("imported", "green", f"{file} is the model of partition {partition} now")
-
-
-def _check_partition(partition: int, count: int) -> None:
-    if partition >= count:
-        raise ConfigurationError(
-            f"--partition {partition}: there are {count} partition(s)",
-            hint=f"partitions count from 0 to {count - 1}",
-        )
 
 
 def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: ANN401 - any of the core's models
@@ -237,16 +236,16 @@ def _replace_model(
     with Visitor(
         transport, settings.group, input_topics(settings), settings.session_timeout_seconds
     ) as visitor:
-        visitor.wait_for([partition], hint="stop the service first; SIGTERM ends it in order")
+        visitor.wait_for([partition], hint=STOP_FIRST)
+        if not restoring:
+            processor = make_processor(settings)
+            processor.learner.load(dumped)
+            reset(transport, settings, partition, visitor.consumer, "committed", processor)
+            return
         with closing(visitor.consumer.writer(partition)) as writer:
-            restored = (
-                _restore(transport, settings, partition)
-                if restoring
-                else _begin_again(transport, settings, partition, visitor.consumer, dumped)
-            )
             task = Task(
                 partition,
-                restored,
+                _restore(transport, settings, partition, visitor.consumer.committed(partition)),
                 writer,
                 transport=transport,
                 settings=settings,
@@ -255,25 +254,13 @@ def _replace_model(
             task.replace_model(dumped)
 
 
-def _restore(transport: Transport, settings: Settings, partition: int) -> Restored:
+def _restore(
+    transport: Transport, settings: Settings, partition: int, committed: Mapping[str, int]
+) -> Restored:
     try:
-        return restore(transport, settings, partition)
+        return restore(transport, settings, partition, committed)
     except CheckpointError as error:
         other = "`checkpoint import --no-restore` gives up pending labels and counts"
         raise CheckpointError(
             str(error), hint=f"{error.hint}; or {other}" if error.hint else other
         ) from error
-
-
-def _begin_again(
-    transport: Transport, settings: Settings, partition: int, consumer: Consumer, dumped: bytes
-) -> Restored:
-    """Go on where the last commit was, knowing nothing else of it."""
-    log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
-    topics = input_topics(settings)
-    offsets = {topic: transport.bounds(topic, partition)[0] for topic in topics}
-    for known in (log.progress[-1].offsets if log.progress else {}, consumer.committed(partition)):
-        offsets |= {topic: known[topic] for topic in topics if topic in known}
-    processor = make_processor(settings)
-    processor.learner.load(dumped)  # at once: nothing untrained may pass for the partition's state
-    return Restored(processor, log.last_sequence(), offsets, [], log.last_sequence())

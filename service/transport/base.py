@@ -160,13 +160,15 @@ class Transport(Protocol):
     ) -> None:
         """Make sure that each topic exists, creating it with that many partitions if it does not.
 
-        A topic that exists keeps the partitions it has. With `keep_forever`, a topic that is created
-        loses records by `delete_before` only, never by age or size.
+        A topic that exists keeps the partitions it has. With `keep_forever`, a topic loses records by
+        `delete_before` only, never by age, size or compaction: one that exists is changed accordingly.
 
         Raises
         ------
         TopicMissing
             A topic is not there and `create` is False (the message names it).
+        ConfigurationError
+            A topic that is to be kept forever is not, and may not be changed.
         TransportUnavailable, AccessRefused
             As their names say.
 

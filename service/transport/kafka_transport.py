@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from time import monotonic, sleep
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
+from service.errors import AccessRefused, ConfigurationError
 from service.transport.base import Assignee, Consumer, Output, Record
 from service.transport.kafka import (
     KEEP_FOREVER,
@@ -17,6 +19,8 @@ from service.transport.kafka import (
     check_read_together,
     missing,
 )
+
+_log = logging.getLogger(__name__)
 
 
 class NamedCluster(Protocol):
@@ -102,6 +106,36 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
             raise missing(next(iter(absent)), self._cluster.name)
         if absent:
             self._create(absent, KEEP_FOREVER if keep_forever else {})
+        if keep_forever:
+            for topic in partitions.keys() - absent.keys():
+                self._keep_forever(topic, may_change=create)
+
+    def _keep_forever(self, topic: str, *, may_change: bool) -> None:
+        """Make sure that an existing topic loses no record by age, size or compaction."""
+        found = self._options_of(topic)
+        if not found:
+            _log.warning(
+                "topic %r: its options cannot be read; make sure that it is never emptied: %s",
+                *(topic, _written(KEEP_FOREVER)),
+            )
+        wrong = {name: value for name, value in found.items() if value != KEEP_FOREVER[name]}
+        if not wrong:
+            return
+        wanted = {name: KEEP_FOREVER[name] for name in wrong}
+        refusal = ConfigurationError(
+            f"topic {topic!r} would lose records that are needed: it has {_written(wrong)}",
+            hint=f"set {_written(wanted)} on the topic, or allow it to be changed with `create_topics`",
+        )
+        if not may_change:
+            raise refusal
+        try:
+            self._set_options(topic, wanted)
+        except AccessRefused as error:
+            raise refusal from error
+        _log.warning(
+            "topic %r had %s and would have lost records; set to %s",
+            *(topic, _written(wrong), _written(wanted)),
+        )
 
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`; see `Transport.partition_count`."""
@@ -203,6 +237,14 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
         """Count a topic's partitions; None if it does not exist."""
 
     @abstractmethod
+    def _options_of(self, topic: str) -> dict[str, str]:
+        """Return the options of `KEEP_FOREVER` as a topic has them; empty if the broker does not tell."""
+
+    @abstractmethod
+    def _set_options(self, topic: str, options: Mapping[str, str]) -> None:
+        """Change options of a topic."""
+
+    @abstractmethod
     def _first_offset(self, topic: str, partition: int) -> int: ...
 
     @abstractmethod
@@ -226,3 +268,8 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
 
     @abstractmethod
     def _let_go(self) -> None: ...
+
+
+def _written(options: Mapping[str, str]) -> str:
+    """Return topic options as a command line takes them."""
+    return ", ".join(f"{name}={value}" for name, value in options.items())

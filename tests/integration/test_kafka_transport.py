@@ -10,12 +10,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import TypeVar
 
 import pytest
+from kafka.admin import KafkaAdminClient
 
 from service.errors import (
     AccessRefused,
+    ConfigurationError,
     OwnershipLost,
     ServiceError,
     TopicMissing,
@@ -415,3 +418,23 @@ def test_a_wrong_password_is_refused_and_named(
             log_in("wrong")
         assert time.monotonic() - began < REFUSED_WITHIN_SECONDS[client]
     assert "kafka.sasl_" in caught.value.hint
+
+
+def test_a_topic_to_be_kept_forever_is_kept_from_losing_records(place, caplog):
+    """Whoever made it: by age, size and compaction."""
+    transport = place.open()
+    with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
+        options = {"retention.ms": "3600000", "retention.bytes": "1000", "cleanup.policy": "compact,delete"}
+        admin.create_topics({place.events: {"num_partitions": 1, "configs": options}})
+    with pytest.raises(ConfigurationError, match=r"retention\.ms=3600000") as refused:
+        transport.ensure_topics({place.events: 1}, create=False, keep_forever=True)
+    assert "cleanup.policy=delete" in refused.value.hint
+    transport.ensure_topics({place.events: 1}, keep_forever=True)
+    assert "would have lost records" in caplog.text
+    transport.ensure_topics({place.events: 1}, create=False, keep_forever=True)
+
+
+def test_a_topic_made_to_be_kept_forever_needs_no_change(place, caplog):
+    place.open().ensure_topics({place.events: 1}, keep_forever=True)
+    place.open().ensure_topics({place.events: 1}, create=False, keep_forever=True)
+    assert not caplog.text

@@ -317,3 +317,41 @@ def test_every_built_in_model_is_restored_bit_for_bit(stream, monkeypatch, model
     found = restored(stream, model=model)
     assert found.processor.learner.updates > 0
     assert state(found.processor) == state(undisturbed(stream, model=model))
+
+
+def empty_the_checkpoints(stream):
+    stream.delete_before("checkpoints", 0, stream.bounds("checkpoints", 0)[1])
+
+
+def test_an_emptied_checkpoints_topic_is_no_fresh_start(stream):
+    produce(stream, MESSAGES)
+    run(stream)
+    empty_the_checkpoints(stream)
+    with pytest.raises(
+        CheckpointError, match=r"checkpoints\[0\]: there is no checkpoint.* events@20"
+    ) as refused:
+        run(stream)
+    assert "checkpoint reset --from committed" in refused.value.hint
+    assert len(list(stream.read("predictions", 0))) == len(MESSAGES)
+
+
+def test_a_checkpoint_log_that_lost_its_end_is_refused(stream, monkeypatch):
+    without_final_snapshot(monkeypatch)
+    produce(stream, MESSAGES)
+    run(stream)
+    last = stream.bounds("checkpoints", 0)[1] - 1
+    read = type(stream).read
+
+    def shorter(self, topic, partition, start=0, end=None):
+        records = read(self, topic, partition, start, end)
+        return (record for record in records if topic != "checkpoints" or record.offset < last)
+
+    monkeypatch.setattr(type(stream), "read", shorter)
+    with pytest.raises(CheckpointError, match=r"ends at events@18.* has committed events@20"):
+        run(stream)
+
+
+def test_a_group_that_has_committed_nothing_starts_at_the_first_record_there_is(stream):
+    produce(stream, MESSAGES)
+    stream.delete_before("events", 0, 5)
+    assert run(stream).last_published[0].counters.predictions == 15

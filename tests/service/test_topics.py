@@ -1,6 +1,6 @@
 import pytest
 
-from service.errors import TopicMissing
+from service.errors import ConfigurationError, TopicMissing
 from service.topics import ensure_topics, input_topics
 from tests.service.building import settings
 
@@ -28,3 +28,9 @@ def test_a_topic_that_must_not_be_created_is_named(stream, missing):
     stream.ensure_topics(dict.fromkeys({"events", *OTHERS} - {missing}, 1))
     with pytest.raises(TopicMissing, match=missing):
         ensure_topics(stream, settings(create_topics=False))
+
+
+def test_a_checkpoints_topic_with_too_few_partitions_is_refused(stream):
+    stream.ensure_topics({"events": 3, "checkpoints": 2})
+    with pytest.raises(ConfigurationError, match="'checkpoints' has 2 partitions, 'events' has 3"):
+        ensure_topics(stream, settings())

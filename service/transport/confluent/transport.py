@@ -15,16 +15,31 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicDescription
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+    TopicDescription,
+)
 
-from service.errors import TopicMissing, TransportUnavailable
+from service.errors import AccessRefused, TopicMissing, TransportUnavailable
 from service.transport.base import Assignee, Output, Record
 from service.transport.confluent.cluster import Cluster
 from service.transport.confluent.consumer import ConfluentConsumer, committed_offsets
 from service.transport.confluent.errors import meaning_of, translate, translated
 from service.transport.confluent.messages import PARTITION_EOF, as_record, take
 from service.transport.confluent.producer import BulkProducer
-from service.transport.kafka import REQUEST_TIMEOUT_SECONDS, SETTLE_SECONDS, TOPIC_TIMEOUT_SECONDS, away
+from service.transport.kafka import (
+    KEEP_FOREVER,
+    REQUEST_TIMEOUT_SECONDS,
+    SETTLE_SECONDS,
+    TOPIC_TIMEOUT_SECONDS,
+    away,
+)
 from service.transport.kafka_transport import KafkaTransport
 
 _READ_WAIT_SECONDS: Final = 0.1
@@ -71,6 +86,22 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
             return self._cluster.ask(AdminClient.describe_topics, TopicCollection([topic]), where)[topic]
         except TopicMissing:
             return None
+
+    def _options_of(self, topic: str) -> dict[str, str]:
+        asked = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            found = self._cluster.ask(AdminClient.describe_configs, [asked], "topic {0.name!r}")[asked]
+        except AccessRefused:
+            return {}
+        return {name: str(found[name].value) for name in KEEP_FOREVER if name in found}
+
+    def _set_options(self, topic: str, options: Mapping[str, str]) -> None:
+        changes = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in options.items()
+        ]
+        wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
+        self._cluster.ask(AdminClient.incremental_alter_configs, [wanted], "topic {0.name!r}")
 
     def _first_offset(self, topic: str, partition: int) -> int:
         return self._cluster.offsets([TopicPartition(topic, partition)], OffsetSpec.earliest())[

@@ -6,13 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
-from kafka.admin import OffsetSpec
+from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.errors import BrokerResponseError, NoError, TopicAlreadyExistsError, for_code
 from kafka.structs import TopicPartition
 
-from service.errors import TopicMissing
+from service.errors import AccessRefused, TopicMissing
 from service.transport.base import Assignee, Output, Record
-from service.transport.kafka import REQUEST_TIMEOUT_SECONDS, TOPIC_TIMEOUT_SECONDS, away
+from service.transport.kafka import (
+    HINTS,
+    KEEP_FOREVER,
+    REQUEST_TIMEOUT_SECONDS,
+    TOPIC_TIMEOUT_SECONDS,
+    away,
+)
 from service.transport.kafka_python.cluster import Cluster, learn_topics
 from service.transport.kafka_python.consumer import KafkaPythonConsumer, as_record, committed_offsets
 from service.transport.kafka_python.errors import translated
@@ -52,6 +58,19 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
         except TopicMissing:
             return None
         return len(found["partitions"])
+
+    def _options_of(self, topic: str) -> dict[str, str]:
+        asked = ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(KEEP_FOREVER))
+        with translated(f"{self._cluster.name}: topic {topic!r}"):
+            found = self._admin.describe_configs([asked], config_filter="all")["topic"][topic]
+        return {name: option["value"] for name, option in found.items()}  # empty where it is not allowed
+
+    def _set_options(self, topic: str, options: Mapping[str, str]) -> None:
+        with translated(f"{self._cluster.name}: topic {topic!r}"):
+            asked = ConfigResource(ConfigResourceType.TOPIC, topic, dict(options))
+            answer = self._admin.alter_configs([asked])["topic"][topic]
+        if answer != "OK":
+            raise AccessRefused(f"{self._cluster.name}: topic {topic!r}: {answer}", hint=HINTS[AccessRefused])
 
     def _first_offset(self, topic: str, partition: int) -> int:
         return self._offset(TopicPartition(topic, partition), OffsetSpec.EARLIEST, "read_committed")

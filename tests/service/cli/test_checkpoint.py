@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perceptron_core import Perceptron, from_bytes, to_bytes
-from service.errors import ServiceError
+from service.errors import CheckpointError, ServiceError
 from service.model_file import write_atomically
 from service.transport import open_transport
 from service.transport.base import Output
@@ -273,3 +273,107 @@ def full_disk(_):
 def test_what_is_no_place_for_a_file_is_refused(path):
     with pytest.raises(ServiceError, match="cannot be written"):
         write_atomically(Path(path), b"x")
+
+
+@pytest.fixture
+def reset(checkpoint):
+    def run(*arguments):
+        return checkpoint("reset", "--session-timeout-seconds", "1", *arguments)
+
+    return run
+
+
+def empty_the_checkpoints(stream):
+    stream.delete_before("checkpoints", 0, stream.bounds("checkpoints", 0)[1])
+
+
+def predicted(stream):
+    return [json.loads(record.value)["id"] for record in stream.read("predictions", 0)]
+
+
+def ids(events):
+    return [each["id"] for each in events]
+
+
+def test_reset_from_committed_predicts_each_event_once(checkpoint, reset, stream, tmp_path):
+    produce(stream, *EVENTS[:10])
+    serve(stream)
+    empty_the_checkpoints(stream)
+    produce(stream, *EVENTS[10:])
+    result = reset("--from", "committed", "--yes")
+    assert result.exit_code == 0, result.stderr
+    assert "partition 0 goes on at events@10, labels@0" in result.stderr
+    serve(stream)
+    assert predicted(stream) == ids(EVENTS)
+    model = committed(checkpoint, tmp_path / "m.bin")
+    assert to_bytes(model) == to_bytes(undisturbed(EVENTS[10:]))
+
+
+def test_reset_from_the_beginning_predicts_everything_again(reset, stream):
+    produce(stream, *EVENTS)
+    serve(stream)
+    assert reset("--from", "beginning", "--yes").exit_code == 0
+    serve(stream)
+    assert predicted(stream) == ids(EVENTS) * 2
+
+
+def test_reset_leaves_a_log_behind_that_nobody_can_read(reset, stream):
+    produce(stream, *EVENTS)
+    serve(stream)
+    stream.produce([Output("checkpoints", None, b"not ours", (), 0)])
+    assert reset("--from", "committed", "--yes").exit_code == 0
+    serve(stream)
+    assert predicted(stream) == ids(EVENTS)
+
+
+def test_reset_of_one_partition_leaves_the_others_alone(reset, perceptron, broker, stream, tmp_path):
+    topics = {"events_topic": "e2", "labels_topic": ""}
+    stream.ensure_topics({"e2": 2})
+    for partition in (0, 1):
+        produce(stream, *EVENTS, topic="e2", partition=partition)
+    serve(stream, **topics)
+    options = ("--events-topic", "e2", "--labels-topic", "")
+    result = reset("--from", "committed", "--partition", "1", "--yes", *options)
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["partitions"]
+    assert [each["predictions"] for each in found] == [20, 0]
+
+
+def test_reset_asks_first(reset, stream, monkeypatch):
+    produce(stream, *EVENTS)
+    serve(stream)
+    before = stream.bounds("checkpoints", 0)
+    result = reset("--from", "committed")
+    assert (result.exit_code, "--yes" in result.stderr) == (2, True)
+    monkeypatch.setattr("service.cli.checkpoint_reset._is_asked_by_a_person", lambda: True)
+    result = reset("--from", "committed")
+    assert result.exit_code == 130
+    assert "the group 'online-perceptron', partition 0 of 'events'" in result.stderr
+    assert stream.bounds("checkpoints", 0) == before
+
+
+def test_reset_is_refused_while_the_service_runs(reset, stream, monkeypatch):
+    monkeypatch.setattr("service.visitor._PATIENCE_SECONDS", 0.1)
+    serve(stream)
+    before = stream.bounds("checkpoints", 0)
+    owner = stream.join("online-perceptron", ["events", "labels"], Owner())
+    owner.poll(0.1, 1)
+    result = reset("--from", "committed", "--yes")
+    owner.close()
+    assert result.exit_code == 1
+    assert "hint: stop the service first" in result.stderr
+    assert stream.bounds("checkpoints", 0) == before
+
+
+def test_a_reset_that_was_killed_on_the_way_is_not_taken_for_a_fresh_start(reset, stream, monkeypatch):
+    produce(stream, *EVENTS)
+    serve(stream)
+    with monkeypatch.context() as patch:
+        patch.setattr("service.reset.Task", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            reset("--from", "committed", "--yes")
+    with pytest.raises(CheckpointError, match="there is no checkpoint"):
+        serve(stream)
+    assert reset("--from", "committed", "--yes").exit_code == 0
+    serve(stream)
+    assert predicted(stream) == ids(EVENTS)

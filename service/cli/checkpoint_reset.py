@@ -1,0 +1,117 @@
+"""`perceptron checkpoint reset`: begin again, on purpose. In: where to go on. Out: an untrained model."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Final, get_args
+
+import click
+
+from service.assembly import make_processor, open_stream
+from service.cli.app import report
+from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
+from service.errors import ConfigurationError
+from service.reset import Start, reset
+from service.settings import Loaded, Settings
+from service.topics import ensure_topics, input_topics
+from service.transport.base import Transport
+from service.visitor import Visitor
+
+STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
+
+
+@click.command("reset")
+@click.option(
+    "--from",
+    "start",
+    type=click.Choice(get_args(Start)),
+    required=True,
+    help="Where to go on: at the offsets that the group has committed, or at the first records there are.",
+)
+@click.option(
+    "--partition",
+    "partitions",
+    type=click.IntRange(0),
+    multiple=True,
+    metavar="INTEGER",
+    help="Partition to reset; may be given several times.  [default: all]",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@setting_options(
+    *CONSUMING,
+    "checkpoints_topic",
+    *LEARNING,
+    "create_topics",
+    "label_timeout_seconds",
+    "max_pending",
+    "session_timeout_seconds",
+)
+def command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: bool) -> None:
+    """Forget what was learned and begin with an untrained model.
+
+    For a checkpoints topic that was lost or cannot be read, and for settings that make another model.
+    Models, counts and pending labels of the partitions are gone for good; predictions and dead letters
+    stay. The service must not be running.
+
+    \b
+    --from committed   each event that comes is predicted once; a label whose event was
+                       predicted before finds no event
+    --from beginning   every event that the topic still holds is predicted and learned
+                       again: readers of the predictions see it twice
+    """  # noqa: D301 - \b is click's mark for lines to be left as they are
+    settings = loaded.settings
+    make_processor(settings).learner.dump()  # a model that cannot be made is refused before anything is lost
+    transport = open_stream(settings, broker_url(loaded), create=False)
+    try:
+        transport.partition_count(settings.events_topic)  # raises TopicMissing before one is created
+        count = ensure_topics(transport, settings)
+        for partition in partitions:
+            check_partition(partition, count)
+        chosen = sorted(set(partitions)) or range(count)
+        _confirm(settings, chosen, start, yes=yes)
+        _reset(transport, settings, chosen, start, count)
+    finally:
+        transport.close()
+
+
+def check_partition(partition: int, count: int) -> None:
+    """Refuse a partition that is not there."""
+    if partition >= count:
+        raise ConfigurationError(
+            f"--partition {partition}: there are {count} partition(s)",
+            hint=f"partitions count from 0 to {count - 1}",
+        )
+
+
+def _confirm(settings: Settings, partitions: Sequence[int], start: Start, *, yes: bool) -> None:
+    """Ask before anything is lost; refuse where nobody can be asked."""
+    if yes:
+        return
+    if not _is_asked_by_a_person():
+        raise click.UsageError("stdin is no terminal, so nobody can confirm; --yes resets without asking")
+    numbers = ", ".join(map(str, partitions))
+    click.confirm(
+        f"Forget the models of the group {settings.group!r}, partition {numbers} of "
+        f"{settings.events_topic!r}, and go on from {start}?",
+        abort=True,
+        err=True,
+    )
+
+
+def _is_asked_by_a_person() -> bool:
+    return sys.stdin.isatty()
+
+
+def _reset(
+    transport: Transport, settings: Settings, partitions: Sequence[int], start: Start, count: int
+) -> None:
+    """Own every partition of the group, so that nobody else is at work, and reset those chosen."""
+    topics = input_topics(settings)
+    with Visitor(transport, settings.group, topics, settings.session_timeout_seconds) as visitor:
+        visitor.wait_for(range(count), hint=STOP_FIRST)
+        for partition in partitions:
+            visitor.stay()
+            offsets = reset(transport, settings, partition, visitor.consumer, start)
+            places = ", ".join(f"{topic}@{offset}" for topic, offset in offsets.items())
+            report("reset", "green", f"partition {partition} goes on at {places} with an untrained model")
