@@ -69,6 +69,8 @@ class Incoming:
     """The class the label denotes."""
     is_label: bool
     """Whether this is a bare label: no features, no text."""
+    message_bytes: int
+    """Length of the message."""
 
 
 class Decoder:
@@ -116,7 +118,7 @@ class Decoder:
                 raise Rejection(Reason.UNKNOWN_LABEL, str(error)) from None
         elif is_label:
             raise Rejection(Reason.MISSING_FIELD, "an event needs features or text, a label needs label")
-        return Incoming(fields["id"], features, text, label, truth, is_label)
+        return Incoming(fields["id"], features, text, label, truth, is_label, len(value))
 
 
 _BY_TYPE: Final[Mapping[str, Reason]] = {

@@ -1,32 +1,70 @@
 """The label join: which example a label belongs to. In: event ids with examples or labels. Out: the pair.
 
-Everything kept here is bounded: by event time (`timeout_seconds`) and by number (`capacity`); the oldest
-leaves first. The clock is the largest event time seen, so the same records always give the same joins.
+Everything kept here is bounded: by event time (`timeout_seconds`), by number (`capacity`) and by size
+(`max_bytes`); the oldest leaves first. The clock is the largest event time seen and sizes are estimated from
+contents alone, so the same records always give the same joins.
 """
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
+import msgpack
+
 from service.features import X
 from service.vocabulary import Truth
+
+_EXAMPLE_BYTES: Final = 512
+"""Of memory, for what an example takes besides its features: id, prediction, places in the tables."""
+_FEATURE_BYTES: Final = 128
+"""Of memory, for a feature in a dictionary, its name not counted."""
+_LOOSE_FEATURES: Final = 256
+_LOOSE_BYTES: Final = 4096
+"""Up to here features stay the dictionary they are: packing and unpacking takes as long as learning."""
+
+_pack: Final = msgpack.Packer().pack
 
 
 @dataclass(slots=True)
 class Example:
     """An event that was predicted, as it was at that time."""
 
-    x: X
+    kept: X | bytes
+    """The features; of a large event packed, which takes a tenth of the memory."""
     predicted: Truth
     score: float
     timestamp_ms: int
     truth: Truth | None = None
     step: object = 0.0
     """What learning it did to the weights: plain values, which only the learner understands."""
+    message_bytes: int = 0
+    """Length of the event's message."""
+
+    @property
+    def x(self) -> X:
+        """The features, in the order in which they were predicted on."""
+        if isinstance(self.kept, dict):
+            return self.kept
+        unpacked: X = msgpack.unpackb(self.kept, strict_map_key=False)
+        return unpacked
+
+    def compact(self) -> int:
+        """Pack the features of a large event; return the estimated size of the example in memory, in bytes.
+
+        The estimate is a function of the content, the same on every machine. Names of features are part of
+        the message: its length counts twice, for the names that n-grams make of it.
+        """
+        kept, message_bytes = self.kept, self.message_bytes
+        if isinstance(kept, dict):
+            if len(kept) <= _LOOSE_FEATURES and message_bytes <= _LOOSE_BYTES:
+                return _EXAMPLE_BYTES + _FEATURE_BYTES * len(kept) + 2 * message_bytes
+            kept = self.kept = _pack(kept)
+        return _EXAMPLE_BYTES + len(kept)
 
 
 _fields: Final = attrgetter(*Example.__slots__)
@@ -50,24 +88,34 @@ class LabelJoin:
         Event time after which an example or an early label is let go.
     capacity
         Most examples kept, and most early labels, and most ids of unlabelled examples let go.
+    max_bytes
+        Most memory for examples, as `Example.compact` estimates it; the newest is kept whatever its size.
 
     Attributes
     ----------
     n_pending : int
         Examples kept that have no label yet.
+    size_bytes : int
+        Of all examples kept, together.
+    max_bytes : float
+        As given; infinite while batches are learned again that were learned without this limit.
 
     """
 
-    def __init__(self, timeout_seconds: float, capacity: int) -> None:
+    def __init__(self, timeout_seconds: float, capacity: int, max_bytes: float = math.inf) -> None:
         self._timeout_ms = int(timeout_seconds * 1000)
         self._capacity = capacity
+        self.max_bytes = max_bytes
         self._now_ms = 0
         self._examples: dict[str, Example] = {}
         self._order: deque[str] = deque()
         """The ids of the examples, oldest first: examples leave in the order they came in."""
+        self._sizes: deque[int] = deque()
+        """Their sizes in bytes, in the same order."""
         self._early: OrderedDict[str, EarlyLabel] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
         self.n_pending = 0
+        self.size_bytes = 0
 
     def advance(self, timestamp_ms: int) -> int:
         """Let event time pass; give the number of early labels whose event never came."""
@@ -89,10 +137,13 @@ class LabelJoin:
 
     def keep(self, event_id: str, example: Example) -> None:
         """Keep an example of an event that has none; the oldest gives way when there is no room."""
-        if len(self._order) >= self._capacity:
+        size_bytes, order = example.compact(), self._order
+        while order and (len(order) >= self._capacity or self.size_bytes + size_bytes > self.max_bytes):
             self._drop_oldest_example()
         self._examples[event_id] = example
-        self._order.append(event_id)
+        order.append(event_id)
+        self._sizes.append(size_bytes)
+        self.size_bytes += size_bytes
         self.n_pending += example.truth is None
 
     def stop_waiting(self) -> None:
@@ -138,6 +189,8 @@ class LabelJoin:
         self._now_ms = state["now_ms"]
         self._examples = {event_id: Example(*fields) for event_id, *fields in state["examples"]}
         self._order = deque(self._examples)
+        self._sizes = deque(example.compact() for example in self._examples.values())
+        self.size_bytes = sum(self._sizes)
         self._early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
         self._expired = OrderedDict.fromkeys(state["expired"])
         self.n_pending = sum(example.truth is None for example in self._examples.values())
@@ -145,6 +198,7 @@ class LabelJoin:
     def _drop_oldest_example(self) -> None:
         event_id = self._order.popleft()
         example = self._examples.pop(event_id)
+        self.size_bytes -= self._sizes.popleft()
         if example.truth is None:
             self.n_pending -= 1
             if len(self._expired) >= self._capacity:

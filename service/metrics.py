@@ -39,6 +39,7 @@ class Published:
     counters: Counters
     updates: int
     pending: int
+    pending_bytes: int
     learner: Learner
     bound: OnlineMistakeBound | None = None
 
@@ -157,6 +158,7 @@ class Metrics:
             processor.counters.copy(),
             processor.learner.updates,
             processor.join.n_pending,
+            processor.join.size_bytes,
             processor.learner,
             self.bounds.get(partition),
         )
@@ -249,6 +251,12 @@ def _state(published: Mapping[int, Published]) -> Iterator[Metric]:
     pending = GaugeMetricFamily(
         "perceptron_pending_labels", "Predictions that wait for their label.", labels=["partition"]
     )
+    pending_bytes = GaugeMetricFamily(
+        "perceptron_pending_bytes",
+        "Estimated memory of the events kept for their labels and for corrections.",
+        labels=["partition"],
+        unit="bytes",
+    )
     error = GaugeMetricFamily(
         "perceptron_prequential_error_ratio",
         f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW}.",
@@ -257,9 +265,11 @@ def _state(published: Mapping[int, Published]) -> Iterator[Metric]:
     )
     for partition, state in published.items():
         pending.add_metric([str(partition)], state.pending)
+        pending_bytes.add_metric([str(partition)], state.pending_bytes)
         error.add_metric(["lifetime", str(partition)], state.counters.error_ratio())
         error.add_metric([str(WINDOW), str(partition)], state.counters.recent_error_ratio())
     yield pending
+    yield pending_bytes
     yield error
 
 

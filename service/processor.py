@@ -195,9 +195,9 @@ class Processor:
         if known is None:
             early = self.join.early_label(event_id)
             truth = early.truth if event.truth is None and early is not None else event.truth
-            example = Example(x, predicted, score, timestamp_ms)
+            example = Example(x, predicted, score, timestamp_ms, message_bytes=event.message_bytes)
             if truth is not None:
-                self._learn(event_id, example, truth, None)
+                self._learn(event_id, example, x, truth, None)
                 self._note_first_label(event, early)
             self.join.keep(event_id, example)
         else:
@@ -259,12 +259,14 @@ class Processor:
 
     def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
         """Learn the truth about an example that waited for it."""
-        self._learn(event_id, example, truth, delay_seconds)
+        self._learn(event_id, example, example.x, truth, delay_seconds)
         self.join.stop_waiting()
 
-    def _learn(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
+    def _learn(
+        self, event_id: str, example: Example, x: X, truth: Truth, delay_seconds: float | None
+    ) -> None:
         """Learn an example's truth and note how its prediction turned out."""
-        x, predicted, learner = example.x, example.predicted, self.learner
+        predicted, learner = example.predicted, self.learner
         example.step = learner.learn(x, truth)
         example.truth = truth
         mistake = predicted != truth
@@ -276,8 +278,10 @@ class Processor:
         """Take another label for a learned example: the same is a duplicate, a different one corrects."""
         if truth == example.truth:
             self.counters.labels["duplicate"] += 1
-        elif self.learner.undo(example.x, example.step):
-            example.truth, example.step = truth, self.learner.learn(example.x, truth)
+            return
+        x = example.x
+        if self.learner.undo(x, example.step):
+            example.truth, example.step = truth, self.learner.learn(x, truth)
             self.counters.labels["corrected"] += 1
         else:
             self.counters.labels["refused"] += 1

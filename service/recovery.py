@@ -7,6 +7,7 @@ the output thrown away. The counts committed with the last batch prove that the 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -33,8 +34,12 @@ _STREAM_SETTINGS: Final = (
     "max_message_bytes",
     "label_timeout_seconds",
     "max_pending",
+    "max_pending_bytes",
 )
 """Settings that decide what a record does: a batch must be learned again under those it was learned under."""
+
+_BYTE_LIMIT: Final = "max_pending_bytes"
+"""Snapshots of releases before this setting do not name it: then there was no such limit."""
 
 RESET_HINT: Final = (
     "begin again with an untrained model: `perceptron checkpoint reset --from committed` goes on at the "
@@ -55,6 +60,8 @@ class Restored:
     """Where in the checkpoint log the snapshots begin, oldest first; empty if there is no log yet."""
     snapshot_sequence: int
     """Number of the batch behind the newest snapshot."""
+    settings_changed: bool = False
+    """Whether that snapshot names other settings than those the next batch will be learned under."""
 
 
 def identity(settings: Settings) -> dict[str, Any]:
@@ -122,7 +129,10 @@ def restore(
         ) from error
     if batches:
         _log.info("partition %d: learning %d committed batches again", partition, len(batches))
+        if _BYTE_LIMIT not in snapshot.identity:
+            processor.join.max_bytes = math.inf
         _learn_again(transport, processor, input_topics(settings), partition, snapshot.offsets, batches)
+        processor.join.max_bytes = settings.max_pending_bytes
         _check_counts(processor, batches[-1], partition)
     return Restored(
         processor,
@@ -130,6 +140,7 @@ def restore(
         offsets=offsets,
         snapshot_offsets=[each.first_offset for each in log.snapshots],
         snapshot_sequence=snapshot.sequence,
+        settings_changed=snapshot.identity != identity(settings),
     )
 
 
@@ -185,6 +196,8 @@ def _check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -
     for name in relevant:
         if name == "classes" and not n_batches and _both_binary(snapshot.identity, wanted):
             continue  # the names of two classes are not part of the model
+        if name == _BYTE_LIMIT and name not in snapshot.identity:
+            continue
         if snapshot.identity.get(name) != wanted[name]:
             raise CheckpointError(
                 f"{name}: the checkpoint was made with {snapshot.identity.get(name)!r}, "

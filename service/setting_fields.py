@@ -166,6 +166,12 @@ class Settings(BaseSettings):
     max_pending: int = Field(
         50_000, ge=1, le=100_000_000, description="Events per partition kept for their labels at most."
     )
+    max_pending_bytes: int = Field(
+        256 << 20,
+        ge=1 << 20,
+        le=1 << 40,
+        description="Memory in bytes per partition for events kept for their labels, at most.",
+    )
     max_message_bytes: int = Field(
         1_048_576, ge=64, le=1 << 30, description="Size in bytes above which a message is refused."
     )

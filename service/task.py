@@ -82,8 +82,8 @@ class Task:
         self._records_since_snapshot = 0
         self._last_snapshot = self._clock.monotonic()
         self._is_clean = True
-        if not self._snapshot_offsets:
-            self._commit_snapshot()
+        if not self._snapshot_offsets or restored.settings_changed:
+            self._commit_snapshot()  # what follows can be learned again under the settings it names only
         self._publish()
 
     @property

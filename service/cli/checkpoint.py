@@ -43,6 +43,7 @@ _RESTORING = (
     *LEARNING,
     "label_timeout_seconds",
     "max_pending",
+    "max_pending_bytes",
 )
 """Settings that restoring needs: those `serve` runs under."""
 

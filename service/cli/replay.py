@@ -32,7 +32,7 @@ _BATCH_RECORDS: Final = 256
 
 @click.command()
 @source_options
-@setting_options(*LEARNING, "label_timeout_seconds", "max_pending")
+@setting_options(*LEARNING, "label_timeout_seconds", "max_pending", "max_pending_bytes")
 @click.option(
     "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the summary."
 )

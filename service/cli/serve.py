@@ -46,6 +46,7 @@ class Stoppable(Protocol):
     "create_topics",
     "label_timeout_seconds",
     "max_pending",
+    "max_pending_bytes",
     "max_rejected_ratio",
     "rejected_window",
     "max_batch_records",

@@ -26,11 +26,16 @@ def test_every_reason_but_the_models_own_is_tried():
 
 
 def test_an_event_arrives_with_what_it_carries():
-    event = DECODER.decode(
-        b'{"id":"m-17","features":{"length":12.5,"lang":"en","urgent":true},"text":"Win","label":1}'
-    )
+    value = b'{"id":"m-17","features":{"length":12.5,"lang":"en","urgent":true},"text":"Win","label":1}'
+    event = DECODER.decode(value)
     assert event == Incoming(
-        "m-17", {"length": 12.5, "lang": "en", "urgent": True}, "Win", 1, True, is_label=False
+        "m-17",
+        {"length": 12.5, "lang": "en", "urgent": True},
+        "Win",
+        1,
+        True,
+        is_label=False,
+        message_bytes=len(value),
     )
     assert not event.is_label
 

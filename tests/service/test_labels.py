@@ -1,5 +1,8 @@
+import sys
+
 import pytest
 
+from perceptron_core.serialisation import pack, unpack
 from service.labels import EarlyLabel, Example, LabelJoin
 
 
@@ -80,3 +83,61 @@ def test_memory_is_bounded_whatever_comes(join):
         join.keep(f"e{number}", example(number))
         join.hold(f"l{number}", EarlyLabel(True, number))
     assert max(map(len, (join._examples, join._early, join._expired))) <= 3
+
+
+def large(n_features=1000, name=int):
+    return Example({name(n): 1.0 / (n + 1) for n in range(n_features, 0, -1)}, False, -1.0, 0)
+
+
+@pytest.mark.parametrize("name", [int, str, "é{}".format])
+def test_a_large_example_takes_less_than_half_the_memory_and_gives_the_same_features_in_the_same_order(
+    join, name
+):
+    loose = large(name=name)
+    features = dict(loose.x)
+    join.keep("a", loose)
+    assert list(join.example("a").x.items()) == list(features.items())
+    assert join.size_bytes < (sys.getsizeof(features) + sum(map(sys.getsizeof, features))) / 2
+
+
+def test_the_oldest_examples_give_way_to_a_newer_one_when_bytes_are_short():
+    one = LabelJoin(timeout_seconds=10, capacity=1)
+    one.keep("x", large())
+    join = LabelJoin(timeout_seconds=10, capacity=100, max_bytes=3 * one.size_bytes)
+    for name in "abcd":
+        join.keep(name, large())
+    assert join.example("a") is None
+    assert join.expired("a")
+    assert all(join.example(name) for name in "bcd")
+    assert join.size_bytes == 3 * one.size_bytes
+    join.keep("e", large(3000))
+    assert [name for name in "bcde" if join.example(name)] == ["e"]
+
+
+def test_the_newest_example_is_kept_whatever_its_size():
+    join = LabelJoin(timeout_seconds=10, capacity=100, max_bytes=1)
+    for name in "ab":
+        join.keep(name, large())
+    assert join.example("a") is None
+    assert join.example("b")
+
+
+@pytest.mark.parametrize("n_features", [2, 1000])
+def test_a_restored_join_has_the_same_size(n_features):
+    join, restored = (LabelJoin(timeout_seconds=10, capacity=3) for _ in range(2))
+    for name in "abcd":
+        join.keep(name, large(n_features))
+    restored.restore(unpack(pack(join.state())))
+    assert restored.size_bytes == join.size_bytes > 0
+    assert [restored.example(name).x for name in "bcd"] == [join.example(name).x for name in "bcd"]
+    for later in (0, 60_000):
+        assert restored.advance(later) == join.advance(later)
+    assert restored.size_bytes == join.size_bytes == 0
+
+
+def test_examples_of_an_older_release_are_read():
+    join = LabelJoin(timeout_seconds=10, capacity=3)
+    old = [["a", {"f": 1.0}, False, -1.0, 0, None, 0.0]]
+    join.restore({"now_ms": 0, "examples": old, "early": [], "expired": []})
+    assert join.example("a").x == {"f": 1.0}
+    assert join.size_bytes > 0

@@ -324,3 +324,38 @@ def test_every_event_gets_one_prediction_and_the_counts_are_those_of_the_outputs
     outcomes = [answer for answer in answers if "predicted" in answer]
     assert feed.counters.labelled >= len(outcomes)
     assert feed.counters.mistakes == sum(step.mistake for step in feed.steps)
+
+
+HUGE = " ".join(f"w{n}" for n in range(5000))
+
+
+@pytest.mark.parametrize("given", [{}, {"hash_bits": 18}, {"text_values": "counts", "normalize": "l2"}])
+def test_a_packed_example_is_learned_bit_for_bit_as_if_its_label_had_come_along(given):
+    late, along = Feed(**given), Feed(**given)
+    along(event("a", HUGE, label=True))
+    late(event("a", HUGE))
+    late(label("a", True))
+    assert late.processor.learner.dump() == along.processor.learner.dump()
+    for feed in (late, along):
+        feed(label("a", False))
+    assert late.processor.learner.dump() == along.processor.learner.dump()
+    assert late.counters.labels == {"matched": 1, "corrected": 1}
+
+
+def test_forty_events_of_a_megabyte_wait_in_a_fifth_of_the_memory_their_features_take():
+    feed = Feed(hash_bits=20)
+    text = " ".join(f"{n:06d}" for n in range(140_000))
+    feed(event("a", text))
+    example = feed.processor.join.example("a")
+    assert feed.processor.join.size_bytes < 128 * len(example.x) / 5
+
+
+def test_events_beyond_the_byte_limit_expire_oldest_first():
+    feed = Feed(max_pending_bytes=1 << 20)
+    for n in range(40):
+        feed(event(f"e{n}", HUGE))
+    assert feed.processor.join.n_pending < 40
+    assert feed.processor.join.size_bytes <= 1 << 20
+    feed(label("e0", True))
+    feed(label("e39", True))
+    assert feed.counters.labels == {"late": 1, "matched": 1}

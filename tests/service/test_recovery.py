@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from perceptron_core.serialisation import pack
+from service import recovery
 from service.assembly import make_processor
 from service.errors import CheckpointError, ConfigurationError, TooManyRejected
 from service.health import Health
+from service.labels import LabelJoin
 from service.metrics import Metrics
 from service.models import BUILT_IN
 from service.recovery import restore
@@ -242,6 +244,48 @@ def test_a_setting_of_the_stream_may_change_once_nothing_is_to_be_learned_again(
     run(stream)
     with pytest.raises(CheckpointError, match="max_pending"):
         restored(stream, max_pending=7)
+
+
+def test_a_setting_of_the_stream_that_has_changed_holds_for_what_is_learned_again_from_then_on(
+    stream, monkeypatch
+):
+    produce(stream, MESSAGES[:10])
+    run(stream)
+    without_final_snapshot(monkeypatch)
+    produce(stream, MESSAGES[10:])
+    run(stream, max_pending=7)
+    assert restored(stream, max_pending=7)
+
+
+LARGE = [(n, event(f"e{n}", " ".join(f"{n}-{m}" for m in range(2000)))) for n in range(40)]
+"""Examples of which a mebibyte holds some thirty."""
+
+
+def of_the_release_before(monkeypatch):
+    """Write snapshots that do not name the byte limit, and know none."""
+    settings_of_snapshots = recovery.identity
+
+    def identity(settings):
+        return {
+            name: value
+            for name, value in settings_of_snapshots(settings).items()
+            if name != "max_pending_bytes"
+        }
+
+    monkeypatch.setattr("service.task.identity", identity)
+    monkeypatch.setattr("service.assembly.LabelJoin", lambda seconds, most, _: LabelJoin(seconds, most))
+
+
+def test_batches_learned_before_there_was_a_byte_limit_are_learned_again_without_it(stream, monkeypatch):
+    without_final_snapshot(monkeypatch)
+    with monkeypatch.context() as before:
+        of_the_release_before(before)
+        produce(stream, LARGE[:38])
+        run(stream)
+    assert restored(stream, max_pending_bytes=1 << 20).processor.join.n_pending == 38
+    produce(stream, LARGE[38:])
+    run(stream, max_pending_bytes=1 << 20)
+    assert restored(stream, max_pending_bytes=1 << 20).processor.join.n_pending < 38
 
 
 def test_two_classes_may_get_names_later(stream):
