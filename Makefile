@@ -3,6 +3,7 @@
 # make test-uncompiled   the same for the core as it runs where there is no compiler
 # make lint   ruff with all rules, mypy --strict
 # make chaos  the long form of the tests that kill, freeze and cut things
+# make simulate  thousands of runs in which everything goes wrong that can; SEEDS=1000000, or SEED=7 for one with its story
 # make bench  speed, as ratios against peers in the same run
 # make docs   the documentation site, strictly; make docs-plots draws its pictures anew
 # make dist   sdist and wheel; make release-check adds licences, bill of materials, known vulnerabilities
@@ -17,10 +18,11 @@ PARALLEL ?= -n 3 --dist loadfile --no-loadscope-reorder
 BENCH  ?= .venv-bench
 RELEASE ?= .venv-release
 BENCH_ARGS ?=
+SEEDS ?= 10000
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
 
-.PHONY: demo test test-uncompiled lint chaos bench docs docs-plots dist release-check clean
+.PHONY: demo test test-uncompiled lint chaos simulate bench docs docs-plots dist release-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/perceptron demo $(DEMO_ARGS)
@@ -41,6 +43,10 @@ lint: $(VENV)/installed-dev
 
 chaos: $(VENV)/installed-dev
 	PERCEPTRON_CHAOS=long $(BIN)/pytest tests/chaos --timeout 3600 $(PYTEST_ARGS)
+
+# SEED=7 runs one seed and tells its story; DEFECT=name puts a defect back first (tests/simulation/defects.py).
+simulate: $(VENV)/installed-dev
+	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DEFECT),--defect $(DEFECT))
 
 # BENCH_ARGS: --quick, --only NAME, --runs N, --list (see benchmarks/run.py).
 bench: $(BENCH)/project/installed $(BENCH)/quix/installed

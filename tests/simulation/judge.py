@@ -1,0 +1,155 @@
+"""The judge. In: a run. Out: nothing, or the first thing that is not as the oracle says.
+
+It reads the committed transactions of each partition in their order, lets the oracle do what their progress
+records tell, and compares what was written with what had to be.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from bisect import bisect_left
+
+from perceptron_core import from_bytes
+from service.errors import ServiceError
+from service.recovery import restore
+from tests.simulation.oracle import Partition
+from tests.simulation.transport import SimulatedTransport
+from tests.simulation.world import SimulationFailure
+
+
+def judge(world):
+    """Raise `SimulationFailure` if anything committed is wrong or missing."""
+    by_partition = {partition: [] for partition in range(world.broker.topics["events"])}
+    for transaction in world.broker.transactions:
+        by_partition[transaction.partition].append(transaction)
+    for partition, transactions in by_partition.items():
+        _Trial(world, partition).judge(transactions)
+
+
+class Onlooker:
+    """Calls the stream without being a process: nothing happens to it."""
+
+    def before(self, call):
+        pass
+
+    def breaks_off(self, n_records):
+        return None
+
+
+class _Trial:
+    def __init__(self, world, partition):
+        self._world = world
+        self._partition = partition
+        settings = world.settings
+        self._topics = [topic for topic in (settings.events_topic, settings.labels_topic) if topic]
+        self._oracle = Partition(
+            settings.model, settings.classes, int(settings.label_timeout_seconds * 1000), settings.max_pending
+        )
+        self._offsets = dict.fromkeys(self._topics, 0)
+        self._sequence = 0
+
+    def judge(self, transactions):
+        for transaction in transactions:
+            self._judge_transaction(transaction)
+        if not self._world.has_refused:
+            self._judge_end()
+
+    def _judge_transaction(self, transaction):
+        outputs = [record for record in transaction.outputs if record.topic != "checkpoints"]
+        progress = [
+            json.loads(record.value)
+            for record in transaction.outputs
+            if record.topic == "checkpoints" and dict(record.headers)["kind"] == b"progress"
+        ]
+        if not progress:
+            self._expect(not outputs, "outputs without progress")
+            self._expect(transaction.offsets == self._offsets, "a snapshot moves offsets")
+            return
+        self._expect(len(progress) == 1, "several progress records")
+        (told,) = progress
+        self._expect(
+            told["sequence"] == self._sequence + 1, f"batch {told['sequence']} after {self._sequence}"
+        )
+        self._expect(told["offsets"] == transaction.offsets, "offsets differ from the progress")
+        self._sequence += 1
+        expected = self._process(told["offsets"], transaction)
+        found = [_plain(record) for record in outputs]
+        self._expect(found == expected, f"batch {self._sequence}: found {found}, expected {expected}")
+        self._judge_counts(told["counts"])
+
+    def _process(self, ends, transaction):
+        """Let the oracle do a batch."""
+        batches = []
+        for topic in self._topics:
+            self._expect(ends[topic] >= self._offsets[topic], f"{topic} goes back")
+            log = self._world.broker.logs[topic, self._partition]
+            batches.append(_between(log, self._offsets[topic], ends[topic]))
+        self._offsets = dict(ends)
+        expected = []
+        for record in heapq.merge(*batches, key=lambda record: record.timestamp_ms):
+            message = self._world.messages[record.topic, record.partition, record.offset]
+            answer = self._oracle.take(message, record.topic, record.timestamp_ms)
+            if answer is not None:
+                expected.append(_expected(record, message, answer))
+        return expected
+
+    def _judge_counts(self, told):
+        oracle = self._oracle
+        expected = oracle.counts | {"updates": oracle.model.updates, "pending": oracle.pending}
+        self._expect(told == expected, f"batch {self._sequence}: counts {told}, expected {expected}")
+
+    def _judge_end(self):
+        for topic in self._topics:
+            log = self._world.broker.logs[topic, self._partition]
+            left = _between(log, self._offsets[topic], log.end)
+            self._expect(not left, f"{len(left)} records of {topic} were never processed")
+        try:
+            restored = self._restore()
+        except ServiceError as error:
+            self._expect(self._world.may_refuse(error), f"cannot be restored: {error}")
+            return
+        self._expect(restored.sequence == self._sequence, f"batch {restored.sequence} comes back")
+        self._expect(restored.offsets == self._offsets, f"offsets {restored.offsets} come back")
+        self._judge_state(restored.processor.state())
+
+    def _restore(self):
+        world, partition = self._world, self._partition
+        committed = {topic: world.broker.group.committed.get((topic, partition), 0) for topic in self._topics}
+        return restore(SimulatedTransport(Onlooker(), world.broker), world.settings, partition, committed)
+
+    def _judge_state(self, state):
+        oracle = self._oracle
+        model = from_bytes(state["model"])
+        found = {"weights": model.weights, "bias": model.bias, "updates": model.n_updates}
+        self._expect(found == oracle.model.state(), f"model {found}, expected {oracle.model.state()}")
+        counters, join = state["counters"], state["join"]
+        for name, expected in (("labels", oracle.labels), ("consumed", oracle.consumed)):
+            self._expect(counters[name] == expected, f"{name} {counters[name]}, expected {expected}")
+        self._expect([each[0] for each in join["examples"]] == [*oracle.kept], "kept examples differ")
+        self._expect([each[0] for each in join["early"]] == [*oracle.early], "early labels differ")
+        self._expect([*join["expired"]] == [*oracle.expired], "expired ids differ")
+
+    def _expect(self, holds, what):
+        if not holds:
+            raise SimulationFailure(f"partition {self._partition}: {what}")
+
+
+def _between(log, start, end):
+    """Return the records from `start` on, before `end`, deleted or not."""
+    return log.records[bisect_left(log.offsets, start) : bisect_left(log.offsets, end)]
+
+
+def _plain(record):
+    if record.topic == "dead-letters":
+        headers = {name: value.decode() for name, value in record.headers}
+        source = (headers["source.topic"], int(headers["source.partition"]), int(headers["source.offset"]))
+        return (record.topic, record.key, record.value, headers["error.reason"], source)
+    return (record.topic, record.key, json.loads(record.value))
+
+
+def _expected(record, message, answer):
+    if message.kind == "bad":
+        source = (record.topic, record.partition, record.offset)
+        return ("dead-letters", record.key, record.value, answer["reason"], source)
+    return ("predictions", message.id.encode(), answer)

@@ -1,0 +1,343 @@
+"""The oracle. In: one partition's inputs, in the order in which batches took them. Out: what must be written.
+
+It is written from the documents, without a line of the service or of the core: plain Python, lists and
+dictionaries, the formulas of the papers in the order of summation that `docs/` promises. Where it and the
+service disagree, one of them is wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+X = dict[str, float]
+
+
+@dataclass(slots=True)
+class Message:
+    """What a record of the input means, known to the workload that made it."""
+
+    kind: str
+    """`event`, `label` or `bad`."""
+    id: str = ""
+    x: X = field(default_factory=dict)
+    label: Any = None
+    """As it is spelled."""
+    reason: str = ""
+    """Of a bad one."""
+
+
+class Perceptron:
+    """w ← w + y·x on a mistake, and where the score is 0."""
+
+    can_undo = True
+
+    def __init__(self):
+        self.weights = {}
+        self.bias = 0.0
+        self.updates = 0
+
+    def assess(self, x):
+        score = self.bias
+        for name, value in x.items():
+            score += self.weights.get(name, 0.0) * value
+        return score > 0, score
+
+    def learn(self, x, truth):
+        sign = 1.0 if truth else -1.0
+        _, score = self.assess(x)
+        step = self.step(x, sign, score)
+        if step:
+            self.add(x, step)
+            self.updates += 1
+        return step
+
+    def step(self, x, sign, score):
+        return 0.0 if sign * score > 0 else sign
+
+    def add(self, x, step):
+        for name, value in x.items():
+            if value:
+                weight = self.weights.get(name, 0.0) + step * value
+                if weight:
+                    self.weights[name] = weight
+                else:
+                    self.weights.pop(name, None)
+        self.bias += step
+
+    def undo(self, x, step):
+        if step:
+            self.add(x, -step)
+
+    def state(self):
+        return {"weights": self.weights, "bias": self.bias, "updates": self.updates}
+
+
+class PassiveAggressive(Perceptron):
+    """PA-I with C = 1: as far as the margin wants, but not beyond C."""
+
+    def step(self, x, sign, score):
+        loss = max(0.0, 1.0 - sign * score)
+        if not loss:
+            return 0.0
+        norm = 0.0
+        for value in x.values():
+            norm += value * value
+        return sign * min(1.0, loss / (norm + 1))
+
+
+class Arow(Perceptron):
+    """Adaptive regularisation with r = 1 and a variance for each weight."""
+
+    can_undo = False
+
+    def __init__(self):
+        super().__init__()
+        self.variances = {}
+        self.bias_variance = 1.0
+
+    def learn(self, x, truth):
+        sign = 1.0 if truth else -1.0
+        _, score = self.assess(x)
+        if sign * score >= 1:
+            return 0.0
+        v = self.bias_variance
+        for name, value in x.items():
+            v += self.variances.get(name, 1.0) * value * value
+        alpha = (1.0 - sign * score) / (v + 1.0)
+        for name, value in x.items():
+            if value:
+                variance = self.variances.get(name, 1.0)
+                self.weights[name] = self.weights.get(name, 0.0) + sign * alpha * variance * value
+                self.variances[name] = variance * (1.0 + (v - variance * value * value)) / (1.0 + v)
+        self.bias += sign * alpha * self.bias_variance
+        self.bias_variance *= (1.0 + (v - self.bias_variance)) / (1.0 + v)
+        self.updates += 1
+        return sign * alpha
+
+    def state(self):
+        weights = {name: weight for name, weight in self.weights.items() if weight}
+        return {"weights": weights, "bias": self.bias, "updates": self.updates}
+
+
+class Multiclass:
+    """A weight vector for each class; a mistake moves the example from the wrong one to the right one."""
+
+    can_undo = True
+
+    def __init__(self, classes):
+        self.classes = classes
+        self.vectors = {label: Perceptron() for label in classes}
+        self.updates = 0
+
+    def assess(self, x):
+        scores = {label: vector.assess(x)[1] for label, vector in self.vectors.items()}
+        best = self.classes[0]
+        for label in self.classes[1:]:
+            if scores[label] > scores[best]:
+                best = label
+        return best, scores[best]
+
+    def learn(self, x, truth):
+        guess, _ = self.assess(x)
+        if guess == truth:
+            return None
+        self.vectors[truth].add(x, 1.0)
+        self.vectors[guess].add(x, -1.0)
+        self.updates += 1
+        return truth, guess
+
+    def undo(self, x, step):
+        if step:
+            gained, lost = step
+            self.vectors[gained].add(x, -1.0)
+            self.vectors[lost].add(x, 1.0)
+
+    def state(self):
+        return {
+            "weights": {label: vector.weights for label, vector in self.vectors.items()},
+            "bias": {label: vector.bias for label, vector in self.vectors.items()},
+            "updates": self.updates,
+        }
+
+
+MODELS = {"perceptron": Perceptron, "passive-aggressive": PassiveAggressive, "arow": Arow}
+
+
+@dataclass(slots=True)
+class Kept:
+    """An event that was predicted and may still get its label, or another one."""
+
+    x: X
+    predicted: Any
+    time: int
+    truth: Any = None
+    step: Any = 0.0
+
+
+class Partition:
+    """One partition as the documents describe it.
+
+    Parameters
+    ----------
+    model, classes
+        Which model, and the names of its classes; () for booleans.
+    timeout_ms, capacity
+        How long, and how many, events and early labels are kept.
+
+    """
+
+    def __init__(self, model: str, classes: tuple[str, ...], timeout_ms: int, capacity: int) -> None:
+        self.classes = classes
+        self.model = Multiclass(classes) if len(classes) > 2 else MODELS[model]()
+        self.timeout_ms, self.capacity = timeout_ms, capacity
+        self.now = 0
+        self.kept: dict[str, Kept] = {}
+        self.early: dict[str, tuple[Any, int]] = {}
+        self.expired: dict[str, None] = {}
+        self.spelling = classes if len(classes) == 2 else (False, True)
+        self.counts = dict.fromkeys(("predictions", "labelled", "mistakes", "rejected"), 0)
+        self.labels: dict[str, int] = {}
+        self.consumed: dict[str, int] = {}
+
+    def take(self, message: Message, topic: str, time: int) -> dict[str, Any] | None:
+        """Return what must be written for the next record; None if nothing."""
+        self.consumed[topic] = self.consumed.get(topic, 0) + 1
+        self._let_go(time)
+        if message.kind == "bad":
+            self.counts["rejected"] += 1
+            return {"reason": message.reason}
+        return self._event(message, time) if message.kind == "event" else self._label(message, time)
+
+    @property
+    def pending(self) -> int:
+        """How many events wait for their first label."""
+        return sum(each.truth is None for each in self.kept.values())
+
+    def _let_go(self, time):
+        if time <= self.now:
+            return
+        self.now = time
+        while self.kept and next(iter(self.kept.values())).time < time - self.timeout_ms:
+            self._drop_oldest()
+        while self.early and next(iter(self.early.values()))[1] < time - self.timeout_ms:
+            del self.early[next(iter(self.early))]
+            self._count("orphan")
+
+    def _drop_oldest(self):
+        event_id = next(iter(self.kept))
+        if self.kept.pop(event_id).truth is None:
+            if len(self.expired) >= self.capacity:
+                del self.expired[next(iter(self.expired))]
+            self.expired[event_id] = None
+
+    def _event(self, message, time):
+        predicted, score = self.model.assess(message.x)
+        updates = self.model.updates
+        known = self.kept.get(message.id)
+        truth = self._truth(message.label)
+        if message.label is not None:
+            self._spell_like(message.label)
+        if known is not None:
+            if truth is not None and known.truth is None:
+                self._learn(known, truth)
+            elif truth is not None:
+                self._correct(known, truth)
+            truth = known.truth
+        else:
+            truth = self._first_seen(message, truth, Kept(message.x, predicted, time))
+        self.counts["predictions"] += 1
+        answer = {"id": message.id, "label": self._spell(predicted), "score": score, "updates": updates}
+        if truth is not None:
+            answer |= {"truth": self._spell(truth), "mistake": predicted != truth}
+        return answer
+
+    def _first_seen(self, message, truth, kept):
+        early = self.early.pop(message.id, None)
+        if truth is None and early is not None:
+            truth = early[0]
+            self._count("matched")
+        elif early is not None:
+            self._count("duplicate" if early[0] == truth else "corrected")
+        if truth is not None:
+            self._learn(kept, truth)
+        if len(self.kept) >= self.capacity:
+            self._drop_oldest()
+        self.kept[message.id] = kept
+        return truth
+
+    def _label(self, message, time):
+        truth = self._truth(message.label)
+        self._spell_like(message.label)
+        kept = self.kept.get(message.id)
+        if kept is None:
+            self._early_or_late(message.id, truth, time)
+            return None
+        if kept.truth is not None:
+            self._correct(kept, truth)
+            return None
+        self._learn(kept, truth)
+        self._count("matched")
+        return {
+            "id": message.id,
+            "label": self._spell(truth),
+            "predicted": self._spell(kept.predicted),
+            "mistake": kept.predicted != truth,
+            "label_delay_seconds": (time - kept.time) / 1000,
+        }
+
+    def _early_or_late(self, event_id, truth, time):
+        if event_id in self.expired:
+            self._count("late")
+        elif event_id not in self.early:
+            if len(self.early) >= self.capacity:
+                del self.early[next(iter(self.early))]
+                self._count("orphan")
+            self.early[event_id] = truth, time
+        elif self.early[event_id][0] == truth:
+            self._count("duplicate")
+        else:
+            self.early[event_id] = truth, time
+            self._count("corrected")
+
+    def _learn(self, kept, truth):
+        kept.step = self.model.learn(kept.x, truth)
+        kept.truth = truth
+        self.counts["labelled"] += 1
+        self.counts["mistakes"] += kept.predicted != truth
+
+    def _correct(self, kept, truth):
+        if kept.truth == truth:
+            self._count("duplicate")
+        elif self.model.can_undo:
+            self.model.undo(kept.x, kept.step)
+            kept.truth, kept.step = truth, self.model.learn(kept.x, truth)
+            self._count("corrected")
+        else:
+            self._count("refused")
+
+    def _count(self, outcome):
+        self.labels[outcome] = self.labels.get(outcome, 0) + 1
+
+    def _truth(self, label):
+        if label is None or len(self.classes) > 2:
+            return label
+        if isinstance(label, str):
+            return label == self.classes[1]
+        return label == 1
+
+    def _spell(self, truth):
+        return truth if isinstance(truth, str) else self.spelling[truth]
+
+    def _spell_like(self, label):
+        """Answer in the label values of the stream: true/false, 1/-1 or 1/0; names stay names."""
+        if isinstance(label, str):
+            return
+        if isinstance(label, bool):
+            self.spelling = (False, True)
+        elif label == -1:
+            self.spelling = (-1, 1)
+        elif label == 0:
+            self.spelling = (0, 1)
+        elif isinstance(self.spelling[1], bool):
+            self.spelling = (-1, 1)

@@ -1,0 +1,62 @@
+"""Thousands of runs in which everything goes wrong that can, and nothing may come out wrong.
+
+`PERCEPTRON_SIMULATION_SEEDS` says how many; `make simulate` is for more.
+"""
+
+import os
+from collections import Counter
+
+import pytest
+
+from tests.simulation.defects import DEFECTS
+from tests.simulation.run import explain, first_failure, run_chunk, story
+
+SEEDS = int(os.environ.get("PERCEPTRON_SIMULATION_SEEDS", "3000"))
+PARTS = 6
+
+FOUND_WITHIN = 400
+"""Seeds; the slowest to be found took 180."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_whatever_fails_and_whenever_all_is_done_once_and_the_models_are_equal_bit_for_bit(part):
+    counts, failure = run_chunk(range(part, SEEDS, PARTS))
+    assert failure is None, explain(failure)
+    assert counts["runs"] == len(range(part, SEEDS, PARTS))
+
+
+def test_the_seeds_do_what_they_are_for():
+    counts, _ = run_chunk(range(200))
+    often = ("crashes", "rebalances", "freezes", "fences", "stops", "outages", "kicks", "shuffles")
+    assert min(counts[name] for name in often) > 10, counts
+    endings = ("lost", "away", "undecided", "crash", "failed", "full")
+    assert min(counts[f"commit {name}"] for name in endings) > 3, counts
+
+
+@pytest.mark.parametrize("seed", range(0, 100, 7))
+def test_a_seed_repeats_to_the_byte(seed):
+    (one, outcome), (other, repeated) = story(seed), story(seed)
+    assert one == other
+    assert outcome.digest == repeated.digest
+
+
+def test_two_seeds_are_two_runs():
+    assert story(1)[1].digest != story(2)[1].digest
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_that_is_put_back_is_found(name):
+    failure = first_failure(range(FOUND_WITHIN), name)
+    assert failure is not None
+    assert first_failure([failure.seed]) is None, "it is the defect that fails, not the seed"
+
+
+def test_a_failure_is_told_with_its_story_and_how_to_repeat_it():
+    failure = first_failure(range(FOUND_WITHIN), "recovery-forgets-the-last-batch")
+    told = explain(failure, "recovery-forgets-the-last-batch")
+    assert "restored" in told
+    assert f"make simulate SEED={failure.seed} DEFECT=recovery-forgets-the-last-batch" in told
+
+
+def test_counts_add_up():
+    assert run_chunk(range(4))[0] == sum((run_chunk([seed])[0] for seed in range(4)), Counter())

@@ -1,0 +1,265 @@
+"""The simulated stream as one process sees it: `Transport`, `Consumer` and `Writer` of the service.
+
+Each call goes by way of the process, where the simulation may let it crash, freeze, fail or go astray.
+"""
+
+from __future__ import annotations
+
+from service.errors import (
+    ConfigurationError,
+    OwnershipLost,
+    TopicMissing,
+    TransactionFailed,
+)
+from tests.simulation.broker import Transaction
+
+
+class SimulatedTransport:
+    """`Transport`, for one life of one process."""
+
+    def __init__(self, life, broker):
+        self._life = life
+        self._broker = broker
+
+    def ensure_topics(self, partitions, *, create=True, keep_forever=False):
+        self._life.before("ensure_topics")
+        for topic, count in partitions.items():
+            if topic not in self._broker.topics:
+                if not create:
+                    raise TopicMissing(topic)
+                self._broker.create(topic, count)
+        self._life.after("ensure_topics")
+
+    def partition_count(self, topic):
+        self._life.before("partition_count")
+        if topic not in self._broker.topics:
+            raise TopicMissing(topic)
+        return self._broker.topics[topic]
+
+    def bounds(self, topic, partition):
+        self._life.before("bounds")
+        log = self._broker.logs[topic, partition]
+        return log.start, log.end
+
+    def read(self, topic, partition, start=0, end=None):
+        self._life.before("read")
+        log = self._broker.logs[topic, partition]
+        records = log.read(start, log.end if end is None else end)
+        stops_at = self._life.breaks_off(len(records))
+        if stops_at is None:
+            return iter(records)
+        return self._broken_off(records[:stops_at])
+
+    def _broken_off(self, records):
+        yield from records
+        self._life.broken()
+
+    def produce(self, outputs):
+        raise NotImplementedError
+
+    def delete_before(self, topic, partition, offset):
+        self._life.before("delete_before")
+        self._broker.logs[topic, partition].delete_before(offset)
+        self._life.after("delete_before")
+
+    def join(self, group, topics, assignee):
+        self._life.before("join")
+        counts = {self._broker.topics[topic] for topic in topics}
+        if len(counts) > 1:
+            raise ConfigurationError(f"{topics} differ in their partitions")
+        return SimulatedConsumer(self._life, self._broker, topics, assignee)
+
+    def close(self):
+        pass
+
+
+class SimulatedConsumer:
+    """`Consumer`: a member of the broker's group."""
+
+    def __init__(self, life, broker, topics, assignee):
+        self._life = life
+        self._broker = broker
+        self._random = broker.random
+        self._topics = topics
+        self._assignee = assignee
+        self._assigned = frozenset()
+        self._positions = {}
+        self.known_ends = {}
+        self._ends_at_start = {}
+        self._told_ends = {}
+        self._is_settled = False
+        self._is_closed = False
+        self.id = broker.join(life)
+        life.member_id = self.id
+
+    @property
+    def told_ends(self):
+        """How far the process knows each source to reach: from the start, and from what `lag` told it."""
+        return self._ends_at_start | self._told_ends
+
+    def poll(self, timeout_seconds, max_records):
+        self._life.before("poll")
+        self._broker.let_silent_go()
+        if self._follow():
+            return {}
+        records = self._fetch(max_records)
+        if not records:
+            self._life.idle(timeout_seconds)
+        return records
+
+    def _follow(self):
+        """Follow the group; return whether partitions came or went."""
+        broker, before = self._broker, self._assigned
+        if self.id not in broker.group.members:
+            self._lose(self._assigned)
+            self.id = self._life.member_id = broker.join(self._life)
+        self._lose(self._assigned - broker.owned_by(self.id))
+        owned = broker.owned_by(self.id)
+        going = owned - broker.planned_for(self.id)
+        if known := going & self._assigned:
+            self._life.note(f"hands over {sorted(known)}")
+            self._assignee.partitions_revoked(known)
+            self._forget(known)
+        broker.release(self.id, going)  # of its own only: it may have frozen meanwhile and lost them
+        if self.id in broker.group.members:
+            broker.take_free(self.id)
+        owned = broker.owned_by(self.id)
+        self._is_settled = owned == broker.planned_for(self.id)
+        if fresh := owned - self._assigned:
+            self._life.note(f"assigned {sorted(fresh)}")
+            self._assigned |= fresh
+            self._assignee.partitions_assigned(fresh)
+        return self._assigned != before
+
+    def _lose(self, partitions):
+        if partitions:
+            self._life.note(f"lost {sorted(partitions)}")
+            self._forget(partitions)
+            self._assignee.partitions_lost(partitions)
+
+    def _forget(self, partitions):
+        self._assigned -= partitions
+        for source in [source for source in self._positions if source[1] in partitions]:
+            del self._positions[source]
+            self.known_ends.pop(source, None)
+
+    def _fetch(self, max_records):
+        """Let chance decide which sources answer first, and with how much."""
+        life, taken, left = self._life, {}, max_records
+        for source in life.order_of_sources(self._positions):
+            log = self._broker.logs[source]
+            self.known_ends[source] = log.end
+            position = max(self._positions[source], log.start)
+            limit = life.share(left)
+            records = log.read(position, log.end, limit)
+            # At the end of what is there, the client also passes over a transaction's marker.
+            self._positions[source] = records[-1].offset + 1 if len(records) == limit else log.end
+            if records:
+                taken[source] = records
+                left -= len(records)
+                if left <= 0:
+                    break
+        merged = {}
+        for topic in self._topics:
+            for (name, partition), records in taken.items():
+                if name == topic:
+                    merged.setdefault(partition, []).extend(records)
+        return merged
+
+    def start(self, partition, offsets):
+        self._life.before("start")
+        self._require(partition)
+        self._life.note(f"restored {partition}, goes on at {dict(offsets)}")
+        for topic in self._topics:
+            log = self._broker.logs[topic, partition]
+            self._positions[topic, partition] = offsets.get(topic, log.start)
+            self._ends_at_start[topic, partition] = log.end
+            self._told_ends.pop((topic, partition), None)
+            self.known_ends.pop((topic, partition), None)
+
+    def committed(self, partition):
+        self._life.before("committed")
+        committed = self._broker.group.committed
+        return {
+            topic: committed[topic, partition] for topic in self._topics if (topic, partition) in committed
+        }
+
+    def writer(self, partition):
+        self._life.before("writer")
+        self._require(partition)
+        writer = SimulatedWriter(self._life, self._broker, self, partition, self._broker.fence(partition))
+        self._life.after("writer")
+        return writer
+
+    def _require(self, partition):
+        if partition not in self._assigned:
+            raise OwnershipLost(f"partition {partition} is not assigned to {self._life.name}")
+
+    def positions(self, partition):
+        return {topic: at for (topic, p), at in self._positions.items() if p == partition}
+
+    def lag(self):
+        self._told_ends = {
+            source: self.known_ends[source] for source in self._positions if source in self.known_ends
+        }
+        return {source: max(0, end - self._positions[source]) for source, end in self._told_ends.items()}
+
+    def has_joined(self):
+        return self._is_settled
+
+    def at_end(self):
+        self._life.before("at_end")
+        started = {partition for _, partition in self._positions}
+        if not self._is_settled or started != self._assigned or self.id not in self._broker.group.members:
+            return False
+        return all(at >= self._broker.logs[source].end for source, at in self._positions.items())
+
+    def close(self):
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            self._lose(self._assigned - self._broker.owned_by(self.id))
+            if self._assigned:
+                self._assignee.partitions_revoked(self._assigned)
+        finally:
+            self._broker.leave(self.id)
+
+
+class SimulatedWriter:
+    """`Writer`, of one epoch."""
+
+    def __init__(self, life, broker, consumer, partition, epoch):
+        self._life = life
+        self._broker = broker
+        self._consumer = consumer
+        self._partition = partition
+        self._epoch = epoch
+        self._is_broken = False
+
+    def commit(self, outputs, offsets):
+        ends = self._consumer.told_ends
+        known_ends = {topic: end for (topic, partition), end in ends.items() if partition == self._partition}
+        transaction = Transaction(self._partition, [*outputs], dict(offsets), known_ends, self._life.name)
+        if self._is_broken:
+            raise TransactionFailed("this writer has failed before")
+        self._is_broken = True
+        self._life.before("commit")
+        self._check()
+        self._life.commit(transaction)
+        self._life.after("commit")
+        self._is_broken = False
+
+    def _check(self):
+        group = self._broker.group
+        is_owner = group.owners.get(self._partition) == self._consumer.id
+        if group.epochs[self._partition] != self._epoch:
+            self._life.fenced(self._partition)
+            error = TransactionFailed if is_owner and self._life.chance(0.5) else OwnershipLost
+            raise error(f"a newer writer of partition {self._partition}")
+        if not is_owner:
+            self._life.fenced(self._partition)
+            raise OwnershipLost(f"partition {self._partition} is no longer ours")
+
+    def close(self):
+        pass

@@ -1,0 +1,555 @@
+"""One simulated run. In: a seed. Out: everything that was committed, and what happened on the way.
+
+Several processes, each a real `Runner`, share a stream in memory and a clock on which time passes only
+where somebody waits. All of it happens in one thread, in an order that chance decides; so the same seed
+repeats to the byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections import Counter
+from functools import cache
+from random import Random
+from types import SimpleNamespace
+
+from prometheus_client import CollectorRegistry
+from river.base import base as river_base
+
+from service.errors import CheckpointError, ServiceError, StorageFull, TransactionFailed, TransportUnavailable
+from service.health import Health
+from service.metrics import Metrics
+from service.runner import Runner
+from service.settings import Settings
+from tests.simulation.broker import Broker
+from tests.simulation.transport import SimulatedTransport
+from tests.simulation.workload import Workload, place
+
+EPOCH_SECONDS = 1_700_000_000
+MOST_TURNS = 3000
+MOST_CALM_TURNS = 1500
+CALL_SECONDS = 0.001
+
+# River looks at a constructor's signature whenever a model is written down: a tenth of the time of a run.
+river_base.inspect = SimpleNamespace(**vars(inspect) | {"signature": cache(inspect.signature)})
+
+
+class SimulatedCrash(BaseException):
+    """The process is dead: as `kill -9` leaves it, nothing more of it is done."""
+
+
+class SimulationFailure(AssertionError):
+    """What must hold did not."""
+
+
+class SimulatedClock:
+    """The clock that all share."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def monotonic(self):
+        return self.seconds
+
+    def time(self):
+        return EPOCH_SECONDS + self.seconds
+
+    def wait(self, event, seconds):
+        if not event.is_set():
+            self.seconds += seconds
+
+
+class Life:
+    """A process from its start to its end: what it calls goes through here."""
+
+    def __init__(self, world, name, number):
+        self.world = world
+        self.name = name
+        self.is_dead = False
+        self.member_id = None
+        self.is_idle = False
+        self.is_told_to_stop = False
+        self.metrics = metrics_of(number)
+        self.runner = Runner(
+            SimulatedTransport(self, world.broker),
+            world.settings,
+            metrics=self.metrics,
+            health=Health(),
+            clock=world.clock,
+            random=world.random,
+        )
+
+    # What the transport asks
+
+    def before(self, call):
+        """Let time pass, and what chance will, before a call has its effect."""
+        if self.is_dead:
+            raise SimulatedCrash
+        world = self.world
+        world.clock.seconds += CALL_SECONDS
+        world.feed()
+        if world.is_calm:
+            return
+        if world.away_until > world.clock.seconds:
+            raise TransportUnavailable("away")
+        if world.random.random() < world.p_fault:
+            world.faults.before(self, call)
+
+    def after(self, call):
+        """Let happen what chance will once a call has had its effect."""
+        world = self.world
+        if not world.is_calm and world.random.random() < world.p_fault:
+            world.faults.after(self, call)
+
+    def commit(self, transaction):
+        """Let chance decide what becomes of a transaction."""
+        world = self.world
+        if not world.is_calm and world.random.random() < world.p_commit_fault:
+            world.faults.commit(self, transaction)
+        else:
+            world.broker.apply(transaction)
+            if world.trace is not None:
+                self.note(
+                    f"commits partition {transaction.partition}: {len(transaction.outputs)} records, "
+                    f"next {transaction.offsets}"
+                )
+
+    def breaks_off(self, n_records):
+        """Return after how many records reading breaks off; None if it does not."""
+        world = self.world
+        if world.is_calm or not n_records or world.random.random() >= world.p_fault:
+            return None
+        return world.random.randrange(n_records)
+
+    def broken(self):
+        """Raise what breaks off reading."""
+        self.note("read broken off")
+        raise TransportUnavailable("the connection broke")
+
+    def order_of_sources(self, sources):
+        """Return the sources that answer now, in the order in which they do."""
+        world, sources = self.world, [*sources]
+        if world.is_calm:
+            return sources
+        random = world.random
+        if random.random() < world.p_silent:
+            return []
+        random.shuffle(sources)
+        return [s for s in sources if s not in world.slow or random.random() < 0.1]
+
+    def share(self, left):
+        """Return how many records of a source come at most."""
+        world = self.world
+        return left if world.is_calm or world.random.random() < 0.5 else world.random.randint(1, left)
+
+    def idle(self, seconds):
+        """Wait for records that do not come."""
+        self.world.clock.seconds += seconds * (
+            20 if self.world.is_calm else self.world.random.choice((1, 1, 10))
+        )
+
+    def chance(self, p):
+        return self.world.random.random() < p
+
+    # What happens to it
+
+    def die(self, where):
+        """End at once; raises what takes the process off the stack."""
+        self.note(f"crash {where}")
+        self.world.counts["crashes"] += 1
+        self.is_dead = True
+        self.fall_silent()
+        raise SimulatedCrash
+
+    def fall_silent(self):
+        member = self.world.broker.group.members.get(self.member_id)
+        if member is not None:
+            member.silent_since = self.world.clock.seconds
+
+    def speak_again(self):
+        self.world.broker.let_silent_go()
+        member = self.world.broker.group.members.get(self.member_id)
+        if member is not None:
+            member.silent_since = None
+
+    def note(self, text):
+        """Note something that happens to it."""
+        self.world.note(self.name, text)
+
+    def fenced(self, partition):
+        """Note that it was kept from writing for a partition that is no longer its own."""
+        self.world.counts["fences"] += 1
+        self.note(f"fenced off partition {partition}")
+
+
+class Slot:
+    """A place for a process: one life follows another."""
+
+    def __init__(self, world, number):
+        self.world = world
+        self.number = number
+        self.life = None
+        self.start_at = 0.0
+        self.n_lives = 0
+
+    def turn(self):
+        """Let the process do one step, or start it if it is time."""
+        world = self.world
+        if self.life is None and world.clock.seconds < self.start_at and not world.is_calm:
+            world.clock.seconds += 0.1
+            return
+        world.stack.append(self)
+        try:
+            self._turn()
+        except SimulatedCrash:
+            self._end()
+        except ServiceError as error:
+            self._refused(error)
+        finally:
+            world.stack.pop()
+
+    def _turn(self):
+        if self.life is None:
+            self._start()
+            return
+        life, world = self.life, self.world
+        life.is_idle = life.runner.step()
+        if life.is_told_to_stop or (not world.is_calm and world.random.random() < world.p_restart):
+            self.leave()
+
+    def _start(self):
+        self.n_lives += 1
+        life = Life(self.world, f"{'ABCDEFGH'[self.number]}{self.n_lives}", self.number)
+        self.life = life
+        life.note("start")
+        try:
+            life.runner.start()
+        except TransportUnavailable:
+            life.note("not started: the stream is away")
+            life.fall_silent()
+            self._end()
+
+    def leave(self):
+        """Stop in order."""
+        self.life.note("stop")
+        self.world.counts["stops"] += 1
+        self.life.runner.stop()
+        self.life.runner.close()
+        self._end()
+
+    def _end(self):
+        world = self.world
+        self.life = None
+        pause = world.random.choice((0.0, 0.5, 2.0, 20.0))
+        self.start_at = world.clock.seconds + pause
+
+    def _refused(self, error):
+        world = self.world
+        self.life.note(f"refuses: {type(error).__name__}: {error}")
+        if not world.may_refuse(error):
+            raise SimulationFailure(
+                f"{self.life.name} refused to go on: {type(error).__name__}: {error}"
+            ) from error
+        world.has_refused = True
+
+
+class Faults:
+    """What may go wrong, and how it is done."""
+
+    def __init__(self, world):
+        self.world = world
+        kinds = ("crash", "unavailable", "outage", "freeze", "switch", "kick", "shuffle", "stop")
+        random = world.random
+        self._before = [kind for kind in kinds if random.random() < 0.6] or ["crash"]
+        self._after = [kind for kind in self._before if kind in {"crash", "freeze", "switch", "shuffle"}] or [
+            "switch"
+        ]
+        endings = ("full", "failed", "lost", "away", "undecided", "crash")
+        self._commit = [kind for kind in endings if random.random() < 0.6] or ["lost"]
+
+    def before(self, life, call):
+        self._do(self.world.random.choice(self._before), life, f"before {call}")
+
+    def after(self, life, call):
+        self._do(self.world.random.choice(self._after), life, f"after {call}")
+
+    def _do(self, kind, life, where):
+        getattr(self, kind)(life, where)
+
+    def crash(self, life, where):
+        life.die(where)
+
+    def unavailable(self, life, where):
+        self._count(life, "unavailable", where)
+        raise TransportUnavailable("no answer")
+
+    def outage(self, life, where):
+        self._count(life, "outages", where)
+        self.world.away_until = self.world.clock.seconds + self.world.random.random() * 5
+        raise TransportUnavailable("away")
+
+    def freeze(self, life, where):
+        """Stop a process for longer than a session, or nearly, while the others go on."""
+        world = self.world
+        self._count(life, "freezes", where)
+        until = world.clock.seconds + world.settings.session_timeout_seconds * world.random.choice(
+            (0.5, 1.5, 3.0)
+        )
+        life.fall_silent()
+        for _ in range(30):
+            if world.clock.seconds >= until or not world.turn_of_another():
+                break
+        world.clock.seconds = max(world.clock.seconds, until)
+        life.speak_again()
+        life.note("thaws")
+
+    def switch(self, life, where):
+        """Let others do something in the middle of a call."""
+        self.world.counts["switches"] += 1
+        for _ in range(self.world.random.randint(1, 4)):
+            self.world.turn_of_another()
+
+    def kick(self, life, where):
+        self._count(life, "kicks", where)
+        self.world.broker.leave(life.member_id)
+
+    def shuffle(self, life, where):
+        self._count(life, "shuffles", where)
+        self.world.broker.rebalance(shuffled=True)
+
+    def stop(self, life, where):
+        life.note(f"told to stop {where}")
+        life.is_told_to_stop = True
+        life.runner.stop()
+
+    def commit(self, life, transaction):
+        """End a transaction otherwise than well."""
+        world, broker = self.world, self.world.broker
+        kind = world.random.choice(self._commit)
+        self._count(life, f"commit {kind}", f"of partition {transaction.partition}")
+        if kind == "full":
+            broker.abort(transaction)
+            raise StorageFull("no room")
+        if kind == "failed":
+            broker.abort(transaction)
+            raise TransactionFailed("rolled back")
+        if kind in {"lost", "away"}:
+            broker.apply(transaction)
+        else:
+            broker.group.undecided[transaction.partition] = transaction
+            if kind == "crash":
+                life.die("in commit")
+        raise (TransportUnavailable if kind == "away" else TransactionFailed)("no answer")
+
+    def _count(self, life, what, where):
+        self.world.counts[what] += 1
+        life.note(f"{what} {where}")
+
+
+class Losses:
+    """What others may delete, which the service must notice."""
+
+    def __init__(self, world):
+        self.world = world
+        self.are_felt = False
+        self._p_checkpoints = 0.02 if world.random.random() < 0.1 else 0.0
+
+    def perhaps(self):
+        """Let something be deleted, if chance has it so."""
+        if self._p_checkpoints and self.world.random.random() < self._p_checkpoints:
+            self._p_checkpoints = 0.0
+            self._empty_checkpoints()
+
+    def _empty_checkpoints(self):
+        broker = self.world.broker
+        if "checkpoints" in broker.topics:
+            self.world.counts["checkpoints emptied"] += 1
+            self.world.note("--", "the checkpoints topic is emptied")
+            self.are_felt = True
+            for partition in range(broker.topics["checkpoints"]):
+                broker.logs["checkpoints", partition].delete_before(broker.logs["checkpoints", partition].end)
+
+
+class World:
+    """Everything of one run.
+
+    Parameters
+    ----------
+    seed
+        Decides all of it.
+    trace
+        Where to note what happens; None: nowhere.
+
+    """
+
+    def __init__(self, seed, trace=None):
+        self.seed = seed
+        self.trace = trace
+        self.random = random = Random(seed)
+        self.counts = Counter()
+        self.clock = SimulatedClock()
+        self.settings = draw_settings(random)
+        self.has_refused = False
+        self.is_calm = False
+        self.away_until = 0.0
+        self.partitions = random.choice((1, 1, 2, 3, 6))
+        self.broker = Broker(
+            self.clock,
+            random,
+            session_seconds=self.settings.session_timeout_seconds,
+            leaves_gaps=random.random() < 0.5,
+        )
+        self.broker.leading = "events"
+        self.p_fault = random.choice((0.0, 0.01, 0.03, 0.1))
+        self.p_commit_fault = random.choice((0.0, 0.03, 0.2))
+        self.p_restart = random.choice((0.0, 0.01, 0.05))
+        self.p_silent = random.choice((0.0, 0.3))
+        self.faults = Faults(self)
+        self._prepare_input(random)
+        self.slots = [Slot(self, number) for number in range(random.choice((1, 1, 2, 3, 4)))]
+        self.stack = []
+        self.losses = Losses(self)
+
+    def _prepare_input(self, random):
+        settings = self.settings
+        for topic in filter(None, (settings.events_topic, settings.labels_topic)):
+            self.broker.create(topic, self.partitions)
+        duration = random.choice((0.2, 1.0, 5.0))
+        workload = Workload(random, settings.classes, settings.labels_topic)
+        sent = workload.records(random.choice((4, 12, 30, 60)), duration)
+        self.is_backlog = random.random() < 0.3
+        if self.is_backlog:
+            self.clock.seconds = max((each.at_seconds for each in sent), default=0.0)
+        self._to_send = sent[::-1]
+        self.messages = {}
+        sources = [*self.broker.logs]
+        self.slow = {source for source in sources if random.random() < 0.3}
+
+    def feed(self):
+        """Append what has been sent by now."""
+        to_send, now = self._to_send, self.clock.seconds
+        while to_send and to_send[-1].at_seconds <= now:
+            sent = to_send.pop()
+            partition = place(sent, self.broker.topics[sent.topic])
+            log = self.broker.logs[sent.topic, partition]
+            timestamp_ms = EPOCH_SECONDS * 1000 + sent.time_ms
+            self.messages[sent.topic, partition, log.end] = sent.message
+            self.broker.append(sent.topic, partition, sent.key, sent.value, (), timestamp_ms)
+            if self.broker.leaves_gaps and self.random.random() < 0.1:
+                log.skip(self.random.randint(1, 3))
+
+    def run(self):
+        """Let chance have its way; then, in calm, let everything be finished."""
+        for _ in range(MOST_TURNS):
+            if self.has_refused or (not self._to_send and self._is_done()):
+                break
+            self.random.choice(self.slots).turn()
+            self.losses.perhaps()
+            if self.broker.group.undecided and self.random.random() < 0.2:
+                self.broker.decide(self.random.choice([*self.broker.group.undecided]))
+        self._calm_down()
+
+    def _is_done(self):
+        """Return whether to end the storm: some time after the last record was sent."""
+        return self.random.random() < 0.1
+
+    def _calm_down(self):
+        self.is_calm = True
+        self.away_until = 0.0
+        if self._to_send:
+            self.clock.seconds = max(self.clock.seconds, self._to_send[0].at_seconds)
+            self.feed()
+        self.note("--", "calm")
+        if self.random.random() < 0.3:
+            for slot in self.slots:
+                slot.life = None  # all crash; what restores is what was committed
+            for member in [*self.broker.group.members]:
+                self.broker.leave(member)
+        for _ in range(MOST_CALM_TURNS):
+            if self.has_refused or self._is_finished():
+                break
+            for slot in self.slots:
+                slot.turn()
+        else:
+            raise SimulationFailure("it does not come to an end")
+        for slot in self.slots:
+            if slot.life is not None and not self.has_refused:
+                slot.leave()
+
+    def _is_finished(self):
+        return all(
+            slot.life is not None and slot.life.is_idle and slot.life.runner.is_at_end()
+            for slot in self.slots
+        )
+
+    def turn_of_another(self):
+        """Let a process that is not in the middle of something do a step; return whether there was one."""
+        others = [slot for slot in self.slots if slot not in self.stack]
+        if not others:
+            return False
+        self.random.choice(others).turn()
+        return True
+
+    def may_refuse(self, error):
+        """Return whether an error that ends a process is right: what it needs was taken away."""
+        return isinstance(error, CheckpointError) and self.losses.are_felt
+
+    def note(self, name, text):
+        """Note what happens, if anybody wants to know."""
+        if self.trace is not None:
+            self.trace.append(f"{self.clock.seconds:9.3f}  {name:3} {text}")
+
+    def digest(self):
+        """Return a digest of everything that was committed."""
+        digest = hashlib.sha256()
+        for source in sorted(self.broker.logs):
+            for record in self.broker.logs[source].records:
+                digest.update(repr(record).encode())
+        return digest.hexdigest()
+
+
+_base = cache(lambda: Settings(http=""))
+
+
+def draw_settings(random):
+    """Draw settings: small batches, few snapshots or many, short patience."""
+    model, classes = random.choice(
+        (
+            ("perceptron", ()),
+            ("perceptron", ("ham", "spam")),
+            ("perceptron", ("a", "b", "c")),
+            ("passive-aggressive", ()),
+            ("arow", ()),
+        )
+    )
+    return _base().model_copy(
+        update={
+            "model": model,
+            "classes": classes,
+            "labels_topic": random.choice(("", "labels")),
+            "max_batch_records": random.choice((1, 2, 5, 20, 100)),
+            "commit_interval_seconds": random.choice((0.001, 0.1, 0.5)),
+            "session_timeout_seconds": random.choice((1.0, 5.0)),
+            "snapshot_interval_records": random.choice((1, 10, 40, 1000)),
+            "snapshot_interval_seconds": random.choice((2.0, 20.0, 1000.0)),
+            "snapshots_kept": random.choice((1, 2, 3)),
+            "label_timeout_seconds": random.choice((0.5, 3.0, 1000.0)),
+            "max_pending": random.choice((1, 5, 1000)),
+            "max_message_bytes": 400,
+        }
+    )
+
+
+_METRICS: dict[int, Metrics] = {}
+
+
+def metrics_of(number):
+    """Return the metrics of a process: made once, since making them takes longer than a run."""
+    metrics = _METRICS.get(number)
+    if metrics is None:
+        metrics = _METRICS[number] = Metrics(CollectorRegistry())
+    for each in (metrics.published, metrics.last_published, metrics.at_work_since, metrics.bounds):
+        each.clear()
+    metrics.lag = {}
+    return metrics
