@@ -161,6 +161,9 @@ def messages() -> str:
         + "\n".join(sections)
         + "\n## dead letter\n\nThe refused record, its key, value and headers unchanged, and five headers "
         "more: `error.reason`, `error.message`, `source.topic`, `source.partition`, `source.offset`. "
+        "One that does not fit its topic, compressed or not, is cut, and says so: `error.truncated` is "
+        "`true`; `source.size` is the size of the original value in bytes, `source.sha256` its SHA-256, "
+        "`source.key_size` the size of its key, `source.headers` the number of its headers. "
         f"The reasons:\n\n{reasons}\n"
     )
 

@@ -16,12 +16,12 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from service.assembly import make_decoder
-from service.dead_letters import HEADERS, MESSAGE, REASON, SOURCE
+from service.dead_letters import MESSAGE, REASON, SIZE, SOURCE, TRUNCATED
 from service.decode import Rejection
 from service.errors import TopicMissing
 from service.settings import Settings
 from service.topics import input_topics
-from service.transport.base import Consumer, Headers, Output, Record, Transport
+from service.transport.base import Consumer, Headers, Output, Record, Transport, record_bytes
 from service.visitor import Visitor
 
 Repair = Callable[[Sequence[bytes]], Sequence[bytes]]
@@ -39,14 +39,23 @@ class DeadLetter(NamedTuple):
     source_topic: str
     source_partition: int | None
     source_offset: int | None
+    full_size: int | None = None
+    """Bytes of the whole value, if what did not fit was cut off."""
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether something of the record was cut off: such a letter does not go back."""
+        return self.full_size is not None
 
     @classmethod
     def of(cls, record: Record) -> DeadLetter:
         """Read a record of the dead-letters topic; what it does not tell is empty, or None."""
-        told = {name: value.decode(errors="replace") for name, value in record.headers if name in HEADERS}
+        told = {name: value.decode(errors="replace") for name, value in record.headers[_own(record) :]}
         topic, *numbers = (told.get(name, "") for name in SOURCE)
         partition, offset = (int(text) if text.isdecimal() else None for text in numbers)
-        return cls(record, told.get(REASON, ""), told.get(MESSAGE, ""), topic, partition, offset)
+        size = told.get(SIZE, "") if told.get(TRUNCATED) == "true" else ""
+        full_size = int(size) if size.isdecimal() else None
+        return cls(record, told.get(REASON, ""), told.get(MESSAGE, ""), topic, partition, offset, full_size)
 
     @property
     def place(self) -> str:
@@ -54,14 +63,15 @@ class DeadLetter(NamedTuple):
         return f"{self.record.topic}[{self.record.partition}]@{self.record.offset}"
 
     def own_headers(self) -> Headers:
-        """Give the producer's headers: of a name that is also ours, the last one is ours."""
-        headers = self.record.headers
-        ours = {name: position for position, (name, _) in enumerate(headers) if name in HEADERS}
-        return tuple(
-            header
-            for position, header in enumerate(headers)
-            if ours.get(header[0]) != position and header[0] != _REPLAYED_FROM
-        )
+        """Return the producer's headers."""
+        own = self.record.headers[: _own(self.record)]
+        return tuple(header for header in own if header[0] != _REPLAYED_FROM)
+
+
+def _own(record: Record) -> int:
+    """Count the producer's own headers: ours are behind them, the reason first."""
+    names = [name for name, _ in record.headers]
+    return len(names) - 1 - names[::-1].index(REASON) if REASON in names else len(names)
 
 
 class Action(StrEnum):
@@ -140,6 +150,7 @@ class Redelivery:
                 yield from self._replay_partition(visitor, partition, end)
 
     def _replay_partition(self, visitor: Visitor, partition: int, end: int) -> Iterator[Decision]:
+        limits = {topic: self._transport.record_limit(topic) for topic in (*self._partitions, self._topic)}
         with closing(visitor.consumer.writer(partition)) as writer:
             start = self._start(visitor.consumer, partition)  # after fencing: nobody else can move it now
             for batch in self._batches(self._read(partition, start, end)):
@@ -148,7 +159,10 @@ class Redelivery:
                 if moving:
                     visitor.stay()
                     outputs = [decision.output for decision in moving]
-                    writer.commit(outputs, {self._topic: moving[-1].letter.record.offset + 1})
+                    compress = any(record_bytes(each) > limits[each.topic].n_bytes for each in outputs)
+                    writer.commit(
+                        outputs, {self._topic: moving[-1].letter.record.offset + 1}, compress=compress
+                    )
                 yield from decisions
 
     def _count_moving(self, decisions: Sequence[Decision]) -> int:
@@ -174,7 +188,9 @@ class Redelivery:
     def _decide_one(self, letter: DeadLetter, value: bytes | None) -> Decision:
         """Decide about a letter whose value is to be `value`."""
         why = ""
-        if not letter.source_topic:
+        if letter.is_truncated:
+            why = f"it was cut to fit: {len(letter.record.value or b'')} of {letter.full_size} bytes are here"
+        elif not letter.source_topic:
             why = "it does not say which topic it came from"
         elif letter.source_topic not in self._partitions:
             why = f"it came from {letter.source_topic!r}, which is not read under the present settings"

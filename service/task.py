@@ -14,6 +14,7 @@ from typing import Final
 
 from service.checkpoint import Address, Progress, progress_record, snapshot_records
 from service.clock import SYSTEM_CLOCK, Clock
+from service.dead_letters import fit_all
 from service.errors import TransportError
 from service.live import LiveModel
 from service.metrics import Metrics
@@ -21,7 +22,7 @@ from service.poison import PoisonLimit
 from service.recovery import Restored, identity, progress_counts
 from service.settings import Settings
 from service.snapshot import Snapshot
-from service.transport.base import Output, Record, Transport, Writer
+from service.transport.base import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +44,8 @@ class Task:
         The stream, what to do, and where to tell of it.
     live
         The model as others may look at it, if any do.
+    letter_limit
+        How large a dead letter may be.
     clock
         Decides when a snapshot is due by its age.
 
@@ -58,6 +61,7 @@ class Task:
         settings: Settings,
         metrics: Metrics,
         live: LiveModel | None = None,
+        letter_limit: RecordLimit = NO_LIMIT,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._partition = partition
@@ -71,6 +75,7 @@ class Task:
         self._settings = settings
         self._metrics = metrics
         self._live = live
+        self._letter_limit = letter_limit
         self._clock = clock
         self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._address = Address(settings.checkpoints_topic, partition, settings.group)
@@ -102,7 +107,7 @@ class Task:
         """
         began = self._clock.monotonic()
         self._is_clean = False
-        outputs = self._process(records)
+        outputs, compress = self._process(records)
         n_outputs = len(outputs)
         self._sequence += 1
         self._offsets |= _next_offsets(records)
@@ -110,9 +115,9 @@ class Task:
         progress = Progress(self._sequence, self._offsets, progress_counts(self._processor))
         outputs.append(progress_record(progress, self._address))
         if self._snapshot_is_due():
-            self._commit_snapshot(outputs)
+            self._commit_snapshot(outputs, compress=compress)
         else:
-            self._writer.commit(outputs, self._offsets)
+            self._commit(outputs, compress=compress)
         self._is_clean = True
         self._publish(records, outputs)
         self._log_commit(len(records), n_outputs, self._clock.monotonic() - began)
@@ -156,14 +161,17 @@ class Task:
         self._is_clean = True
         self._publish()
 
-    def _process(self, records: Sequence[Record]) -> list[Output]:
+    def _process(self, records: Sequence[Record]) -> tuple[list[Output], bool]:
+        """Return what is to be written, and whether it has to be compressed."""
         began = self._clock.monotonic()
         with self._live.learning if self._live else nullcontext():
             outputs, dead_letters = self._processor.process_batch(records)
         seconds_each = (self._clock.monotonic() - began) / len(records)
         self._metrics.process_duration.observe(seconds_each, times=len(records))
         self._poison.observe(records, dead_letters)
-        return outputs
+        if not dead_letters:
+            return outputs, False
+        return fit_all(outputs, self._settings.dead_letters_topic, self._letter_limit)
 
     def hand_over(self) -> None:
         """Leave a fresh snapshot behind, so that the next owner has nothing to learn again; then close.
@@ -191,7 +199,13 @@ class Task:
             or self._clock.monotonic() - self._last_snapshot >= self._settings.snapshot_interval_seconds
         )
 
-    def _commit_snapshot(self, outputs: Sequence[Output] = ()) -> None:
+    def _commit(self, outputs: Sequence[Output], *, compress: bool) -> None:
+        if compress:
+            self._writer.commit(outputs, self._offsets, compress=True)
+        else:
+            self._writer.commit(outputs, self._offsets)
+
+    def _commit_snapshot(self, outputs: Sequence[Output] = (), *, compress: bool = False) -> None:
         """Commit a snapshot after `outputs`; then delete what lies before the oldest one kept."""
         began = self._clock.monotonic()
         snapshot = Snapshot(self._sequence, self._offsets, identity(self._settings), self._processor.state())
@@ -199,7 +213,7 @@ class Task:
         topic, partition = self._settings.checkpoints_topic, self._partition
         # Nobody else writes here: what is committed next lies at or after the present end.
         first_offset = self._transport.bounds(topic, partition)[1]
-        self._writer.commit([*outputs, *records], self._offsets)
+        self._commit([*outputs, *records], compress=compress)
         self._snapshot_offsets.append(first_offset)
         self._snapshot_sequence = self._sequence
         self._records_since_snapshot = 0

@@ -11,7 +11,7 @@ each time, and is opened again from its last commit:
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Final
@@ -19,7 +19,14 @@ from typing import Final
 from service.availability import Availability
 from service.backoff import Backoff
 from service.clock import Clock
-from service.errors import OwnershipLost, StorageFull, TransactionFailed, TransportError, TransportUnavailable
+from service.errors import (
+    MessageTooLarge,
+    OwnershipLost,
+    StorageFull,
+    TransactionFailed,
+    TransportError,
+    TransportUnavailable,
+)
 from service.inbox import Inbox
 from service.live import LiveModel, LiveModels
 from service.metrics import Metrics
@@ -27,13 +34,18 @@ from service.processor import Observer, Processor, Step
 from service.recovery import restore
 from service.settings import Settings
 from service.task import Task
-from service.topics import input_topics
-from service.transport.base import Consumer, Record, Transport
+from service.topics import input_topics, output_topics
+from service.transport.base import Consumer, Record, RecordLimit, Transport
 
 _log = logging.getLogger(__name__)
 
 PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
 """Errors after which the same partition can be tried again; every other one ends the loop."""
+
+_SHORT: Final = RecordLimit(16_384, 16_384)
+_SHORT_AFTER: Final = 2
+"""A topic's limit may have been lowered: the first time it refuses a record, it is asked again what it takes;
+the second time, dead letters are cut to 16 KiB, whatever it says."""
 
 
 class Tasks:
@@ -90,6 +102,8 @@ class Tasks:
         """Partitions whose last batch could not be committed: open or not, they do not work yet."""
         self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
         """By partition: one that has just failed for the first time need not wait for what others did."""
+        self._refused: Counter[int] = Counter()
+        """By partition: how often its next batch was refused because a record in it is too large."""
         self._consumer: Consumer
 
     def join(self) -> Consumer:
@@ -116,14 +130,23 @@ class Tasks:
         """Let a task do a batch; if that fails in passing, close it, to be opened again."""
         try:
             self.at_work[partition].advance(records)
+        except MessageTooLarge as error:
+            self._refused[partition] += 1
+            if self._refused[partition] > _SHORT_AFTER:
+                raise
+            self._fail(partition, error)
         except PASSING as error:
-            self._put_away(partition)
-            self.at_work.pop(partition).close()
-            self._failed.add(partition)
-            self._postpone(partition, error)
+            self._fail(partition, error)
         else:
             self._failed.discard(partition)
+            self._refused.pop(partition, None)
             self._backoffs.pop(partition, None)
+
+    def _fail(self, partition: int, error: TransportError) -> None:
+        self._put_away(partition)
+        self.at_work.pop(partition).close()
+        self._failed.add(partition)
+        self._postpone(partition, error)
 
     def open_waiting(self) -> None:
         """Open the tasks whose time has come."""
@@ -137,6 +160,7 @@ class Tasks:
 
     def _open(self, partition: int) -> Task:
         """Take a partition over: fence its former owner, restore, go on where the last commit was."""
+        letter_limit = self._ask_limits(partition)
         writer = self._consumer.writer(partition)
         try:
             committed = self._consumer.committed(partition)
@@ -150,6 +174,7 @@ class Tasks:
                 settings=self._settings,
                 metrics=self._metrics,
                 live=live,
+                letter_limit=letter_limit,
                 clock=self._clock,
             )
             restored.processor.observe = self._observer(partition, restored.processor, live)
@@ -160,6 +185,12 @@ class Tasks:
             writer.close()
             raise
         return task
+
+    def _ask_limits(self, partition: int) -> RecordLimit:
+        """Ask what each topic takes, as batches have to fit them all; return what a dead letter may take."""
+        limits = {topic: self._transport.record_limit(topic) for topic in output_topics(self._settings)}
+        limit = limits[self._settings.dead_letters_topic]
+        return min(limit, _SHORT) if self._refused[partition] >= _SHORT_AFTER else limit
 
     def _lag_behind(self, partition: int, offsets: Mapping[str, int]) -> Mapping[str, int]:
         """Ask how much there is: a consumer may know only later, and an empty topic must hold nobody up."""
@@ -195,6 +226,7 @@ class Tasks:
         for partition in partitions:
             self._waiting.pop(partition, None)
             self._failed.discard(partition)
+            self._refused.pop(partition, None)
             self._backoffs.pop(partition, None)
             self._put_away(partition)
             if (task := self.at_work.pop(partition, None)) is not None:

@@ -12,6 +12,11 @@ def input_topics(settings: Settings) -> tuple[str, ...]:
     return tuple(filter(None, (settings.events_topic, settings.labels_topic)))
 
 
+def output_topics(settings: Settings) -> tuple[str, ...]:
+    """List the topics written."""
+    return (settings.predictions_topic, settings.dead_letters_topic, settings.checkpoints_topic)
+
+
 def ensure_topics(transport: Transport, settings: Settings) -> int:
     """Create what is missing: all with as many partitions as the events have. Give that number.
 

@@ -20,7 +20,7 @@ from service.cli.line_filter import LineFilter
 from service.cli.options import STREAM, broker_url, setting_options
 from service.cli.table import one_line, time_text
 from service.decode import Reason
-from service.errors import TopicMissing
+from service.errors import ServiceError, TopicMissing
 from service.redelivery import Action, DeadLetter, Decision, Redelivery
 from service.settings import Loaded
 from service.transport.base import Transport
@@ -102,15 +102,19 @@ def replay(reason: str | None, through: str | None, output: str, loaded: Loaded,
 
     --through mends what no setting can: a batch of messages goes to the command, one a line, and it must
     print exactly one line for each. What is still refused after that stays outstanding as it was.
+
+    A letter that was cut to fit its topic never goes back: it stays outstanding, and the exit code is 1.
     """
     actions: Counter[str] = Counter()
     refused: Counter[str] = Counter()
+    cut = 0
     repair = LineFilter(through) if through else None
     with _stream(loaded) as transport:
         redelivery = Redelivery(transport, loaded.settings, reason or "", repair)
         for decision in redelivery.plan() if dry_run else redelivery.replay():
             actions[decision.action] += 1
             refused[decision.letter.reason] += decision.action is Action.REFUSED
+            cut += decision.action is Action.REFUSED and decision.letter.is_truncated
             _show(decision, output)
     report(
         "dry run, nothing sent" if dry_run else "done",
@@ -119,6 +123,12 @@ def replay(reason: str | None, through: str | None, output: str, loaded: Loaded,
         f"{actions[Action.REFUSED]} still refused{_by_reason(+refused)}, "
         f"{actions[Action.PASSED_OVER]} passed over",
     )
+    if cut:
+        raise ServiceError(
+            f"{cut} of the letters still refused {'was' if cut == 1 else 'were'} cut to fit the topic",
+            hint="the whole record lies where `dead-letters list` says it came from, as long as that topic "
+            "keeps it: produce it again from there",
+        )
 
 
 @contextmanager
@@ -168,6 +178,7 @@ def _as_line(letter: DeadLetter) -> str:
     return "  ".join(
         [letter.place, time_text(letter.record.timestamp_ms), f"{letter.reason:<14}"]
         + [one_line(part) for part in (source, letter.message)]
+        + ([f"(cut: {len(letter.record.value or b'')} of {letter.full_size} bytes)"] * letter.is_truncated)
     )
 
 
@@ -180,6 +191,7 @@ def _as_json(letter: DeadLetter) -> dict[str, Any]:
         "reason": letter.reason,
         "message": letter.message,
         "source": _source(letter),
+        **({"truncated": True, "size": letter.full_size} if letter.is_truncated else {}),
         **_bytes_field("key", record.key),
         **_bytes_field("value", record.value),
     }

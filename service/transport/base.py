@@ -10,7 +10,7 @@ input topic goes with it (the topics are co-partitioned). Readers see committed 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 Headers = tuple[tuple[str, bytes], ...]
 
@@ -40,6 +40,18 @@ class Output(NamedTuple):
     """Event time; the time of writing when None."""
 
 
+class RecordLimit(NamedTuple):
+    """How large a record of a topic may be, as `record_bytes` counts it."""
+
+    n_bytes: int
+    """The most that is written."""
+    uncompressed_bytes: int
+    """The most before compression; equal to `n_bytes` where the stream compresses nothing."""
+
+
+NO_LIMIT: Final = RecordLimit(2**63, 2**63)
+
+
 class Assignee(Protocol):
     """Told by `Consumer.poll` which partitions come and go."""
 
@@ -67,11 +79,14 @@ class Writer(Protocol):
     nothing more of it ever will be.
     """
 
-    def commit(self, outputs: Sequence[Output], offsets: Mapping[str, int]) -> None:
+    def commit(
+        self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False
+    ) -> None:
         """Write `outputs` and the group's next offsets (by topic) in one transaction.
 
         When it returns, all of it is committed; when it raises, the caller must assume nothing
-        and start again from what `Transport.read` and `Consumer.committed` then show.
+        and start again from what `Transport.read` and `Consumer.committed` then show. With `compress`,
+        records may be as large as `RecordLimit.uncompressed_bytes`, if they compress to the limit.
 
         Raises
         ------
@@ -177,6 +192,9 @@ class Transport(Protocol):
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`. Raises `TopicMissing`."""
 
+    def record_limit(self, topic: str) -> RecordLimit:
+        """Return how large a record of `topic` may be, as the stream says now. Raises `TopicMissing`."""
+
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Give the first available offset and the one after the last committed record."""
 
@@ -206,6 +224,24 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Release everything. Idempotent."""
+
+
+_RECORD_FRAME_BYTES: Final = (
+    36  # of a Kafka record: attributes, and a varint of at most 5 or 10 bytes each for
+)
+_HEADER_FRAME_BYTES: Final = (
+    10  # its length, time, offset, key, value and headers; name and value of a header
+)
+
+
+def record_bytes(output: Output) -> int:
+    """Return what a record takes at most, in any stream: key, value, headers and their framing."""
+    return (
+        _RECORD_FRAME_BYTES
+        + len(output.key or b"")
+        + len(output.value or b"")
+        + sum(_HEADER_FRAME_BYTES + len(name.encode()) + len(value) for name, value in output.headers)
+    )
 
 
 def partition_for_key(key: bytes | None, partitions: int) -> int:

@@ -21,6 +21,7 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
+from service.transport.base import RecordLimit
 
 # A cluster that has not answered by then is reported as away. A first connection takes milliseconds.
 CONNECT_TIMEOUT_SECONDS: Final = 5.0
@@ -44,6 +45,35 @@ HINTS: Final[dict[type[ServiceError], str]] = {
     MessageTooLarge: "raise `max.message.bytes` of the topic, or send smaller messages",
 }
 
+# What the clients take, whatever the topic does: a broker reads requests of 100 MiB at most, and an
+# uncompressed record is one. librdkafka has no larger number for what it compresses.
+CLIENT_LIMIT: Final = RecordLimit(64 * 1024 * 1024, 1_000_000_000)
+MAX_MESSAGE_BYTES: Final = "max.message.bytes"
+# A broker that does not say what a topic takes is taken to have Kafka's default.
+_DEFAULT_MESSAGE_BYTES: Final = 1_048_588
+_BATCH_FRAME_BYTES: Final = 64
+
+
+class TopicLimits:
+    """What the topics that were asked about take: `max.message.bytes`, which is of a batch as it is sent."""
+
+    def __init__(self) -> None:
+        self._message_bytes: dict[str, int] = {}
+
+    def note(self, topic: str, max_message_bytes: int | None) -> RecordLimit:
+        """Remember a topic's setting, None if the broker does not tell; return what that is for a record."""
+        self._message_bytes[topic] = max_message_bytes or _DEFAULT_MESSAGE_BYTES
+        most = self._message_bytes[topic] - _BATCH_FRAME_BYTES
+        return RecordLimit(min(most, CLIENT_LIMIT.n_bytes), CLIENT_LIMIT.uncompressed_bytes)
+
+    @property
+    def batch_bytes(self) -> int:
+        """How large batches may be, so that every topic takes them.
+
+        A client counts their bytes roughly, and librdkafka fails all of a batch that is too large.
+        """
+        return min([_DEFAULT_MESSAGE_BYTES, *self._message_bytes.values()]) * 9 // 10
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOptions:
@@ -53,7 +83,7 @@ class ConsumerOptions:
     instance_id: str | None
     transaction_timeout_seconds: float
     commit_timeout_seconds: float
-    max_record_bytes: int
+    limits: TopicLimits
 
 
 def seconds_left(deadline: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any
 
 from service.errors import OwnershipLost, TransportError
@@ -44,11 +45,8 @@ class KafkaMember(ABC):
         if not self._is_member():
             # We would fence the true owner, who would have to do its last batch again.
             raise OwnershipLost(f"{where}: the group {self._group!r} goes on without us")
-        producer = self._open_producer(partition)
-        if partition in self._writers:
-            self._writers[partition].supersede()
-        self._writers[partition] = KafkaWriter(
-            producer,
+        writer = KafkaWriter(
+            partial(self._open_producer, partition),
             partition=partition,
             where=where,
             group_metadata=self._group_metadata,
@@ -56,7 +54,10 @@ class KafkaMember(ABC):
             check_topics=self._check_topics,
             commit_timeout_seconds=self._options.commit_timeout_seconds,
         )
-        return self._writers[partition]
+        if partition in self._writers:
+            self._writers[partition].supersede()
+        self._writers[partition] = writer
+        return writer
 
     def _close_writers(self) -> None:
         for writer in self._writers.values():
@@ -88,8 +89,11 @@ class KafkaMember(ABC):
         """Ask the group's coordinator whether we are a member now. Raises `TransportError`."""
 
     @abstractmethod
-    def _open_producer(self, partition: int) -> TransactionalProducer:
-        """Make the partition's producer, which fences the one before it. Raises `TransportError`."""
+    def _open_producer(self, partition: int, *, compress: bool) -> TransactionalProducer:
+        """Make the partition's producer, which fences the one before it.
+
+        It compresses all that it writes or nothing. Raises `TransportError`.
+        """
 
     @abstractmethod
     def _group_metadata(self) -> Any:  # noqa: ANN401 - each client has its own

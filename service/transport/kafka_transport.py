@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import monotonic, sleep
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
 from service.errors import AccessRefused, ConfigurationError
-from service.transport.base import Assignee, Consumer, Output, Record
+from service.transport.base import Assignee, Consumer, Output, Record, RecordLimit
 from service.transport.kafka import (
     KEEP_FOREVER,
+    MAX_MESSAGE_BYTES,
     SETTLE_SECONDS,
     ConsumerOptions,
+    TopicLimits,
     check_read_together,
     missing,
 )
@@ -61,8 +63,6 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
         After this the broker itself ends a transaction that nobody has taken over.
     commit_timeout_seconds
         What a commit or a `produce` may take before it counts as failed.
-    max_record_bytes
-        The largest record, key and headers included; the broker has its own limit.
 
     Raises
     ------
@@ -82,14 +82,13 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
         instance_id: str | None = None,
         transaction_timeout_seconds: float = 60.0,
         commit_timeout_seconds: float = 30.0,
-        max_record_bytes: int = 1_048_576,
     ) -> None:
         self._options = ConsumerOptions(
             session_timeout_seconds=session_timeout_seconds,
             instance_id=instance_id or None,
             transaction_timeout_seconds=transaction_timeout_seconds,
             commit_timeout_seconds=commit_timeout_seconds,
-            max_record_bytes=max_record_bytes,
+            limits=TopicLimits(),
         )
         # The producer may be dropped on one thread while another would use it.
         self._lock = threading.RLock()
@@ -112,7 +111,7 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
 
     def _keep_forever(self, topic: str, *, may_change: bool) -> None:
         """Make sure that an existing topic loses no record by age, size or compaction."""
-        found = self._options_of(topic)
+        found = self._options_of(topic, KEEP_FOREVER)
         if not found:
             _log.warning(
                 "topic %r: its options cannot be read; make sure that it is never emptied: %s",
@@ -151,6 +150,11 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
             self._known_topics.add(topic)
         return count
 
+    def record_limit(self, topic: str) -> RecordLimit:
+        """Return how large a record of `topic` may be; see `Transport.record_limit`."""
+        told = self._options_of(topic, [MAX_MESSAGE_BYTES]).get(MAX_MESSAGE_BYTES)
+        return self._options.limits.note(topic, int(told) if told else None)
+
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Give the first offset and the one after the last committed record; see `Transport.bounds`."""
         self._check_topics({topic})
@@ -184,9 +188,12 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
         """Write `outputs`, each acknowledged by the broker when this returns; not atomic."""
         if not outputs:
             return
-        self._check_topics({output.topic for output in outputs})
+        topics = {output.topic for output in outputs}
+        self._check_topics(topics)
         with self._lock:
             if self._producer is None:
+                for topic in topics:
+                    self.record_limit(topic)
                 self._producer = self._open_producer()
             deadline = monotonic() + self._options.commit_timeout_seconds
             try:
@@ -237,8 +244,8 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
         """Count a topic's partitions; None if it does not exist."""
 
     @abstractmethod
-    def _options_of(self, topic: str) -> dict[str, str]:
-        """Return the options of `KEEP_FOREVER` as a topic has them; empty if the broker does not tell."""
+    def _options_of(self, topic: str, names: Iterable[str]) -> dict[str, str]:
+        """Return options of a topic by name; empty if the broker does not tell."""
 
     @abstractmethod
     def _set_options(self, topic: str, options: Mapping[str, str]) -> None:

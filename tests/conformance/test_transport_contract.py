@@ -7,6 +7,7 @@ Kafka needs seconds to share out partitions, so whoever waits does it in a loop 
 
 from __future__ import annotations
 
+import random
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -21,10 +22,11 @@ from hypothesis import strategies as st
 from service.errors import ConfigurationError, MessageTooLarge, OwnershipLost, TopicMissing
 from service.kafka_settings import KafkaClient
 from service.transport import open_transport
-from service.transport.base import Output, Record, Transport, partition_for_key
+from service.transport.base import Output, Record, Transport, partition_for_key, record_bytes
 
 DEADLINE_SECONDS = 30.0
 TOO_LARGE = bytes(17 * 1024 * 1024)
+noise = random.Random(1).randbytes
 
 
 class Stream:
@@ -466,6 +468,38 @@ def test_a_failed_commit_leaves_no_trace(stream: Stream, transport: Transport) -
     assert member.consumer.committed(0) == {}
     writer.commit(outputs[:1], {events: 1})
     assert values(transport, predictions) == [b"1"]
+    writer.close()
+
+
+def test_a_record_of_the_limit_is_taken_and_one_byte_more_is_not(
+    stream: Stream, transport: Transport
+) -> None:
+    """A Kafka broker's limit is of the batch, whose framing is counted generously."""
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    limit = transport.record_limit(topic).n_bytes
+    headers = (("a", b"1"), ("b", b""))
+    bare = Output(topic, b"key", b"", headers)
+    transport.produce([bare._replace(value=noise(limit - record_bytes(bare)))])
+    with pytest.raises(MessageTooLarge):
+        transport.produce([bare._replace(value=noise(limit + 200))])
+    assert len(values(transport, topic)) == 1
+
+
+def test_a_writer_that_compresses_takes_larger_records_where_the_stream_does(
+    stream: Stream, transport: Transport
+) -> None:
+    events, letters = stream.topic("events"), stream.topic("dead-letters")
+    transport.ensure_topics({events: 1, letters: 1})
+    limit = transport.record_limit(letters)
+    large = Output(letters, b"key", b"spam" * min(2_000_000, (limit.uncompressed_bytes - 100) // 4))
+    member = assigned(transport, stream, events)
+    writer = member.consumer.writer(0)
+    outputs = [Output(letters, None, b"before"), large, Output(letters, None, b"after")]
+    writer.commit(outputs, {events: 1}, compress=True)
+    writer.commit([Output(letters, None, b"next")], {events: 2})
+    assert values(transport, letters) == [b"before", large.value, b"after", b"next"]
+    assert member.consumer.committed(0) == {events: 2}
     writer.close()
 
 

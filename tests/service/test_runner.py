@@ -6,13 +6,20 @@ from random import Random
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.errors import AccessRefused, StorageFull, TopicMissing, TransactionFailed, TransportUnavailable
+from service.errors import (
+    AccessRefused,
+    MessageTooLarge,
+    StorageFull,
+    TopicMissing,
+    TransactionFailed,
+    TransportUnavailable,
+)
 from service.health import Health, State
 from service.metrics import Metrics
 from service.runner import Runner
 from service.task import Task
 from service.transport import open_transport
-from service.transport.base import Output
+from service.transport.base import NO_LIMIT, Output
 from tests.service.building import SetClock, event, label, settings
 
 
@@ -134,6 +141,23 @@ def test_a_backlog_on_two_topics_is_learned_as_it_came(stream, max_batch_records
     run(live)
     assert answers(stream) == answers(live)
     live.close()
+
+
+def test_letters_that_a_topic_refuses_although_it_said_it_takes_them_are_cut_short(stream, monkeypatch):
+    monkeypatch.setattr(stream, "record_limit", lambda _: NO_LIMIT)
+    monkeypatch.setattr(stream._log, "_max_record_bytes", 60_000)
+    produce(stream, b"x" * 59_990, event("a"))
+    run(stream)
+    (letter,) = stream.read("dead-letters", 0)
+    assert 15_000 < len(letter.value) < 16_384
+    assert [a["id"] for a in answers(stream)] == ["a"]
+
+
+def test_an_answer_that_no_topic_takes_ends_the_loop_and_says_so(stream, monkeypatch):
+    produce(stream, event("\U00010348" * 256))
+    monkeypatch.setattr(stream._log, "_max_record_bytes", 1000)
+    with pytest.raises(MessageTooLarge, match=r"predictions\[0\]"):
+        run(stream)
 
 
 @pytest.mark.parametrize("max_batch_records", [1, 3, 1000])

@@ -224,11 +224,12 @@ class ConfluentConsumer(KafkaMember):
         with translated(self._cluster.name):
             return self._membership.is_member()
 
-    def _open_producer(self, partition: int) -> BulkProducer:
+    def _open_producer(self, partition: int, *, compress: bool) -> BulkProducer:
         producer = BulkProducer(
             self._cluster,
             timeout_seconds=self._options.commit_timeout_seconds,
-            max_record_bytes=self._options.max_record_bytes,
+            batch_bytes=self._options.limits.batch_bytes,
+            compress=compress,
             transactional_id=transactional_id(self._group, self._topics[0], partition),
             transaction_timeout_seconds=self._options.transaction_timeout_seconds,
         )

@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 from service.transport.base import Output
 from service.transport.confluent.cluster import Cluster
 from service.transport.confluent.errors import FOREIGN, as_exception, translated
-from service.transport.kafka import MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS, seconds_left
+from service.transport.kafka import CLIENT_LIMIT, MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS, seconds_left
 from service.transport.kafka_writer import Place
 
 # What librdkafka takes for a partition, and for a time. It has no way to say the first millisecond of 1970.
@@ -27,8 +27,6 @@ _NOW: Final = 0
 _FIRST_TIME_MS: Final = 1
 # What a call may take beyond its own time limit.
 _GRACE_SECONDS: Final = 1.0
-# One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
-_BATCH_BYTES: Final = 1_048_576
 
 
 class BulkProducer:
@@ -40,8 +38,10 @@ class BulkProducer:
         Where the client comes from.
     timeout_seconds
         What a delivery may take.
-    max_record_bytes
-        The largest record.
+    batch_bytes
+        How large batches may be; a record may be larger, and is then one of its own.
+    compress
+        Whether to compress them.
     transactional_id, transaction_timeout_seconds
         For transactions: whose they are, and when the broker ends one that nobody ends. Without an id
         there are none.
@@ -53,7 +53,8 @@ class BulkProducer:
         cluster: Cluster,
         *,
         timeout_seconds: float,
-        max_record_bytes: int,
+        batch_bytes: int,
+        compress: bool = False,
         transactional_id: str = "",
         transaction_timeout_seconds: float = 0.0,
     ) -> None:
@@ -62,8 +63,10 @@ class BulkProducer:
             "enable.idempotence": True,
             # Kafka's default partitioner: `partition_for_key`.
             "partitioner": "murmur2_random",
-            "message.max.bytes": max_record_bytes,
-            "batch.size": max(_BATCH_BYTES, max_record_bytes),
+            "message.max.bytes": CLIENT_LIMIT.uncompressed_bytes if compress else CLIENT_LIMIT.n_bytes,
+            "batch.size": batch_bytes,
+            # What every client that comes with Python alone can read.
+            "compression.type": "gzip" if compress else "none",
             # Whoever calls has all records in memory already: there is nothing to push back.
             "queue.buffering.max.messages": 0,
             "queue.buffering.max.kbytes": 2_147_483_647,

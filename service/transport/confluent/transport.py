@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import monotonic, sleep
 from typing import Final
 
@@ -34,7 +34,6 @@ from service.transport.confluent.errors import meaning_of, translate, translated
 from service.transport.confluent.messages import PARTITION_EOF, as_record, take
 from service.transport.confluent.producer import BulkProducer
 from service.transport.kafka import (
-    KEEP_FOREVER,
     REQUEST_TIMEOUT_SECONDS,
     SETTLE_SECONDS,
     TOPIC_TIMEOUT_SECONDS,
@@ -87,13 +86,13 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
         except TopicMissing:
             return None
 
-    def _options_of(self, topic: str) -> dict[str, str]:
+    def _options_of(self, topic: str, names: Iterable[str]) -> dict[str, str]:
         asked = ConfigResource(ResourceType.TOPIC, topic)
         try:
             found = self._cluster.ask(AdminClient.describe_configs, [asked], "topic {0.name!r}")[asked]
         except AccessRefused:
             return {}
-        return {name: str(found[name].value) for name in KEEP_FOREVER if name in found}
+        return {name: str(found[name].value) for name in names if name in found}
 
     def _set_options(self, topic: str, options: Mapping[str, str]) -> None:
         changes = [
@@ -157,7 +156,7 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
         return BulkProducer(
             self._cluster,
             timeout_seconds=self._options.commit_timeout_seconds,
-            max_record_bytes=self._options.max_record_bytes,
+            batch_bytes=self._options.limits.batch_bytes,
         )
 
     def _send(self, producer: BulkProducer, outputs: Sequence[Output], deadline: float) -> None:

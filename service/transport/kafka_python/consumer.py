@@ -184,12 +184,14 @@ class KafkaPythonConsumer(KafkaMember):
         with translated(self._cluster.name):
             return self._membership.is_current()
 
-    def _open_producer(self, partition: int) -> DeadlineProducer:
+    def _open_producer(self, partition: int, *, compress: bool) -> DeadlineProducer:
         producer = self._cluster.open(
             DeadlineProducer,
             transactional_id=transactional_id(self._group, self._topics[0], partition),
             transaction_timeout_ms=int(self._options.transaction_timeout_seconds * 1000),
-            **producer_options(self._options.commit_timeout_seconds, self._options.max_record_bytes),
+            **producer_options(
+                self._options.commit_timeout_seconds, self._options.limits.batch_bytes, compress=compress
+            ),
         )
         try:
             with translated(self._where(partition)):

@@ -13,6 +13,7 @@ from kafka import KafkaProducer
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
+    MessageSizeTooLargeError,
     TransactionAbortedError,
     UnknownError,
     UnknownTopicOrPartitionError,
@@ -21,7 +22,13 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import TransactionFailed, TransportError
 from service.transport.base import Output
-from service.transport.kafka import HINTS, MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS, seconds_left
+from service.transport.kafka import (
+    CLIENT_LIMIT,
+    HINTS,
+    MOMENT_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    seconds_left,
+)
 from service.transport.kafka_python.errors import translate
 from service.transport.kafka_writer import Place
 
@@ -63,13 +70,16 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         places: dict[tuple[str, int], TopicPartition] = {}
         futures = []
         append = self._accumulator.append
+        is_compressed = self.config["compression_type"] is not None
+        most_bytes = CLIENT_LIMIT.uncompressed_bytes if is_compressed else CLIENT_LIMIT.n_bytes
         for topic, key, value, headers, partition, timestamp_ms in outputs:
             number = self._partition_of(topic, key) if partition is None else partition
             place = places.get((topic, number))
             if place is None:
                 place = places[topic, number] = self._begin(topic, number)
             given = list(headers)
-            self._ensure_valid_record_size(self._estimate_size_in_bytes(key, value, given))
+            if self._estimate_size_in_bytes(key, value, given) > most_bytes:
+                raise MessageSizeTooLargeError(f"more than {most_bytes} bytes")
             future, is_full, is_new, _ = append(place, timestamp_ms, key, value, given)
             futures.append(future)
             if is_full or is_new:
@@ -169,13 +179,16 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         self._sender.force_close()
 
 
-def producer_options(timeout_seconds: float, max_record_bytes: int) -> dict[str, object]:
-    """Give the options of producers that have to have finished, or failed, after `timeout_seconds`."""
+def producer_options(
+    timeout_seconds: float, batch_bytes: int, *, compress: bool = False
+) -> dict[str, object]:
+    """Return the options of producers that have to have finished, or failed, after `timeout_seconds`."""
     return {
         "allow_auto_create_topics": False,
         "metrics_enabled": False,
-        "max_request_size": max_record_bytes,
-        "batch_size": min(_BATCH_BYTES, max_record_bytes),
+        "batch_size": min(_BATCH_BYTES, batch_bytes),
+        # What every client that comes with Python alone can read.
+        "compression_type": "gzip" if compress else None,
         "max_block_ms": int(timeout_seconds * 1000),
         # Longer than the deadline of a commit: expiry inside the client is untidy, we drop it before.
         "delivery_timeout_ms": int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000),

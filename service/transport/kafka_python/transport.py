@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ from service.errors import AccessRefused, TopicMissing
 from service.transport.base import Assignee, Output, Record
 from service.transport.kafka import (
     HINTS,
-    KEEP_FOREVER,
     REQUEST_TIMEOUT_SECONDS,
     TOPIC_TIMEOUT_SECONDS,
     away,
@@ -59,8 +58,8 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
             return None
         return len(found["partitions"])
 
-    def _options_of(self, topic: str) -> dict[str, str]:
-        asked = ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(KEEP_FOREVER))
+    def _options_of(self, topic: str, names: Iterable[str]) -> dict[str, str]:
+        asked = ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(names))
         with translated(f"{self._cluster.name}: topic {topic!r}"):
             found = self._admin.describe_configs([asked], config_filter="all")["topic"][topic]
         return {name: option["value"] for name, option in found.items()}  # empty where it is not allowed
@@ -123,7 +122,7 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
             client.close(autocommit=False)
 
     def _open_producer(self) -> DeadlineProducer:
-        options = producer_options(self._options.commit_timeout_seconds, self._options.max_record_bytes)
+        options = producer_options(self._options.commit_timeout_seconds, self._options.limits.batch_bytes)
         return self._cluster.open(DeadlineProducer, **options)
 
     def _send(self, producer: DeadlineProducer, outputs: Sequence[Output], deadline: float) -> None:

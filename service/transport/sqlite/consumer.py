@@ -38,7 +38,13 @@ class SqliteWriter:
         self._partition = partition
         self._epoch = membership.next_epoch(partition)
 
-    def commit(self, outputs: Sequence[Output], offsets: Mapping[str, int]) -> None:
+    def commit(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[str, int],
+        *,
+        compress: bool = False,  # noqa: ARG002 - nothing is compressed here
+    ) -> None:
         """Write `outputs` and the group's next offsets in one durable transaction."""
         rows = self._log.prepare(outputs)
         committed = [

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from service.errors import ConfigurationError
-from service.transport.base import Assignee, Output, Record
+from service.transport.base import Assignee, Output, Record, RecordLimit
 from service.transport.sqlite.consumer import SqliteConsumer
 from service.transport.sqlite.database import BUSY_TIMEOUT_SECONDS, Database
 from service.transport.sqlite.log import Log
@@ -59,6 +59,7 @@ class EmbeddedTransport:
         self._database = database
         self._session_seconds = session_timeout_seconds
         self._patience_seconds = max_poll_interval_seconds
+        self._max_record_bytes = max_record_bytes
         self._log = Log(database, max_record_bytes=max_record_bytes)
         self._consumers: list[SqliteConsumer] = []
 
@@ -75,6 +76,11 @@ class EmbeddedTransport:
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`. Raises `TopicMissing`."""
         return len(self._log.logs(topic))
+
+    def record_limit(self, topic: str) -> RecordLimit:
+        """Return how large a record of `topic` may be: nothing is compressed here."""
+        self._log.logs(topic)
+        return RecordLimit(self._max_record_bytes, self._max_record_bytes)
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Give the first available offset and the one after the last committed record."""

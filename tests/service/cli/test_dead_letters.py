@@ -9,7 +9,7 @@ from service.cli.line_filter import LineFilter
 from service.errors import ConfigurationError, ServiceError, TransactionFailed
 from service.redelivery import Redelivery
 from service.transport import open_transport
-from service.transport.base import Output
+from service.transport.base import Output, RecordLimit
 from service.transport.sqlite.consumer import SqliteWriter
 from tests.service.building import event, settings
 from tests.service.cli.standing_stream import produce, serve
@@ -133,6 +133,32 @@ def test_the_service_takes_a_replayed_message_like_any_other(replay, stream):
     serve(stream, max_message_bytes=1000)
     (answer,) = values(stream, "predictions")
     assert (json.loads(answer)["id"], json.loads(answer)["truth"]) == ("big", True)
+
+
+def test_a_letter_that_was_cut_says_so_and_never_goes_back(dead_letters, stream, monkeypatch):
+    monkeypatch.setattr(stream, "record_limit", lambda _: RecordLimit(1000, 1000))
+    refuse(stream, event("u", "x" * 2000, label="spam"), UNKNOWN)
+    cut, whole = listed(dead_letters)
+    assert (cut["truncated"], cut["size"]) == (True, 2056)
+    assert "truncated" not in whole
+    assert "of 2056 bytes)" in dead_letters("list").stdout
+    result = dead_letters("replay", "--session-timeout-seconds", "1", *FIXED)
+    assert result.exit_code == 1
+    assert "dead-letters[0]@0  refused: it was cut to fit" in result.stdout
+    assert "dead-letters[0]@1  replayed to events" in result.stdout
+    assert "1 replayed, 1 still refused" in result.stderr
+    assert "1 of the letters still refused was cut" in result.stderr
+    assert "produce it again" in result.stderr
+    (left,) = listed(dead_letters)
+    assert (left["truncated"], left["size"]) == (True, 2056)
+
+
+def test_a_header_of_the_producer_makes_no_letter_a_cut_one(replay, stream):
+    own = (("error.truncated", b"true"), ("source.size", b"9"))
+    refuse(stream, UNKNOWN, headers=own)
+    assert replay(*FIXED) == ["replayed"]
+    _, back = stream.read("events", 0)
+    assert back.headers[:2] == own
 
 
 def test_a_message_goes_back_once(replay, stream):

@@ -346,7 +346,7 @@ class Stuck:
 def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):
     monkeypatch.setattr(producer, "_GRACE_SECONDS", 0.1)
     client = Stuck()
-    bulk = producer.BulkProducer(client, timeout_seconds=1, max_record_bytes=1000)
+    bulk = producer.BulkProducer(client, timeout_seconds=1, batch_bytes=1000)
     with pytest.raises(TransportUnavailable, match=r"events\[0\]"):
         bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic() + 0.1, where="events[0]")
     client.released.set()
@@ -379,7 +379,7 @@ class Thawed(Stuck):
 
 @pytest.mark.parametrize("steps", [["flush"], ["hand over"], ["commit"], ["flush", "hand over", "commit"]])
 def test_a_step_whose_time_was_over_before_its_answer_was_read_gets_a_moment(steps):
-    bulk = producer.BulkProducer(Thawed(*steps), timeout_seconds=1, max_record_bytes=1000)
+    bulk = producer.BulkProducer(Thawed(*steps), timeout_seconds=1, batch_bytes=1000)
     with pytest.raises(OwnershipLost):
         bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic(), where="events[0]")
 
@@ -389,6 +389,6 @@ def test_no_error_in_the_last_step_passes_for_a_commit():
         def send_offsets_to_transaction(self, *_):
             raise LookupError("not one of the client's own")
 
-    bulk = producer.BulkProducer(Broken(), timeout_seconds=1, max_record_bytes=1000)
+    bulk = producer.BulkProducer(Broken(), timeout_seconds=1, batch_bytes=1000)
     with pytest.raises(LookupError):
         bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic() + 1, where="events[0]")

@@ -1,0 +1,84 @@
+"""Dead letters as they fit: whole, whole and compressed, or cut."""
+
+import random
+from hashlib import sha256
+
+import pytest
+
+from service.dead_letters import dead_letter, fit
+from service.decode import Reason, Rejection
+from service.transport.base import Record, RecordLimit, record_bytes
+
+NOISE = random.Random(1).randbytes(200_000)
+
+
+def letter(value=b"junk", key=b"k", headers=(), message="no"):
+    record = Record("events", 3, 17, 0, key, value, headers)
+    return dead_letter(record, Rejection(Reason.INVALID_JSON, message), "dead-letters")
+
+
+def limit(n_bytes, uncompressed_bytes=None):
+    return RecordLimit(n_bytes, uncompressed_bytes or n_bytes)
+
+
+def test_a_letter_that_fits_stays_as_it_is():
+    whole = letter(NOISE)
+    assert fit(whole, limit(record_bytes(whole))) == (whole, False)
+
+
+def test_a_letter_that_fits_compressed_stays_whole_and_is_compressed():
+    whole = letter(b"x" * 5_000_000)
+    assert fit(whole, limit(100_000, 10_000_000)) == (whole, True)
+
+
+def test_a_letter_that_does_not_fit_is_cut_and_says_so():
+    cut, compress = fit(letter(NOISE), limit(100_000, 10_000_000))
+    told = dict(cut.headers)
+    assert not compress
+    assert NOISE.startswith(cut.value)
+    assert 99_900 < record_bytes(cut) <= 100_000
+    assert told["error.truncated"] == b"true"
+    assert told["source.size"] == b"200000"
+    assert told["source.sha256"].decode() == sha256(NOISE).hexdigest()
+    assert told["source.offset"] == b"17"
+
+
+def test_a_stream_without_compression_gets_a_letter_cut_that_would_compress():
+    cut, compress = fit(letter(b"x" * 5_000_000), limit(100_000))
+    assert (record_bytes(cut), compress) == (100_000, False)
+
+
+@pytest.mark.parametrize("max_bytes", [1_100, 2_000, 20_000, 1_048_524])
+@pytest.mark.parametrize("key", [None, b"", b"k", NOISE * 6])
+@pytest.mark.parametrize("value", [None, b"", b"v", NOISE * 6])
+@pytest.mark.parametrize(
+    "headers", [(), (("h", b"1"),), (("ключ" * 100, NOISE * 6),), (("h", b""),) * 100_000]
+)
+def test_whatever_a_record_is_made_of_its_letter_fits(max_bytes, key, value, headers):
+    cut, _ = fit(letter(value, key, headers, "ж" * 500), limit(max_bytes, 10_000_000))
+    assert record_bytes(cut) <= max_bytes or cut == letter(value, key, headers, "ж" * 500)
+    assert (cut.key is None, cut.value is None) == (key is None, value is None)
+    assert dict(cut.headers)["source.topic"] == b"events"
+
+
+def test_a_huge_key_and_headers_leave_room_for_the_value_and_are_counted():
+    cut, _ = fit(letter(b"v" * 40_000, NOISE, (("h", NOISE),)), limit(100_000))
+    told = dict(cut.headers)
+    assert cut.value == b"v" * 40_000
+    assert 0 < len(cut.key) < len(NOISE)
+    assert (told["source.key_size"], told["source.headers"]) == (b"200000", b"1")
+    assert "h" not in told
+
+
+def test_small_headers_of_the_producer_stay():
+    cut, _ = fit(letter(NOISE, headers=(("h", b"1"),)), limit(10_000))
+    assert cut.headers[0] == ("h", b"1")
+    assert [name for name, _ in cut.headers[1:]] == [
+        *("error.reason", "error.message", "source.topic", "source.partition", "source.offset"),
+        *("error.truncated", "source.size", "source.sha256", "source.key_size", "source.headers"),
+    ]
+
+
+def test_an_error_message_is_cut_between_two_characters():
+    cut, _ = fit(letter(NOISE, message="ж" * 500), limit(2_001))
+    assert set(dict(cut.headers)["error.message"].decode()) == {"ж"}
