@@ -77,6 +77,8 @@ class Group:
     undecided: dict[int, Transaction] = field(default_factory=dict)
     """Transactions whose end is under way, by partition."""
     committed: dict[tuple[str, int], int] = field(default_factory=dict)
+    version: int = 0
+    """Of members, owners and plan: another one with each change."""
 
 
 class Broker:
@@ -148,6 +150,7 @@ class Broker:
         """Plan anew who has what: evenly, and as little as possible changes hands unless `shuffled`."""
         self.rebalances += 1
         group = self.group
+        group.version += 1
         members = [*group.members]
         partitions = [*range(self.topics[self.leading])]
         if shuffled:
@@ -182,12 +185,14 @@ class Broker:
         for partition, planned in self.group.plan.items():
             if planned == member_id and owners.get(partition) is None:
                 owners[partition] = member_id
+                self.group.version += 1
 
     def release(self, member_id, partitions):
         """Free partitions that a member has handed over."""
         for partition in partitions:
             if self.group.owners.get(partition) == member_id:
                 self.group.owners[partition] = None
+                self.group.version += 1
 
     # Transactions
 

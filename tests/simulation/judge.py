@@ -18,6 +18,9 @@ from tests.simulation.transport import SimulatedTransport
 from tests.simulation.world import SimulationFailure
 
 
+JUDGES_ORDER = False
+
+
 def judge(world):
     """Raise `SimulationFailure` if anything committed is wrong or missing."""
     by_partition = {partition: [] for partition in range(world.broker.topics["events"])}
@@ -87,12 +90,32 @@ class _Trial:
             batches.append(_between(log, self._offsets[topic], ends[topic]))
         self._offsets = dict(ends)
         expected = []
-        for record in heapq.merge(*batches, key=lambda record: record.timestamp_ms):
+        merged = [*heapq.merge(*batches, key=_time)]
+        if JUDGES_ORDER:
+            self._judge_order(merged, ends, transaction)
+        for record in merged:
             message = self._world.messages[record.topic, record.partition, record.offset]
             answer = self._oracle.take(message, record.topic, record.timestamp_ms)
             if answer is not None:
                 expected.append(_expected(record, message, answer))
         return expected
+
+    def _judge_order(self, merged, ends, transaction):
+        """Let no record be taken while the other topic is known to hold an earlier one as its next."""
+        for rank, topic in enumerate(self._topics):
+            log = self._world.broker.logs[topic, self._partition]
+            left = _between(log, ends[topic], transaction.known_ends.get(topic, 0))
+            if not left:
+                continue
+            head = (left[0].timestamp_ms, rank)
+            for record in reversed(merged):
+                if record.topic == topic:
+                    break
+                self._expect(
+                    (record.timestamp_ms, self._topics.index(record.topic)) <= head,
+                    f"batch {self._sequence} takes {_named(record)} before {_named(left[0])}, "
+                    "although that is known to be there",
+                )
 
     def _judge_counts(self, told):
         oracle = self._oracle
@@ -133,6 +156,14 @@ class _Trial:
     def _expect(self, holds, what):
         if not holds:
             raise SimulationFailure(f"partition {self._partition}: {what}")
+
+
+def _named(record):
+    return f"{record.topic}[{record.partition}]@{record.offset} of {record.timestamp_ms} ms"
+
+
+def _time(record):
+    return record.timestamp_ms
 
 
 def _between(log, start, end):

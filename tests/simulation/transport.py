@@ -94,6 +94,7 @@ class SimulatedConsumer:
         self._told_ends = {}
         self._is_settled = False
         self._is_closed = False
+        self._seen_version = -1
         self.id = broker.join(life)
         life.member_id = self.id
 
@@ -115,6 +116,8 @@ class SimulatedConsumer:
     def _follow(self):
         """Follow the group; return whether partitions came or went."""
         broker, before = self._broker, self._assigned
+        if self._seen_version == broker.group.version:
+            return False
         if self.id not in broker.group.members:
             self._lose(self._assigned)
             self.id = self._life.member_id = broker.join(self._life)
@@ -134,6 +137,8 @@ class SimulatedConsumer:
             self._life.note(f"assigned {sorted(fresh)}")
             self._assigned |= fresh
             self._assignee.partitions_assigned(fresh)
+        if owned == self._assigned:
+            self._seen_version = broker.group.version
         return self._assigned != before
 
     def _lose(self, partitions):

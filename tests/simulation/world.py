@@ -11,6 +11,7 @@ import hashlib
 import inspect
 from collections import Counter
 from functools import cache
+from math import inf
 from random import Random
 from types import SimpleNamespace
 
@@ -32,7 +33,17 @@ MOST_CALM_TURNS = 1500
 CALL_SECONDS = 0.001
 
 # River looks at a constructor's signature whenever a model is written down: a tenth of the time of a run.
-river_base.inspect = SimpleNamespace(**vars(inspect) | {"signature": cache(inspect.signature)})
+_SIGNATURES = {}
+
+
+def _signature(method):
+    found = _SIGNATURES.get(method.__func__)
+    if found is None:
+        found = _SIGNATURES[method.__func__] = inspect.signature(method)
+    return found
+
+
+river_base.inspect = SimpleNamespace(**vars(inspect) | {"signature": _signature})
 
 
 class SimulatedCrash(BaseException):
@@ -87,11 +98,13 @@ class Life:
         if self.is_dead:
             raise SimulatedCrash
         world = self.world
-        world.clock.seconds += CALL_SECONDS
-        world.feed()
+        clock = world.clock
+        clock.seconds += CALL_SECONDS
+        if clock.seconds >= world.next_sent_at:
+            world.feed()
         if world.is_calm:
             return
-        if world.away_until > world.clock.seconds:
+        if world.away_until > clock.seconds:
             raise TransportUnavailable("away")
         if world.random.random() < world.p_fault:
             world.faults.before(self, call)
@@ -422,6 +435,7 @@ class World:
         if self.is_backlog:
             self.clock.seconds = max((each.at_seconds for each in sent), default=0.0)
         self._to_send = sent[::-1]
+        self.next_sent_at = 0.0
         self.messages = {}
         sources = [*self.broker.logs]
         self.slow = {source for source in sources if random.random() < 0.3}
@@ -438,6 +452,7 @@ class World:
             self.broker.append(sent.topic, partition, sent.key, sent.value, (), timestamp_ms)
             if self.broker.leaves_gaps and self.random.random() < 0.1:
                 log.skip(self.random.randint(1, 3))
+        self.next_sent_at = to_send[-1].at_seconds if to_send else inf
 
     def run(self):
         """Let chance have its way; then, in calm, let everything be finished."""
