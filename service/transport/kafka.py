@@ -34,6 +34,8 @@ SETTLE_SECONDS: Final = 1.0
 # What a step of a commit gets when its time is over: it may have been over while the process was frozen, and
 # the answer, which says that it was fenced, is there already.
 MOMENT_SECONDS: Final = 0.25
+# A request without an answer is repeated while its first copy may still be delivered: not during a commit.
+_REPEAT_AFTER_COMMIT_SECONDS: Final = 5.0
 KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
 HINTS: Final[dict[type[ServiceError], str]] = {
@@ -92,8 +94,31 @@ def seconds_left(deadline: float) -> float:
 
 
 def transactional_id(group: str, topic: str, partition: int) -> str:
-    """Name the transactions of one partition: the next producer of that name fences the one before it."""
+    """Return the name of one partition's transactions: a producer of that name fences the one before it.
+
+    No two partitions of any groups and topics have the same name. Where the topic's own name has a dash, its
+    length tells where it begins; a slash, which no topic's name has, keeps these names apart from the others.
+    """
+    if "-" in topic:
+        return f"{group}-{topic}/{len(topic)}/{partition}"
+    return former_transactional_id(group, topic, partition)
+
+
+def former_transactional_id(group: str, topic: str, partition: int) -> str:
+    """Return the name that releases up to 0.1 give to the transactions of a partition.
+
+    Group `x-y` on topic `z` and group `x` on topic `y-z` have the same name.
+    """
     return f"{group}-{topic}-{partition}"
+
+
+def transaction_request_seconds(commit_timeout_seconds: float) -> float:
+    """Return how long a transactional producer waits for one answer: longer than for the whole commit.
+
+    A client repeats a request that was not answered in time. The first copy may still be under way, and the
+    end of a transaction that arrives during the next one ends that one, half done (KIP-890).
+    """
+    return commit_timeout_seconds + _REPEAT_AFTER_COMMIT_SECONDS
 
 
 def heartbeat_interval_ms(session_timeout_seconds: float) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from service.errors import OwnershipLost, TransportError
-from service.transport.kafka import ConsumerOptions
+from service.transport.kafka import ConsumerOptions, former_transactional_id, transactional_id
 from service.transport.kafka_writer import KafkaWriter, TransactionalProducer
 
 
@@ -45,8 +45,10 @@ class KafkaMember(ABC):
         if not self._is_member():
             # We would fence the true owner, who would have to do its last batch again.
             raise OwnershipLost(f"{where}: the group {self._group!r} goes on without us")
+        self._fence_former_release(partition)
+        name = transactional_id(self._group, self._topics[0], partition)
         writer = KafkaWriter(
-            partial(self._open_producer, partition),
+            partial(self._open_producer, name, partition),
             partition=partition,
             where=where,
             group_metadata=self._group_metadata,
@@ -58,6 +60,17 @@ class KafkaMember(ABC):
             self._writers[partition].supersede()
         self._writers[partition] = writer
         return writer
+
+    def _fence_former_release(self, partition: int) -> None:
+        """Fence the producer of a release that names the partition's transactions otherwise.
+
+        During a rolling upgrade it may have a transaction open, which ends here. Without this, the group's
+        generation would stop it, unless it has handed its offsets over already.
+        """
+        place = (self._group, self._topics[0], partition)
+        former = former_transactional_id(*place)
+        if former != transactional_id(*place):
+            self._open_producer(former, partition, compress=False).drop()
 
     def _close_writers(self) -> None:
         for writer in self._writers.values():
@@ -89,8 +102,8 @@ class KafkaMember(ABC):
         """Ask the group's coordinator whether we are a member now. Raises `TransportError`."""
 
     @abstractmethod
-    def _open_producer(self, partition: int, *, compress: bool) -> TransactionalProducer:
-        """Make the partition's producer, which fences the one before it.
+    def _open_producer(self, name: str, partition: int, *, compress: bool) -> TransactionalProducer:
+        """Make a producer of this transactional id, which fences the one before it.
 
         It compresses all that it writes or nothing. Raises `TransportError`.
         """

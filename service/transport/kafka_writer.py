@@ -31,6 +31,10 @@ class TransactionalProducer(Protocol):
         Whatever the client raises comes as a `ServiceError` that says `where`.
         """
 
+    @property
+    def is_worn(self) -> bool:
+        """Whether a connection broke: a request of a transaction that is over may still be under way."""
+
     def drop(self) -> None:
         """Let go at once: nothing more is sent, nothing is waited for."""
 
@@ -95,11 +99,10 @@ class KafkaWriter:
             return
         self._look_for({output.topic for output in outputs})
         places = {(topic, self._partition): offset for topic, offset in offsets.items()}
-        deadline = monotonic() + self._commit_timeout_seconds
         try:
-            self._producer_for(compress=compress).transact(
-                outputs, places, self._group_metadata(), deadline=deadline, where=self._where
-            )
+            producer = self._producer_for(compress=compress)
+            deadline = monotonic() + self._commit_timeout_seconds
+            producer.transact(outputs, places, self._group_metadata(), deadline=deadline, where=self._where)
         except ServiceError as error:
             self._end(error)
             raise self._ended from error.__cause__
@@ -108,13 +111,16 @@ class KafkaWriter:
             raise
 
     def _producer_for(self, *, compress: bool) -> TransactionalProducer:
-        """Return the producer; a new one if it has to compress and did not, or the other way round.
+        """Return the producer; a new one after any trouble, and to compress or not to.
+
+        A request that the client has repeated may still be delivered, and would then belong to the next
+        transaction (KIP-890). The new producer's epoch makes the broker refuse it.
 
         A client compresses all that it writes or nothing. To compress always would make small records
         dearer by a third; another producer takes 30 to 60 ms.
         """
         assert self._producer is not None
-        if compress != self._compresses:
+        if compress != self._compresses or self._producer.is_worn:
             self._producer.drop()
             self._producer = self._open_producer(compress=compress)
             self._compresses = compress

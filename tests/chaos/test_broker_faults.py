@@ -1,6 +1,5 @@
 """The broker dies, freezes, is cut off, lacks a topic: a word about it, and nothing lost or doubled."""
 
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from tests.support.cutting_proxy import (
 )
 from tests.support.exactly_once import assert_exactly_once
 from tests.support.kafka_place import KAFKA_CLIENTS
+from tests.support.proxied_broker import proxied_broker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -32,25 +32,8 @@ STOPS_WITHIN_SECONDS = IMPATIENT["kafka__commit_timeout_seconds"] + 8
 @pytest.fixture(scope="module")
 def proxy_and_broker(make_kafka_broker):
     """Give a broker of one's own, with a second listener that is reached through a proxy."""
-    broker = make_kafka_broker()
-    proxied_port = free_port()
-    with CuttingProxy(proxied_port) as proxy:
-        lines = broker._properties.read_text().splitlines()
-        settings = dict(line.split("=", 1) for line in lines)
-        broker._write_properties(
-            {
-                "listeners": f"{settings['listeners']},PROXIED://127.0.0.1:{proxied_port}",
-                "advertised.listeners": (
-                    f"{settings['advertised.listeners']},PROXIED://127.0.0.1:{proxy.port}"
-                ),
-                "listener.security.protocol.map": (
-                    f"{settings['listener.security.protocol.map']},PROXIED:PLAINTEXT"
-                ),
-                "inter.broker.listener.name": "PLAINTEXT",
-            }
-        )
-        with broker:
-            yield proxy, broker
+    with proxied_broker(make_kafka_broker, CuttingProxy) as both:
+        yield both
 
 
 @pytest.fixture
@@ -69,11 +52,6 @@ def proxy(proxy_and_broker):
 @pytest.fixture(params=KAFKA_CLIENTS)
 def place(request, broker):
     return {"broker": f"kafka://{broker.address}", "kafka_client": request.param, **IMPATIENT}
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def log_of(force, seed):

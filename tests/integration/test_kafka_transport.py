@@ -5,6 +5,7 @@ What every transport promises is in ``tests/conformance/test_transport_contract.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import signal
 import threading
@@ -15,6 +16,7 @@ from typing import TypeVar
 
 import pytest
 from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
 
 from service.errors import (
     AccessRefused,
@@ -30,7 +32,7 @@ from service.transport import open_transport
 from service.transport.base import Consumer, Output, Transport
 from service.transport.confluent.consumer import ConfluentConsumer
 from service.transport.confluent.producer import BulkProducer
-from service.transport.kafka import CONNECT_TIMEOUT_SECONDS
+from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, former_transactional_id
 from service.transport.kafka_python.consumer import KafkaPythonConsumer
 from service.transport.kafka_python.producer import DeadlineProducer
 from tests.support.kafka_broker import KafkaBroker
@@ -137,6 +139,22 @@ def test_a_killed_owners_transaction_ends_when_its_successor_begins(
     assert values(transport, place.predictions) == [b"1"]
     assert time.monotonic() - began < TRANSACTION_TIMEOUT_SECONDS / 3
     successor.consumer.close()
+
+
+def test_a_transaction_of_a_release_that_named_it_otherwise_ends_when_its_successor_begins(
+    place: Place, transport: Transport
+) -> None:
+    with raw_transaction(place, former_transactional_id(place.group, place.events, 0)) as former:
+        former.send(place.predictions, key=b"key", value=b"1", partition=0)
+        former.flush()
+        member = owner(transport, place)
+        with contextlib.suppress(KafkaError):
+            former.commit_transaction()
+        assert values(transport, place.predictions) == []
+        assert transport.bounds(place.predictions, 0) == (0, 2), "the record and the marker of its end"
+        member.writers[0].commit(numbered(place.predictions, [2]), {place.events: 1})
+    assert values(transport, place.predictions) == [b"2"]
+    member.consumer.close()
 
 
 @FROM_ONE_CLIENT_TO_THE_OTHER

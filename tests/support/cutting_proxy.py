@@ -105,8 +105,7 @@ class CuttingProxy:
             broker.sendall(request)
         return None
 
-    @staticmethod
-    def _answers(client: socket.socket, broker: socket.socket) -> None:
+    def _answers(self, client: socket.socket, broker: socket.socket) -> None:
         while data := broker.recv(65536):
             client.sendall(data)
 

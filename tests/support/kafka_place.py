@@ -128,9 +128,9 @@ def said(process: subprocess.Popen[str], *words: str) -> str:
 
 
 @contextlib.contextmanager
-def raw_transaction(place: Place) -> Iterator[KafkaProducer]:
+def raw_transaction(place: Place, name: str = "") -> Iterator[KafkaProducer]:
     """Open a transaction of a foreign producer; what happens to it is up to the test."""
-    producer = KafkaProducer(bootstrap_servers=place.address, transactional_id=uuid.uuid4().hex)
+    producer = KafkaProducer(bootstrap_servers=place.address, transactional_id=name or uuid.uuid4().hex)
     try:
         producer.init_transactions()
         producer.begin_transaction()

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from time import monotonic, sleep
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -22,7 +22,7 @@ from service.transport.kafka import (
 )
 
 # librdkafka's own lines; `service.logs` decides who hears them.
-_LIBRDKAFKA_LOG: Final = logging.getLogger("confluent_kafka")
+LIBRDKAFKA_LOG: Final = logging.getLogger("confluent_kafka")
 _OPTIONS: Final[dict[str, object]] = {
     "socket.timeout.ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
     # The default of 10 s would let a service sleep long after its broker is back.
@@ -58,6 +58,13 @@ _AGAIN_SECONDS: Final = 0.1
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
 Answer = TypeVar("Answer")
 Subject = TypeVar("Subject")
+
+
+class Log(Protocol):
+    """Where a client writes its log lines: a `logging.Logger`, or what takes its place."""
+
+    def log(self, level: int, form: str, /, *words: str) -> None:
+        """Take a line: its words begin with the facility that it comes from."""
 
 
 class Cluster:
@@ -211,13 +218,13 @@ class Cluster:
         """Make a consumer that sees committed records only."""
         return self._open(Consumer, {**_CONSUMER_OPTIONS, "group.id": group, **options})
 
-    def open_producer(self, options: Mapping[str, object]) -> Producer:
-        """Make a producer."""
-        return self._open(Producer, {**_NEVER_BEGINS_AGAIN, **options})
+    def open_producer(self, options: Mapping[str, object], log: Log) -> Producer:
+        """Make a producer that writes its log lines to `log`."""
+        return self._open(Producer, {**_NEVER_BEGINS_AGAIN, **options}, log)
 
-    def _open(self, make: type[Answer], options: Mapping[str, object]) -> Answer:
+    def _open(self, make: type[Answer], options: Mapping[str, object], log: Log = LIBRDKAFKA_LOG) -> Answer:
         with translated(self.name):
-            return make({**self._options, **options}, logger=_LIBRDKAFKA_LOG)  # type: ignore[call-arg]
+            return make({**self._options, **options}, logger=log)  # type: ignore[call-arg]
 
     def close(self) -> None:
         """Let the client for questions go. Idempotent."""

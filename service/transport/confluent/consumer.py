@@ -35,7 +35,6 @@ from service.transport.kafka import (
     ConsumerOptions,
     away,
     heartbeat_interval_ms,
-    transactional_id,
 )
 from service.transport.kafka_member import KafkaMember
 from service.transport.kafka_writer import Place
@@ -224,13 +223,13 @@ class ConfluentConsumer(KafkaMember):
         with translated(self._cluster.name):
             return self._membership.is_member()
 
-    def _open_producer(self, partition: int, *, compress: bool) -> BulkProducer:
+    def _open_producer(self, name: str, partition: int, *, compress: bool) -> BulkProducer:
         producer = BulkProducer(
             self._cluster,
             timeout_seconds=self._options.commit_timeout_seconds,
             batch_bytes=self._options.limits.batch_bytes,
             compress=compress,
-            transactional_id=transactional_id(self._group, self._topics[0], partition),
+            transactional_id=name,
             transaction_timeout_seconds=self._options.transaction_timeout_seconds,
         )
         try:

@@ -15,9 +15,15 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from service.transport.base import Output
-from service.transport.confluent.cluster import Cluster
+from service.transport.confluent.cluster import LIBRDKAFKA_LOG, Cluster
 from service.transport.confluent.errors import FOREIGN, as_exception, translated
-from service.transport.kafka import CLIENT_LIMIT, MOMENT_SECONDS, REQUEST_TIMEOUT_SECONDS, seconds_left
+from service.transport.kafka import (
+    CLIENT_LIMIT,
+    MOMENT_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    seconds_left,
+    transaction_request_seconds,
+)
 from service.transport.kafka_writer import Place
 
 # What librdkafka takes for a partition, and for a time. It has no way to say the first millisecond of 1970.
@@ -25,8 +31,28 @@ _BY_KEY: Final = -1
 _NO_KEY: Final = 0
 _NOW: Final = 0
 _FIRST_TIME_MS: Final = 1
+# What librdkafka's log says when a connection has broken, or a request was not answered in time; and when no
+# connection came about, so that no request was under way.
+_TROUBLE: Final = frozenset({"FAIL", "REQTMOUT"})
+_NEVER_CONNECTED: Final = "Connect to"
 # What a call may take beyond its own time limit.
 _GRACE_SECONDS: Final = 1.0
+
+
+class _ConnectionLog:
+    """A logger for one client, which notes whether a connection has broken.
+
+    librdkafka (2.16) repeats what was under way there, and tells of it in no other way. Of the same trouble
+    it tells once in 30 s, so what was noted is not forgotten.
+    """
+
+    def __init__(self) -> None:
+        self.tells_of_trouble = False
+
+    def log(self, level: int, form: str, /, *words: str) -> None:
+        """Take a line, as `logging.Logger.log` does."""
+        self.tells_of_trouble |= words[0] in _TROUBLE and _NEVER_CONNECTED not in words[-1]
+        LIBRDKAFKA_LOG.log(level, form, *words)
 
 
 class BulkProducer:
@@ -59,6 +85,7 @@ class BulkProducer:
         transaction_timeout_seconds: float = 0.0,
     ) -> None:
         self._failures: list[KafkaError] = []
+        self._log = _ConnectionLog()
         options: dict[str, object] = {
             "enable.idempotence": True,
             # Kafka's default partitioner: `partition_for_key`.
@@ -78,19 +105,29 @@ class BulkProducer:
         }
         if transactional_id:
             timeout_ms = int(transaction_timeout_seconds * 1000)
+            answer_ms = int(transaction_request_seconds(timeout_seconds) * 1000)
             options |= {
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": timeout_ms,
-                "socket.timeout.ms": min(timeout_ms, int(REQUEST_TIMEOUT_SECONDS * 1000)),
+                # librdkafka wants it to be no longer than the transaction's.
+                "socket.timeout.ms": min(timeout_ms, answer_ms),
+                # Else the log would not tell of a connection that breaks. An idle one ends without a line.
+                "log.connection.close": True,
             }
         else:
             # Longer than the deadline of a call: expiry inside the client is untidy, we drop it before.
             options["delivery.timeout.ms"] = int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000)
-        self._client: Producer | None = cluster.open_producer(options)
+        self._client: Producer | None = cluster.open_producer(options, self._log)
 
     def _note(self, error: KafkaError | None, _: Message) -> None:
         if error is not None:
             self._failures.append(error)
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a connection broke; see `TransactionalProducer.is_worn`."""
+        self.serve()
+        return self._log.tells_of_trouble
 
     def init_transactions(self, timeout_seconds: float) -> None:
         """Fence the producer of this transactional id before us, and end its open transaction."""

@@ -54,12 +54,18 @@ class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-
     def __init__(self, network: NetworkSelector, refusals: list[Exception], **settings: object) -> None:
         super().__init__(network, **settings)
         self._refusals = refusals
+        self.n_ended = 0
+        """Grows when a connection ends, for whatever reason."""
 
     def get_connection(self, *node: object, **options: object) -> Any:  # noqa: ANN401 - no types
         connection = super().get_connection(*node, **options)
         if not connection.init_future.is_done:
             connection.init_future.add_errback(self._note)
+            connection.close_future.add_both(self._count_end)
         return connection
+
+    def _count_end(self, _: object) -> None:
+        self.n_ended += 1
 
     def _note(self, error: Exception) -> None:
         reason = _tls_failure(error) or error

@@ -16,7 +16,7 @@ from service.transport.kafka import (
     away,
     heartbeat_interval_ms,
     seconds_left,
-    transactional_id,
+    transaction_request_seconds,
 )
 from service.transport.kafka_member import KafkaMember
 from service.transport.kafka_python.cluster import Cluster, learn_topics
@@ -184,11 +184,13 @@ class KafkaPythonConsumer(KafkaMember):
         with translated(self._cluster.name):
             return self._membership.is_current()
 
-    def _open_producer(self, partition: int, *, compress: bool) -> DeadlineProducer:
+    def _open_producer(self, name: str, partition: int, *, compress: bool) -> DeadlineProducer:
+        answer_seconds = transaction_request_seconds(self._options.commit_timeout_seconds)
         producer = self._cluster.open(
             DeadlineProducer,
-            transactional_id=transactional_id(self._group, self._topics[0], partition),
+            transactional_id=name,
             transaction_timeout_ms=int(self._options.transaction_timeout_seconds * 1000),
+            request_timeout_ms=int(answer_seconds * 1000),
             **producer_options(
                 self._options.commit_timeout_seconds, self._options.limits.batch_bytes, compress=compress
             ),

@@ -46,6 +46,18 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     `_accumulator`, `_unregister_cleanup` and what `_append` calls); a test fails if a release moves them.
     """
 
+    _n_ended_before: int | None = None
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a connection broke since the first transaction; see `TransactionalProducer.is_worn`."""
+        return self._n_ended_before not in {None, self._n_ended}
+
+    @property
+    def _n_ended(self) -> int:
+        count: int = self._sender._client._manager.n_ended  # noqa: SLF001 - nothing public reaches it
+        return count
+
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged."""
         futures = self._append(outputs)
@@ -146,6 +158,8 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         """
         transaction = self._transaction_manager
         epoch = transaction.producer_id_and_epoch
+        if self._n_ended_before is None:
+            self._n_ended_before = self._n_ended
         self.begin_transaction()
         handed = transaction.send_offsets_to_transaction(offsets, group_metadata) if offsets else None
         self._sender.wakeup()

@@ -324,7 +324,7 @@ class Stuck:
     def __init__(self):
         self.released = threading.Event()
 
-    def open_producer(self, _):
+    def open_producer(self, *_):
         return self
 
     def begin_transaction(self):

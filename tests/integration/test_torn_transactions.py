@@ -1,0 +1,79 @@
+"""The end of a transaction that the network delivers during the next one (Jepsen, 2024; KIP-890)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from service.errors import TransportError
+from service.kafka_settings import KafkaClient
+from service.transport.base import Transport
+from tests.support.cutting_proxy import PRODUCE, TXN_OFFSET_COMMIT
+from tests.support.holding_proxy import HoldingProxy, Loss
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_place import Member, Place, numbered, owner, values
+from tests.support.proxied_broker import proxied_broker
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
+
+TRIALS = int(os.environ.get("PERCEPTRON_TORN_TRIALS", "5"))
+HALFWAY: dict[KafkaClient, int] = {"kafka-python": PRODUCE, "confluent": TXN_OFFSET_COMMIT}
+"""The request before which a transaction has done one half: the offsets or the records."""
+
+
+@pytest.fixture(scope="module")
+def proxy_and_broker(make_kafka_broker) -> Iterator[tuple[HoldingProxy, KafkaBroker]]:  # type: ignore[no-untyped-def]
+    with proxied_broker(make_kafka_broker, HoldingProxy) as both:
+        yield both
+
+
+@pytest.fixture
+def proxy(proxy_and_broker: tuple[HoldingProxy, KafkaBroker]) -> HoldingProxy:
+    return proxy_and_broker[0]
+
+
+@pytest.fixture
+def place(proxy: HoldingProxy, client: KafkaClient) -> Iterator[Place]:
+    with contextlib.ExitStack() as stack:
+        yield Place(f"127.0.0.1:{proxy.port}", client, stack)
+
+
+def ahead(transport: Transport, place: Place, member: Member) -> int:
+    """Return by how much the committed records are ahead of the committed offsets."""
+    return len(values(transport, place.predictions)) - member.consumer.committed(0).get(place.events, 0)
+
+
+def commit_next(transport: Transport, place: Place, member: Member) -> None:
+    """Commit a record and an offset that make up for whatever was torn before."""
+    n = len(values(transport, place.predictions))
+    member.writers[0].commit(numbered(place.predictions, [n]), {place.events: n + 1})
+
+
+def try_it(transport: Transport, place: Place, member: Member, proxy: HoldingProxy, loss: Loss) -> bool:
+    """Let the end of one transaction come in the middle of another; return whether that tears it."""
+    proxy.hold(loss, release_before=HALFWAY[place.client])
+    for _ in range(2):
+        try:
+            commit_next(transport, place, member)
+        except TransportError:
+            member.writers[0] = member.consumer.writer(0)
+    proxy.let_go()
+    member.poll()
+    return ahead(transport, place, member) != 0
+
+
+@pytest.mark.parametrize("loss", Loss)
+def test_an_end_that_comes_during_the_next_transaction_tears_nothing(
+    place: Place, proxy: HoldingProxy, loss: Loss
+) -> None:
+    transport = place.open(commit_timeout_seconds=1)
+    transport.ensure_topics({place.events: 1, place.predictions: 1})
+    member = owner(transport, place)
+    commit_next(transport, place, member)
+    before = proxy.deliveries
+    n_torn = sum(try_it(transport, place, member, proxy, loss) for _ in range(TRIALS))
+    assert (n_torn, proxy.deliveries - before) == (0, TRIALS)
+    member.consumer.close()
