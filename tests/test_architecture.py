@@ -91,6 +91,16 @@ service.setting_fields
 service.settings
 service.topics service.assembly service.charts
 service.examples
+service.audit service.audit.findings
+service.audit.history service.audit.outputs service.audit.letters
+service.audit.cases service.audit.counts service.audit.commits service.audit.predictions
+service.audit.window
+service.audit.pairing
+service.audit.ledger
+service.audit.inputs
+service.audit.partition
+service.audit.verdict
+service.audit.auditor
 service.recovery service.redelivery service.activity service.live service.group_end
 service.task
 service.tasks service.reset
@@ -113,7 +123,7 @@ service.cli.training
 service.cli.train service.cli.test service.cli.plot
 service.cli.completion service.cli.config service.cli.schema service.cli.serve
 service.cli.consume service.cli.produce service.cli.replay service.cli.inspect
-service.cli.status service.cli.checkpoint service.cli.dead_letters
+service.cli.status service.cli.verify service.cli.checkpoint service.cli.dead_letters
 service.cli.demo
 service.cli
 service.__main__

@@ -35,6 +35,7 @@ COMMANDS = {
     "produce": "Send the events of a file to a topic.",
     "consume": "Print the records of a topic.",
     "status": "Show how each partition stands: lag, mistakes, pending labels, snapshots.",
+    "verify": "Prove from the topics alone that everything was done exactly once.",
     "checkpoint": "Look at what is committed of the models; take one out, put one in.",
     "dead-letters": "Look at the messages that were refused; give them a second chance.",
     "inspect": "Show the weights and counts of a model file.",

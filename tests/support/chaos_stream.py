@@ -6,6 +6,7 @@ In: the URL of a stream. Out: the processes to torment, and the stream's topics 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import httpx
 
@@ -110,6 +111,20 @@ class ChaosStream:
                 if time.monotonic() > deadline:
                     raise
             time.sleep(0.1)
+
+    def verify(self) -> dict[str, Any]:
+        """Run `perceptron verify`, and give its verdict."""
+        ran = subprocess.run(
+            [sys.executable, "-m", "service", "verify", "--format", "json"],
+            env=environment({**self.given, "http": ""}),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.stdout, ran.stderr
+        verdict: dict[str, Any] = json.loads(ran.stdout)
+        assert (ran.returncode == 0) is verdict["proved"]
+        return verdict
 
     def close(self) -> None:
         self.transport.close()

@@ -41,7 +41,17 @@ def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
             mistakes=quiet.counters.mistakes,
             **{f"labels_{what}": number for what, number in quiet.counters.labels.items()},
         )
+    _assert_verify_agrees(stream, total)
     return total
+
+
+def _assert_verify_agrees(stream: ChaosStream, total: Counter[str]) -> None:
+    """Ask `perceptron verify` as well, which knows nothing of all this."""
+    proof = stream.verify()
+    assert proof["proved"], proof["findings"]
+    assert not proof["not_verifiable"]
+    for name in ("records", "predictions", "outcomes", "dead_letters"):
+        assert proof[name] == total[name]
 
 
 def _assert_all_once(

@@ -1,0 +1,232 @@
+"""The audit. In: a stream and settings. Out: a report that proves or refutes exactly-once.
+
+    checkpoint logs → how far to judge
+    dead letters    → which records were refused
+    events, labels  → what is due   ┐
+    predictions     → what is there ┴ brought together by id as both are read
+
+It knows the form of the messages and the documented rules, and nothing of the loop or the learners.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from operator import attrgetter
+from time import monotonic, sleep
+from typing import Final
+
+from service.assembly import make_decoder
+from service.audit.commits import SETTLE_SECONDS, read_commits
+from service.audit.counts import BatchCounts
+from service.audit.findings import Fault, Place, Report
+from service.audit.history import History
+from service.audit.inputs import PartitionInput
+from service.audit.ledger import Ledger
+from service.audit.letters import Letters
+from service.audit.outputs import read_output
+from service.audit.partition import Partition
+from service.audit.predictions import PredictionsReader
+from service.audit.verdict import Verdict, events_with
+from service.audit.window import Window
+from service.errors import TopicMissing
+from service.settings import Settings
+from service.topics import input_topics
+from service.transport.base import Record, Transport
+from service.vocabulary import Vocabulary
+
+_CHUNK: Final = 500
+"""Input records read before predictions are: how far the one is read ahead of the other."""
+
+_PAUSE_SECONDS: Final = 0.3
+
+
+class Auditor:
+    """Audits what one group has committed on a stream.
+
+    Parameters
+    ----------
+    transport
+        The stream.
+    settings
+        Those that the service runs under: topics, group, classes, limits.
+
+    Attributes
+    ----------
+    told
+        Called with the number of records read so far.
+
+    """
+
+    def __init__(self, transport: Transport, settings: Settings) -> None:
+        self._transport = transport
+        self._settings = settings
+        self.told: Callable[[int], None] = lambda _: None
+        self._topics = input_topics(settings)
+        self._vocabulary = Vocabulary(settings.classes)
+        self._n_read = 0
+        self.report = Report()
+
+    def n_records(self) -> int:
+        """Count what there is to read: input and predictions; nothing if a topic is missing."""
+        topics = (*self._topics, self._settings.predictions_topic)
+        bounds = (
+            self._transport.bounds(topic, partition)
+            for topic in topics
+            for partition in range(self._transport.partition_count(topic))
+        )
+        try:
+            return sum(end - first for first, end in bounds)
+        except TopicMissing:
+            return 0
+
+    def run(self) -> Report:
+        """Audit.
+
+        Raises
+        ------
+        TopicMissing, CheckpointError
+            There is nothing to audit.
+        TransportError
+            The stream cannot be read.
+
+        """
+        histories = read_commits(self._transport, self._settings, self.report)
+        self._letters, self._letters_end = self._read_letters()
+        firsts = {
+            number: {topic: self._transport.bounds(topic, number)[0] for topic in self._topics}
+            for number in histories
+        }
+        self._ledger = Ledger(self.report.findings, order_is_known=self._order_is_known(histories, firsts))
+        topic = self._settings.predictions_topic
+        self._predictions = PredictionsReader(self._transport, topic, self._take_prediction)
+        self._partitions = [self._open(n, history, firsts[n]) for n, history in histories.items()]
+        for partition in self._partitions:
+            self._read_input(partition)
+        self._predictions.read_all()
+        self._wait_for_the_rest()
+        self._read_ahead()
+        for partition in self._partitions:
+            partition.window.close()
+        self._ledger.finish()
+        self._conclude()
+        return self.report
+
+    def _conclude(self) -> None:
+        verdict = Verdict(self.report, self._ledger, self._letters, self._partitions, self._predictions)
+        topic = self._settings.dead_letters_topic
+        verdict.conclude(
+            events_with(verdict.ids_in_question(), self._transport, self._partitions),
+            {q: self._transport.bounds(topic, q)[0] for q in self._letters_end},
+        )
+
+    def _order_is_known(
+        self, histories: Mapping[int, History], firsts: Mapping[int, Mapping[str, int]]
+    ) -> bool:
+        """Return whether all that was processed lies in one topic."""
+        return all(
+            history.offsets.get(topic, 0) <= firsts[number][topic]
+            for topic in self._topics[1:]
+            for number, history in histories.items()
+        )
+
+    def _open(self, number: int, history: History, first: Mapping[str, int]) -> Partition:
+        timeout_ms = int(self._settings.label_timeout_seconds * 1000)
+        settings = self._settings
+        limits = timeout_ms, settings.max_pending, settings.max_pending_bytes
+        window = Window(*limits, self._ledger.let_go)
+        counts = BatchCounts(history, first)
+        judged = PartitionInput(
+            make_decoder(self._settings),
+            window,
+            counts,
+            ledger=self._ledger,
+            letters=self._letters,
+            findings=self.report.findings,
+        )
+        return Partition(number, self._settings.checkpoints_topic, history, first, counts, window, judged)
+
+    def _read_letters(self) -> tuple[Letters, dict[int, int]]:
+        """Read all dead letters, and how far `dead-letters replay` has moved through them."""
+        topic, group = self._settings.dead_letters_topic, f"{self._settings.group}.dead-letters"
+        moved, ends = {}, {}
+        for partition in range(self._transport.partition_count(topic)):
+            while True:
+                found = self._transport.committed(group, [topic], partition)
+                ends[partition] = self._transport.bounds(topic, partition)[1]
+                if found == self._transport.committed(group, [topic], partition):
+                    break
+            moved[partition] = found.get(topic, 0)
+        letters = Letters(moved)
+        for partition, end in ends.items():
+            letters.add(self._transport.read(topic, partition, 0, end))
+        return letters, ends
+
+    def _read_input(self, partition: Partition) -> None:
+        """Read a partition's events and labels up to the last commit, and its predictions beside them."""
+        records = self._records(partition, partition.first, partition.history.offsets)
+        while chunk := list(islice(records, _CHUNK)):
+            for record in chunk:
+                partition.input.take(record, is_ahead=False)
+            self._count(len(chunk))
+            self._predictions.read_until(partition.number, lambda: self._has_enough(partition))
+
+    def _has_enough(self, partition: Partition) -> bool:
+        """Return whether the predictions have been read about as far as the events."""
+        pairing = self._ledger.pairing
+        if not partition.is_complete and partition.number not in pairing.first_expected:
+            return False  # those of deleted events come first
+        return not pairing.n_expected or pairing.n_found >= pairing.n_expected + 2 * _CHUNK
+
+    def _records(
+        self, partition: Partition, starts: Mapping[str, int], ends: Mapping[str, int | None]
+    ) -> Iterator[Record]:
+        """Yield the records of a partition, topics merged by event time as the service takes them."""
+        topics = [
+            self._transport.read(topic, partition.number, starts[topic], ends[topic])
+            for topic in self._topics
+            if topic in ends
+        ]
+        return heapq.merge(*topics, key=attrgetter("timestamp_ms"))
+
+    def _take_prediction(self, record: Record) -> None:
+        self._count(1)
+        found = read_output(record, self._vocabulary)
+        if found is None:
+            message = "neither a prediction nor an outcome"
+            self.report.findings.add(Fault.FOREIGN, Place(*record[:3]), message)
+            return
+        if found.contradiction:
+            self.report.findings.add(Fault.WRONG, found.place, found.contradiction, found.event_id)
+        self._ledger.find(found)
+
+    def _count(self, n_records: int) -> None:
+        self._n_read += n_records
+        self.told(self._n_read)
+
+    def _wait_for_the_rest(self) -> None:
+        """Look again for what is lacking: a transaction is seen in one topic a moment before another."""
+        deadline = monotonic() + SETTLE_SECONDS
+        while self._is_lacking() and monotonic() < deadline:
+            sleep(_PAUSE_SECONDS)
+            self._predictions.read_new()
+            topic = self._settings.dead_letters_topic
+            for partition, end in self._letters_end.items():
+                present = self._transport.bounds(topic, partition)[1]
+                self._letters.add(self._transport.read(topic, partition, end, present))
+                self._letters_end[partition] = present
+
+    def _is_lacking(self) -> bool:
+        without_letter = (place for each in self._partitions for place in each.input.without_letter)
+        return self._ledger.is_lacking() or any(place not in self._letters for place in without_letter)
+
+    def _read_ahead(self) -> None:
+        """Read on behind the last commit, if there is something that only a later one can have written."""
+        pairing = self._ledger.pairing
+        if not (pairing.n_found or next(self._ledger.stray_outcomes(), None) or self._letters.any_moved):
+            return
+        for partition in self._partitions:
+            starts = {topic: partition.history.offsets.get(topic, 0) for topic in self._topics}
+            for record in self._records(partition, starts, dict.fromkeys(self._topics)):
+                partition.input.take(record, is_ahead=True)

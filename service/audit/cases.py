@@ -1,0 +1,132 @@
+"""An event and all that became of it. In: what was read of it. Out: what contradicts.
+
+A case begins with an event whose id is not kept, and takes in whatever has that id until the event is let go:
+labels, the event again, predictions, outcomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from service.audit.findings import Fault, Finding, Place
+from service.audit.outputs import Found
+from service.vocabulary import Truth
+
+
+class Said(NamedTuple):
+    """A label that came by itself."""
+
+    place: Place
+    truth: Truth
+    timestamp_ms: int
+    is_ahead: bool
+    """Whether it lies behind the last commit, so that it may be taken or not."""
+
+
+@dataclass(slots=True, eq=False)
+class Case:
+    """One event."""
+
+    place: Place
+    event_id: str
+    timestamp_ms: int
+    own_truth: Truth | None
+    """The label inside the event."""
+    is_ahead: bool
+    n_bytes: int
+    """Of its message."""
+    said: list[Said]
+    """Labels with its id, in order."""
+    truths: list[Truth]
+    """Every label so far, the event's own included."""
+    due: Said | None = None
+    """The label that makes an outcome, if the order in which all was taken is known."""
+    repeats: int = 0
+    was_told_by_repeat: bool = False
+    """Whether its first label came inside the same event, sent again."""
+    prediction: Found | None = None
+    outcomes: list[Found] = field(default_factory=list)
+
+    def contradictions(self) -> Iterator[Finding]:
+        """Yield what is wrong in whatever order records were taken."""
+        for extra in self.outcomes[1 + self.repeats :]:
+            yield self._finding(Fault.DOUBLED, extra.place, "one more outcome of the same event")
+        if self.prediction is None:
+            return
+        for outcome in self.outcomes:
+            if outcome.predicted != self.prediction.predicted and not self.repeats:
+                message = f"it says another prediction than {self.prediction.place}"
+                yield self._finding(Fault.WRONG, outcome.place, message)
+
+    def doubts(self, *, order_is_known: bool) -> Iterator[Finding]:
+        """Yield what is wrong if the event was kept as long as the settings say.
+
+        The order between events and labels is known where they share a topic. Else a label was known when
+        its event was predicted, or it made an outcome: one of the two.
+        """
+        if 1 < len(self.outcomes) <= 1 + self.repeats:
+            yield self._finding(Fault.DOUBLED, self.outcomes[1].place, "one more outcome of the same event")
+        for outcome in self.outcomes[:1]:
+            if not any(self._agrees(outcome, said) for said in self.said):
+                yield self._finding(
+                    Fault.WRONG, outcome.place, f"no label of the event {self.place} says this"
+                )
+        yield from self._of_known_order() if order_is_known else self._of_any_order()
+
+    def _of_known_order(self) -> Iterator[Finding]:
+        due = self.due
+        if due is None or self.was_told_by_repeat:
+            for outcome in self.outcomes[:1]:
+                yield self._finding(Fault.WRONG, outcome.place, f"the event {self.place} awaited no label")
+        elif self.outcomes:
+            if not self._agrees(self.outcomes[0], due):
+                message = f"it does not say what the first label says, {due.place}"
+                yield self._finding(Fault.WRONG, self.outcomes[0].place, message)
+        elif not due.is_ahead:
+            yield self._finding(
+                Fault.MISSING, due.place, f"no outcome of this label; its event is {self.place}"
+            )
+
+    def _of_any_order(self) -> Iterator[Finding]:
+        if self.prediction is None or self.is_ahead:
+            return
+        truth, told = self.prediction.truth, self.own_truth is not None
+        if told or self.was_told_by_repeat:
+            if told and self.outcomes:
+                message = f"the event {self.place} awaited no label"
+                yield self._finding(Fault.WRONG, self.outcomes[0].place, message)
+            return
+        if truth is not None and truth not in {said.truth for said in self.said}:
+            yield self._finding(Fault.WRONG, self.prediction.place, "it knows a truth that no label says")
+        elif truth is not None and self.outcomes:
+            message = f"its label was known already at {self.prediction.place}"
+            yield self._finding(Fault.DOUBLED, self.outcomes[0].place, message)
+        elif truth is None and not self.outcomes:
+            for said in [said for said in self.said if not said.is_ahead][:1]:
+                message = f"no outcome of this label; its event is {self.place}"
+                yield self._finding(Fault.MISSING, said.place, message)
+
+    def labelled(self) -> tuple[int, int]:
+        """Count how often its prediction was compared with a label, up to the last commit, and was wrong."""
+        if self.prediction is None or self.is_ahead:
+            return 0, 0
+        if self.prediction.truth is not None:
+            compared = [self.prediction.mistake]
+        elif self.was_told_by_repeat and not self.outcomes:
+            compared = [self.prediction.predicted != self.truths[0]]
+        else:
+            compared = [outcome.mistake for outcome in self.outcomes if not self._is_ahead(outcome)]
+        return len(compared), sum(compared)
+
+    def _is_ahead(self, outcome: Found) -> bool:
+        agreeing = [said.is_ahead for said in self.said if self._agrees(outcome, said)]
+        return bool(agreeing) and all(agreeing)
+
+    def _agrees(self, outcome: Found, said: Said) -> bool:
+        delay_seconds = (said.timestamp_ms - self.timestamp_ms) / 1000
+        return outcome.truth == said.truth and outcome.delay_seconds == delay_seconds
+
+    def _finding(self, fault: Fault, place: Place, message: str) -> Finding:
+        return Finding(fault, place, self.event_id, message)

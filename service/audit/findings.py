@@ -1,0 +1,88 @@
+"""What an audit finds. In: places, and what is wrong there. Out: a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+_MOST_KEPT: Final = 1000
+
+
+class Fault(StrEnum):
+    """How a record contradicts exactly-once."""
+
+    MISSING = "missing"
+    DOUBLED = "doubled"
+    WRONG = "wrong"
+    OUT_OF_ORDER = "out of order"
+    FOREIGN = "foreign"
+
+
+class Place(NamedTuple):
+    """Where a record lies, or a whole partition."""
+
+    topic: str
+    partition: int
+    offset: int | None = None
+
+    def __str__(self) -> str:
+        """Write it as errors do: `topic[partition]@offset`."""
+        where = f"{self.topic}[{self.partition}]"
+        return where if self.offset is None else f"{where}@{self.offset}"
+
+
+class Finding(NamedTuple):
+    """One contradiction."""
+
+    fault: Fault
+    place: Place
+    event_id: str | None
+    message: str
+
+
+@dataclass
+class Findings:
+    """Contradictions in the order in which they are found: all are counted, the first 1,000 kept."""
+
+    counts: Counter[Fault] = field(default_factory=Counter)
+    kept: list[Finding] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        """Count them all."""
+        return self.counts.total()
+
+    def add(self, fault: Fault, place: Place, message: str, event_id: str | None = None) -> None:
+        """Note a contradiction."""
+        self.extend([Finding(fault, place, event_id, message)])
+
+    def extend(self, found: list[Finding]) -> None:
+        """Note contradictions."""
+        self.counts.update(each.fault for each in found)
+        self.kept += found[: _MOST_KEPT - len(self.kept)]
+
+
+@dataclass
+class Report:
+    """The result of an audit."""
+
+    findings: Findings = field(default_factory=Findings)
+    notes: list[str] = field(default_factory=list)
+    """What could not be verified, and why."""
+    partitions: int = 0
+    records: int = 0
+    """Input records up to the last commit."""
+    predictions: int = 0
+    outcomes: int = 0
+    dead_letters: int = 0
+    batches: int = 0
+    """Progress records in the checkpoint log."""
+    snapshots: int = 0
+    not_yet_judged: int = 0
+    """Predictions of events behind the last commit as it was when the audit began."""
+
+    @property
+    def is_proved(self) -> bool:
+        """Return whether nothing contradicts exactly-once."""
+        return not self.findings

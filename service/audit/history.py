@@ -1,0 +1,211 @@
+"""A partition's checkpoint log, audited. In: its records. Out: its last commit, and what contradicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from perceptron_core import DamagedError
+from service.audit.findings import Fault, Findings, Place
+from service.snapshot import Snapshot, from_chunks
+from service.transport.base import Record
+
+_GROWING: Final = ("predictions", "labelled", "mistakes", "rejected")
+"""Counts that never fall while a model lives."""
+
+
+class Jump(NamedTuple):
+    """A snapshot that goes on elsewhere than the batch before it ended."""
+
+    place: Place
+    sequence: int
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+
+
+class Batch(NamedTuple):
+    """One progress record."""
+
+    place: Place
+    sequence: int
+    offsets: Mapping[str, int]
+    counts: Mapping[str, int]
+    consumed: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class _Chunks:
+    """A snapshot whose records are being read."""
+
+    place: Place
+    sequence: int
+    count: int
+    chunks: list[bytes] = field(default_factory=list)
+
+
+class History:
+    """What the checkpoint log of one partition tells.
+
+    Parameters
+    ----------
+    group
+        Whose log it is.
+
+    Attributes
+    ----------
+    sequence
+        Number of the last committed batch; None before the first snapshot.
+    offsets
+        Next offset to be processed by input topic, at the last commit.
+    counts
+        What the model had done by then.
+    batches
+        The progress records.
+    jumps
+        Snapshots that go on elsewhere: where input was lost, or a progress record is.
+    consumed
+        Records ever processed by input topic, where the log tells.
+    findings
+        What contradicts.
+
+    """
+
+    def __init__(self, group: str) -> None:
+        self._key = group.encode()
+        self._chunks: _Chunks | None = None
+        self.sequence: int | None = None
+        self.offsets: Mapping[str, int] = {}
+        self.counts: Mapping[str, int] = {}
+        self.batches: list[Batch] = []
+        self.jumps: list[Jump] = []
+        self.consumed: Mapping[str, int] = {}
+        self.n_snapshots = 0
+        self.owners: set[bytes | None] = set()
+        self.findings = Findings()
+
+    @property
+    def begun_again_at(self) -> int:
+        """Return the number of the last batch before a topic was created again; -1 if none was."""
+        back = (
+            jump.sequence
+            for jump in self.jumps
+            if any(jump.after[topic] < jump.before.get(topic, 0) for topic in jump.after)
+        )
+        return max(back, default=-1)
+
+    @classmethod
+    def of(cls, records: Iterable[Record], group: str) -> History:
+        """Read a log."""
+        history = cls(group)
+        for record in records:
+            history._take(record)
+        history._finish_snapshot()
+        return history
+
+    def _take(self, record: Record) -> None:
+        place, headers = Place(*record[:3]), dict(record.headers)
+        self.owners.add(record.key)
+        kind = headers.get("kind")
+        if record.key != self._key:
+            owner = (record.key or b"").decode(errors="replace")
+            self.findings.add(Fault.FOREIGN, place, f"a record of the group {owner!r} in the checkpoint log")
+        elif kind == b"progress":
+            self._finish_snapshot()
+            self._take_progress(place, record.value)
+        elif kind == b"snapshot":
+            self._take_chunk(place, headers, record.value)
+        else:
+            self.findings.add(Fault.FOREIGN, place, "this is no checkpoint record")
+
+    def _take_progress(self, place: Place, value: bytes | None) -> None:
+        batch = _read_progress(place, value)
+        if batch is None:
+            self.findings.add(Fault.WRONG, place, "progress that cannot be read")
+            return
+        self._check_follows(place, batch.sequence)
+        self._check_offsets(place, batch.offsets)
+        if self.counts and (
+            fallen := [n for n in _GROWING if batch.counts.get(n, 0) < self.counts.get(n, 0)]
+        ):
+            self.findings.add(Fault.WRONG, place, f"the counts of {', '.join(fallen)} fell")
+        self.sequence, self.offsets, self.counts = batch.sequence, batch.offsets, batch.counts
+        self.consumed = batch.consumed
+        self.batches.append(batch)
+
+    def _check_follows(self, place: Place, sequence: int) -> None:
+        if self.sequence is None or sequence == self.sequence + 1:
+            return
+        if sequence <= self.sequence:
+            self.findings.add(Fault.DOUBLED, place, f"batch {sequence} again, after batch {self.sequence}")
+        else:
+            missing = (
+                f"{self.sequence + 1} to {sequence - 1}" if sequence > self.sequence + 2 else sequence - 1
+            )
+            self.findings.add(Fault.MISSING, place, f"no progress record of batch {missing} before this one")
+
+    def _check_offsets(self, place: Place, offsets: Mapping[str, int]) -> None:
+        for topic in offsets.keys() & self.offsets.keys():
+            if offsets[topic] < self.offsets[topic]:
+                fell = f"the position in {topic} went back from {self.offsets[topic]} to {offsets[topic]}"
+                self.findings.add(Fault.WRONG, place, fell)
+
+    def _take_chunk(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
+        try:
+            sequence, number, count = (int(headers[name]) for name in ("sequence", "chunk", "chunks"))
+        except (KeyError, ValueError):
+            self.findings.add(Fault.WRONG, place, "a piece of a snapshot without its numbers")
+            return
+        if number == 0:
+            self._finish_snapshot()
+            self._chunks = _Chunks(place, sequence, count)
+        if self._chunks is not None and len(self._chunks.chunks) == number:
+            self._chunks.chunks.append(value or b"")
+
+    def _finish_snapshot(self) -> None:
+        stored, self._chunks = self._chunks, None
+        if stored is None:
+            return
+        self.n_snapshots += 1
+        try:
+            snapshot = from_chunks(stored.chunks)
+        except DamagedError as error:
+            self.findings.add(Fault.WRONG, stored.place, f"a snapshot that cannot be read: {error}")
+            return
+        self._check_snapshot(stored.place, snapshot)
+        if self.sequence is None or snapshot.sequence > self.sequence:
+            self.sequence, self.offsets = snapshot.sequence, snapshot.offsets
+            self.counts = _counts(snapshot)
+
+    def _check_snapshot(self, place: Place, snapshot: Snapshot) -> None:
+        """Check that it is the state after the last batch, or another model put in behind it."""
+        if self.sequence is None:
+            return
+        where = {topic: at for topic, at in snapshot.offsets.items() if topic in self.offsets}
+        if snapshot.sequence not in {self.sequence, self.sequence + 1}:
+            self._check_follows(place, snapshot.sequence)
+        elif any(self.offsets[topic] != at for topic, at in where.items()):
+            if snapshot.sequence > self.sequence:
+                self.jumps.append(Jump(place, snapshot.sequence, dict(self.offsets), dict(snapshot.offsets)))
+            else:
+                self.findings.add(Fault.WRONG, place, "the snapshot's position is not that of its batch")
+
+
+def _read_progress(place: Place, value: bytes | None) -> Batch | None:
+    try:
+        fields: dict[str, Any] = json.loads(value or b"")
+        if fields["version"] != 1:
+            return None
+        offsets = {str(topic): int(offset) for topic, offset in fields["offsets"].items()}
+        counts = {str(name): int(count) for name, count in fields["counts"].items()}
+        consumed = {str(topic): int(count) for topic, count in fields.get("consumed", {}).items()}
+        return Batch(place, int(fields["sequence"]), offsets, counts, consumed)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _counts(snapshot: Snapshot) -> Mapping[str, int]:
+    counters = snapshot.state["counters"]
+    counts = {name: counters[name] for name in ("predictions", "labelled", "mistakes")}
+    return {**counts, "rejected": sum(counters["rejected"].values())}

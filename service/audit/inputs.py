@@ -1,0 +1,95 @@
+"""The input of one partition, judged record by record. In: events and labels. Out: what is due of each."""
+
+from __future__ import annotations
+
+from service.audit.cases import Said
+from service.audit.counts import PREDICTIONS, REJECTED, BatchCounts
+from service.audit.findings import Findings, Place
+from service.audit.ledger import Ledger
+from service.audit.letters import Letters
+from service.audit.window import Event, Window
+from service.decode import Decoder, Reason, Rejection
+from service.transport.base import Record
+
+
+class PartitionInput:
+    """Judges what one partition of events and labels must have become.
+
+    Parameters
+    ----------
+    decoder
+        Tells a valid message from a bad one.
+    window
+        Which event a label belongs to.
+    counts
+        Told what each record makes.
+    ledger, letters
+        What is due, and what was refused.
+    findings
+        Told what contradicts.
+
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        window: Window,
+        counts: BatchCounts,
+        *,
+        ledger: Ledger,
+        letters: Letters,
+        findings: Findings,
+    ) -> None:
+        self._decoder = decoder
+        self._window = window
+        self._counts = counts
+        self._ledger = ledger
+        self._letters = letters
+        self._findings = findings
+        self.n_records = 0
+        self.n_letters = 0
+        self.without_letter: dict[Place, Reason] = {}
+        """Bad records that have no dead letter."""
+
+    def take(self, record: Record, *, is_ahead: bool) -> None:
+        """Judge a record; one that `is_ahead` lies behind the last commit, and may be processed or not."""
+        self.n_records += not is_ahead
+        place = Place(*record[:3])
+        if record.headers and self._letters.any_moved:
+            self._letters.note_replayed(record)
+        if not self._letters.moves_no_clock(place):
+            self._window.advance(record.timestamp_ms)
+        reason = None
+        try:
+            message = self._decoder.decode(record.value)
+        except Rejection as rejection:
+            reason = rejection.reason
+        if place in self._letters:
+            self._letters.judge(record, reason, self._findings)
+            self._refused(place, is_ahead=is_ahead)
+        elif reason is not None:
+            if not is_ahead:
+                self.without_letter[place] = reason
+                self._counts.note(REJECTED, place)
+        elif message.is_label:
+            assert message.truth is not None
+            said = Said(place, message.truth, record.timestamp_ms, is_ahead)
+            self._window.label(message.id, said)
+        else:
+            event = Event(place, message.id, record.timestamp_ms, message.truth, len(record.value or b""))
+            self._ledger.expect(self._window.event(event, is_ahead=is_ahead))
+            if not is_ahead:
+                self._counts.note(PREDICTIONS, place)
+
+    def event_id(self, record: Record) -> str | None:
+        """Return the id of a valid event."""
+        try:
+            message = self._decoder.decode(record.value)
+        except Rejection:
+            return None
+        return None if message.is_label else message.id
+
+    def _refused(self, place: Place, *, is_ahead: bool) -> None:
+        if not is_ahead:
+            self.n_letters += 1
+            self._counts.note(REJECTED, place)

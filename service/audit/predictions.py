@@ -1,0 +1,57 @@
+"""The predictions topic, read beside the events. In: its partitions. Out: each record, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from service.transport.base import Record, Transport
+
+
+class PredictionsReader:
+    """Reads the predictions topic as far as it went when it was last looked at.
+
+    Parameters
+    ----------
+    transport, topic
+        What to read.
+    take
+        Told each record.
+
+    """
+
+    def __init__(self, transport: Transport, topic: str, take: Callable[[Record], None]) -> None:
+        self._transport = transport
+        self.topic = topic
+        self._take = take
+        self.partitions = range(transport.partition_count(topic))
+        bounds = {q: transport.bounds(topic, q) for q in self.partitions}
+        self.first = {q: first for q, (first, _) in bounds.items()}
+        self._ends = {q: end for q, (_, end) in bounds.items()}
+        self._rest: dict[int, Iterator[Record]] = {}
+
+    def read_until(self, partition: int, is_enough: Callable[[], bool]) -> None:
+        """Read on in a partition until there is enough, or nothing more."""
+        if partition not in self.partitions:
+            return
+        rest = self._reader(partition)
+        while not is_enough() and (record := next(rest, None)) is not None:
+            self._take(record)
+
+    def read_all(self) -> None:
+        """Read on to the end of each partition."""
+        for partition in self.partitions:
+            self.read_until(partition, lambda: False)
+
+    def read_new(self) -> None:
+        """Read what has been written since."""
+        for partition, end in self._ends.items():
+            present = self._transport.bounds(self.topic, partition)[1]
+            self._ends[partition] = present
+            for record in self._transport.read(self.topic, partition, end, present):
+                self._take(record)
+
+    def _reader(self, partition: int) -> Iterator[Record]:
+        if partition not in self._rest:
+            end = self._ends[partition]
+            self._rest[partition] = self._transport.read(self.topic, partition, 0, end)
+        return self._rest[partition]

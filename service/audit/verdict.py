@@ -1,0 +1,255 @@
+"""The end of an audit. In: what is left over. Out: findings, and what cannot be verified."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from typing import Final
+
+from service.audit.counts import PREDICTIONS, REJECTED
+from service.audit.findings import Fault, Findings, Place, Report
+from service.audit.ledger import Ledger
+from service.audit.letters import Letters
+from service.audit.outputs import Found
+from service.audit.partition import Partition
+from service.audit.predictions import PredictionsReader
+from service.transport.base import Transport
+
+_MOST_LOOKED_FOR: Final = 1000
+
+
+class Verdict:
+    """Judges what is left over.
+
+    Parameters
+    ----------
+    report
+        Told what is found.
+    ledger, letters, partitions, predictions
+        What was read.
+
+    """
+
+    def __init__(
+        self,
+        report: Report,
+        ledger: Ledger,
+        letters: Letters,
+        partitions: Sequence[Partition],
+        predictions: PredictionsReader,
+    ) -> None:
+        self._report = report
+        self._findings = report.findings
+        self._ledger = ledger
+        self._letters = letters
+        self._partitions = {partition.number: partition for partition in partitions}
+        self._predictions = predictions
+        self._begun_anew = self._check_totals()
+
+    def conclude(self, whereabouts: Mapping[str, Sequence[Place]], letters_first: Mapping[int, int]) -> None:
+        """Add all that is left to say.
+
+        Parameters
+        ----------
+        whereabouts
+            The events with the ids in `ids_in_question`.
+        letters_first
+            Where each partition of the dead letters begins.
+
+        """
+        self._say_what_is_deleted()
+        self._judge_unanswered()
+        self._judge_unasked(whereabouts)
+        self._judge_order(whereabouts)
+        self._judge_letters(letters_first)
+        self._settle_doubts()
+        for partition in self._partitions.values():
+            partition.counts.check(self._findings)
+        self._fill_in()
+
+    def ids_in_question(self) -> set[str]:
+        """Return ids whose events should be looked up, to say more about what is left over."""
+        ids = {found.event_id for found in (*self._ledger.pairing.unasked(), *self._ledger.stray_outcomes())}
+        ids |= {expected.event_id for expected, _ in self._ledger.pairing.suspects}
+        return ids if len(ids) <= _MOST_LOOKED_FOR else set()
+
+    def _is_certain(self, number: int) -> bool:
+        """Return whether it is known for a partition which events were kept when."""
+        partition = self._partitions[number]
+        window = partition.window
+        kept = not window.may_be_full and (self._ledger.order_is_known or window.is_never_short)
+        return partition.is_complete and number not in self._begun_anew and kept
+
+    def _check_totals(self) -> set[int]:
+        """Hold the newest counts against the topics; return the partitions whose counts have begun anew."""
+        anew = set()
+        for number, partition in self._partitions.items():
+            counts = partition.history.counts
+            fewer = more = False
+            for name in (PREDICTIONS, REJECTED) if counts else ():
+                fewer |= counts.get(name, 0) < partition.counts.total(name)
+                more |= counts.get(name, 0) > partition.counts.total(name)
+            if fewer:
+                anew.add(number)
+            elif more and partition.is_complete:
+                totals = {name: partition.counts.total(name) for name in (PREDICTIONS, REJECTED)}
+                found = {name: counts.get(name, 0) for name in totals}
+                message = f"the newest counts are {found}, the input makes {totals}"
+                self._findings.add(Fault.WRONG, Place(partition.log_topic, number), message)
+        return anew
+
+    def _say_what_is_deleted(self) -> None:
+        for partition in self._partitions.values():
+            for topic, first in partition.first.items():
+                if first:
+                    place = Place(topic, partition.number)
+                    self._report.notes.append(f"not verifiable: {place}: records 0-{first - 1} are deleted")
+            if partition.number in self._begun_anew:
+                self._report.notes.append(
+                    f"not verifiable: partition {partition.number}: its counts have begun anew "
+                    "(`checkpoint reset`, or `checkpoint import --no-restore`)"
+                )
+        for q, first in self._predictions.first.items():
+            if first:
+                place = Place(self._predictions.topic, q)
+                self._report.notes.append(f"not verifiable: {place}: records 0-{first - 1} are deleted")
+
+    def _judge_unanswered(self) -> None:
+        pairing, deleted = self._ledger.pairing, any(self._predictions.first.values())
+        n_deleted = 0
+        for expected in pairing.unanswered():
+            place = expected.place
+            if expected.is_ahead or place in self._letters:
+                continue
+            if deleted and (place.offset or 0) < pairing.first_expected.get(place.partition, inf):
+                n_deleted += 1
+            else:
+                message = "no prediction of this event, and no dead letter"
+                self._findings.add(Fault.MISSING, place, message, expected.event_id)
+        if n_deleted:
+            self._report.notes.append(f"not verifiable: {n_deleted} events whose predictions are deleted")
+
+    def _judge_unasked(self, whereabouts: Mapping[str, Sequence[Place]]) -> None:
+        is_complete = all(partition.is_complete for partition in self._partitions.values())
+        n_older = 0
+        for found in self._ledger.pairing.unasked():
+            first = self._ledger.pairing.first_found.get(found.place.partition, inf)
+            if not is_complete and (found.place.offset or 0) < first:
+                n_older += 1
+            else:
+                self._surplus(found, "prediction", whereabouts, self._findings)
+        for found in self._ledger.stray_outcomes():
+            if all(map(self._is_certain, self._partitions)):
+                self._surplus(found, "outcome", whereabouts, self._findings)
+            else:
+                n_older += 1
+        if n_older:
+            self._report.notes.append(
+                f"not verifiable: {n_older} predictions and outcomes whose events are deleted"
+            )
+
+    def _surplus(
+        self, found: Found, what: str, whereabouts: Mapping[str, Sequence[Place]], findings: Findings
+    ) -> None:
+        events = whereabouts.get(found.event_id)
+        if events:
+            message = f"one more {what} of the event {events[0]}"
+            findings.add(Fault.DOUBLED, found.place, message, found.event_id)
+        else:
+            message = f"a {what} of no event that the group has read"
+            findings.add(Fault.FOREIGN, found.place, message, found.event_id)
+
+    def _judge_order(self, whereabouts: Mapping[str, Sequence[Place]]) -> None:
+        for expected, found in self._ledger.pairing.suspects:
+            # An id in several partitions does not tell which of them its prediction is of.
+            if len({place.partition for place in whereabouts.get(expected.event_id, ())}) <= 1:
+                message = f"not in the order of the events around {expected.place}"
+                self._findings.add(Fault.OUT_OF_ORDER, found.place, message, found.event_id)
+
+    def _judge_letters(self, letters_first: Mapping[int, int]) -> None:
+        n_deleted = 0
+        for partition in self._partitions.values():
+            for place, reason in partition.input.without_letter.items():
+                if place in self._letters:
+                    continue
+                if any(letters_first.values()):
+                    n_deleted += 1
+                else:
+                    message = f"no dead letter of this record, which is refused as {reason}"
+                    self._findings.add(Fault.MISSING, place, message)
+        if n_deleted:
+            self._report.notes.append(f"not verifiable: {n_deleted} dead letters that may be deleted")
+        is_complete = all(partition.is_complete for partition in self._partitions.values())
+        self._letters.count(self._findings, is_complete=is_complete)
+        for place in self._letters.nameless:
+            self._findings.add(Fault.FOREIGN, place, "it does not say which record it is of")
+        for source, letter in self._letters.of_no_record():
+            if self._was_read(source):
+                message = f"it says that it is of {source}, which the group has not read"
+                self._findings.add(Fault.FOREIGN, letter.place, message)
+
+    def _was_read(self, source: Place) -> bool:
+        """Return whether a record at this place would have been judged."""
+        partition = self._partitions.get(source.partition)
+        if partition is None or source.topic not in partition.first:
+            return True
+        offset = source.offset or 0
+        return partition.first[source.topic] <= offset < partition.history.offsets.get(source.topic, 0)
+
+    def _settle_doubts(self) -> None:
+        for number, doubts in sorted(self._ledger.doubts.items()):
+            if not doubts:
+                continue
+            if self._is_certain(number):
+                self._findings.extend(doubts.kept)
+                continue
+            first = doubts.kept[0]
+            self._report.notes.append(
+                f"not verifiable: partition {number}: {len(doubts)} labels whose events may have been let go "
+                f"when they came; the first: {first.place}: {first.message}"
+            )
+        self._check_labelled()
+
+    def _check_labelled(self) -> None:
+        """Hold the counts of labels and of mistakes against the topics, all partitions together."""
+        partitions = self._partitions.values()
+        begun = any(not partition.is_complete for partition in partitions) or self._begun_anew
+        if begun or self._findings or any(self._predictions.first.values()):
+            return  # what is there is not all, or said already
+        ledger, most = (
+            self._ledger,
+            0 if self._ledger.order_is_known else self._ledger.pairing.repeats_with_truth,
+        )
+        for name, found in (("labelled", ledger.labelled), ("mistakes", ledger.mistakes)):
+            counted = sum(partition.history.counts.get(name, 0) for partition in partitions)
+            if not found <= counted <= found + most:
+                message = f"the counts say {counted} {name}, predictions and outcomes say {found}"
+                log = next(iter(partitions)).log_topic
+                self._findings.add(Fault.WRONG, Place(log, 0), message)
+
+    def _fill_in(self) -> None:
+        report, ledger = self._report, self._ledger
+        report.partitions = len(self._partitions)
+        report.records = sum(partition.input.n_records for partition in self._partitions.values())
+        report.dead_letters = sum(partition.input.n_letters for partition in self._partitions.values())
+        report.predictions = ledger.pairing.n_paired
+        report.outcomes = ledger.outcomes
+        report.not_yet_judged = ledger.pairing.n_ahead
+
+
+def events_with(
+    ids: set[str], transport: Transport, partitions: Iterable[Partition]
+) -> Mapping[str, Sequence[Place]]:
+    """Read the input once more, and find the events with these ids."""
+    found: defaultdict[str, list[Place]] = defaultdict(list)
+    if not ids:
+        return found
+    for partition in partitions:
+        for topic, first in partition.first.items():
+            end = partition.history.offsets.get(topic, 0)
+            for record in transport.read(topic, partition.number, first, end):
+                event_id = partition.input.event_id(record)
+                if event_id in ids:
+                    found[event_id].append(Place(*record[:3]))
+    return found

@@ -1,0 +1,151 @@
+"""Which event a label belongs to, by the documented rules. In: events and labels, in order. Out: cases.
+
+Written for the audit alone: the service's label join has a part in what is judged.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from service.audit.cases import Case, Said
+from service.audit.findings import Place
+from service.vocabulary import Truth
+
+_EXAMPLE_BYTES: Final = 1000
+_BYTES_PER_BYTE: Final = 32
+"""What a kept event takes at most, beyond and for each byte of its message: n-grams make many of few."""
+
+
+class Event(NamedTuple):
+    """An event as it was read."""
+
+    place: Place
+    event_id: str
+    timestamp_ms: int
+    truth: Truth | None
+    n_bytes: int
+
+
+class Expected(NamedTuple):
+    """A prediction that is due."""
+
+    place: Place
+    """Of its event."""
+    event_id: str
+    case: Case
+    is_repeat: bool
+    own_truth: Truth | None
+    truths: frozenset[Truth | None]
+    """What it may know, if all was taken in the order in which it was read here."""
+    is_ahead: bool
+
+
+class Window:
+    """The events of one partition that are kept for their labels, and labels kept for their events.
+
+    Parameters
+    ----------
+    timeout_ms, capacity, max_bytes
+        How long, in event time, how many of each, and in how many bytes.
+    let_go
+        Told each case that ends.
+
+    """
+
+    def __init__(
+        self, timeout_ms: int, capacity: int, max_bytes: int, let_go: Callable[[Case], None]
+    ) -> None:
+        self._timeout_ms = timeout_ms
+        self._capacity = capacity
+        self._max_bytes = max_bytes
+        self._n_bytes = 0
+        self._let_go = let_go
+        self._now_ms = 0
+        self._earliest_ms: int | None = None
+        self._cases: OrderedDict[str, Case] = OrderedDict()
+        self._early: OrderedDict[str, list[Said]] = OrderedDict()
+        self._forgotten: OrderedDict[str, None] = OrderedDict()
+        self._n_records = 0
+        self.may_be_full = False
+        """Whether events may have been let go for their size, which the audit cannot tell exactly."""
+
+    @property
+    def is_never_short(self) -> bool:
+        """Return whether nothing can have been let go so far, in whatever order it was taken."""
+        span_ms = self._now_ms - (self._now_ms if self._earliest_ms is None else self._earliest_ms)
+        return span_ms <= self._timeout_ms and self._n_records <= self._capacity
+
+    def advance(self, timestamp_ms: int) -> None:
+        """Let event time pass."""
+        self._n_records += 1
+        self._earliest_ms = min(timestamp_ms, self._earliest_ms or timestamp_ms)
+        if timestamp_ms <= self._now_ms:
+            return
+        self._now_ms = timestamp_ms
+        horizon = timestamp_ms - self._timeout_ms
+        while self._cases and next(iter(self._cases.values())).timestamp_ms < horizon:
+            self._drop_oldest()
+        while self._early and next(iter(self._early.values()))[-1].timestamp_ms < horizon:
+            self._early.popitem(last=False)
+
+    def event(self, event: Event, *, is_ahead: bool) -> Expected:
+        """Take an event."""
+        place, event_id, timestamp_ms, truth, n_bytes = event
+        case = self._cases.get(event_id)
+        if case is not None:
+            return self._again(case, place, truth, is_ahead=is_ahead)
+        early = self._early.pop(event_id, [])
+        known = truth if truth is not None or not early else early[-1].truth
+        truths = [] if known is None else [known]
+        case = Case(place, event_id, timestamp_ms, truth, is_ahead, n_bytes, said=early, truths=truths)
+        if len(self._cases) >= self._capacity:
+            self._drop_oldest()
+        self._cases[event_id] = case
+        self._n_bytes += _EXAMPLE_BYTES + _BYTES_PER_BYTE * n_bytes
+        self.may_be_full |= self._n_bytes > self._max_bytes
+        return Expected(place, event_id, case, False, truth, frozenset([known]), is_ahead)  # noqa: FBT003 - is_repeat
+
+    def _again(self, case: Case, place: Place, truth: Truth | None, *, is_ahead: bool) -> Expected:
+        case.repeats += 1
+        if truth is not None:
+            case.was_told_by_repeat |= not case.truths
+            case.truths.append(truth)
+        # A correction counts if the model can undo, else the first label stays.
+        truths = frozenset([case.truths[0], case.truths[-1]] if case.truths else [None])
+        return Expected(place, case.event_id, case, True, None, truths, is_ahead)  # noqa: FBT003 - is_repeat
+
+    def label(self, event_id: str, said: Said) -> None:
+        """Take a label that came by itself."""
+        case = self._cases.get(event_id)
+        if case is not None:
+            if not case.truths:
+                case.due = said
+            case.said.append(said)
+            case.truths.append(said.truth)
+        elif event_id not in self._forgotten:
+            self._hold(event_id, said)
+
+    def _hold(self, event_id: str, said: Said) -> None:
+        earlier = self._early.get(event_id)
+        if earlier is None:
+            if len(self._early) >= self._capacity:
+                self._early.popitem(last=False)
+            self._early[event_id] = [said]
+        elif earlier[-1].truth != said.truth:
+            earlier.append(said)
+
+    def close(self) -> None:
+        """End all cases."""
+        while self._cases:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        event_id, case = self._cases.popitem(last=False)
+        self._n_bytes -= _EXAMPLE_BYTES + _BYTES_PER_BYTE * case.n_bytes
+        if not case.truths:
+            if len(self._forgotten) >= self._capacity:
+                self._forgotten.popitem(last=False)
+            self._forgotten[event_id] = None
+        self._let_go(case)

@@ -1,0 +1,121 @@
+"""`perceptron verify`: proves exactly-once. In: the topics alone. Out: the proof, or the offenders."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import click
+
+from service.assembly import open_stream
+from service.audit.auditor import Auditor
+from service.audit.findings import Finding, Report
+from service.cli.app import FAILURE, report
+from service.cli.options import CONSUMING, broker_url, setting_options
+from service.cli.progress import counted_bar
+from service.cli.table import count_text, one_line
+from service.settings import Loaded
+
+_SHOWN: Final = 20
+
+
+@click.command(
+    epilog="\b\nFor example, after a stop and before an upgrade:\n"
+    "  perceptron verify --broker kafka://localhost:9092 --group perceptron",
+)
+@setting_options(
+    *CONSUMING,
+    "checkpoints_topic",
+    "classes",
+    "max_message_bytes",
+    "label_timeout_seconds",
+    "max_pending",
+    "max_pending_bytes",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 also if something could not be verified.")
+@click.option(
+    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
+)
+@click.pass_context
+def command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) -> None:
+    """Prove from the topics alone that everything was done exactly once.
+
+    Up to the last commit, every event must have one prediction or dead letter, every other record that is
+    refused one dead letter, and the first label of each event that waited one outcome; all of them must agree
+    with their input, and with the progress records, the snapshots and the committed offsets of the group.
+    Nothing is written, and the service may run meanwhile.
+
+    Exit code 0: nothing contradicts; what could not be verified, as its records are deleted, is named.
+    Exit code 1: something contradicts; the records are listed. The settings must be those that the service
+    runs under.
+    """
+    settings = loaded.settings
+    transport = open_stream(settings, broker_url(loaded), create=False)
+    try:
+        auditor = Auditor(transport, settings)
+        with counted_bar(auditor.n_records(), "verify") as (completed, _):
+            auditor.told = completed
+            found = auditor.run()
+    finally:
+        transport.close()
+    if output == "json":
+        click.echo(json.dumps(_as_json(settings.group, found), ensure_ascii=False))
+    else:
+        _show(found)
+    if not found.is_proved or (strict and found.notes):
+        ctx.exit(FAILURE)
+
+
+def _as_json(group: str, found: Report) -> dict[str, Any]:
+    return {
+        "group": group,
+        "proved": found.is_proved,
+        "partitions": found.partitions,
+        "records": found.records,
+        "predictions": found.predictions,
+        "outcomes": found.outcomes,
+        "dead_letters": found.dead_letters,
+        "progress_records": found.batches,
+        "snapshots": found.snapshots,
+        "not_yet_judged": found.not_yet_judged,
+        "not_verifiable": found.notes,
+        "faults": dict(found.findings.counts),
+        "findings": [
+            {"fault": each.fault, **each.place._asdict(), "id": each.event_id, "message": each.message}
+            for each in found.findings.kept
+        ],
+    }
+
+
+def _show(found: Report) -> None:
+    for each in found.findings.kept[:_SHOWN]:
+        click.echo(_as_line(each))
+    if len(found.findings) > _SHOWN:
+        click.echo(f"... and {len(found.findings) - _SHOWN} more; --format json lists up to 1,000")
+    for note in found.notes:
+        click.echo(one_line(note))
+    if found.not_yet_judged:
+        click.echo(f"not yet judged: {count_text(found.not_yet_judged)} predictions made meanwhile")
+    if found.is_proved:
+        click.echo(f"proved: {_summary(found)}")
+    else:
+        faults = ", ".join(f"{count_text(count)} {fault}" for fault, count in found.findings.counts.items())
+        report("refuted", "red", f"{faults}; {_summary(found)}")
+
+
+def _as_line(each: Finding) -> str:
+    whose = "" if each.event_id is None else f"  id {json.dumps(each.event_id, ensure_ascii=False)}"
+    return one_line(f"{each.place}  {each.fault}{whose}: {each.message}")
+
+
+def _summary(found: Report) -> str:
+    numbers = {
+        "records": found.records,
+        "predictions": found.predictions,
+        "outcomes": found.outcomes,
+        "dead letters": found.dead_letters,
+        "progress records": found.batches,
+        "snapshots": found.snapshots,
+    }
+    told = ", ".join(f"{count_text(number)} {name}" for name, number in numbers.items())
+    return f"{told} in {found.partitions} partition(s)"

@@ -1,0 +1,43 @@
+"""Streams on which the service has run, to be audited as they are or with something changed."""
+
+import itertools
+
+from prometheus_client import CollectorRegistry
+
+from service.audit.auditor import Auditor
+from service.health import Health
+from service.metrics import Metrics
+from service.runner import Runner
+from service.transport import open_transport
+from tests.service.building import settings
+from tests.support.copied_stream import copy_stream
+
+numbers = itertools.count()
+
+
+class Audited:
+    """A stream in memory, and what the audit says of it."""
+
+    def __init__(self, **given):
+        self.transport = open_transport(f"memory://audited-{next(numbers)}")
+        self.settings = settings(**({"commit_interval_seconds": 0.001, "max_batch_records": 3} | given))
+
+    def run(self, **given):
+        """Run the service to the end of what is there."""
+        metrics = Metrics(CollectorRegistry())
+        used = self.settings.model_copy(update=given)
+        Runner(self.transport, used, metrics=metrics, health=Health()).run(exit_at_end=True)
+        return self
+
+    def audit(self, **given):
+        return Auditor(self.transport, self.settings.model_copy(update=given)).run()
+
+    def changed(self, topic, change, partition=0):
+        """Copy the stream, with the records of one partition changed."""
+        copy = Audited()
+        copy.settings = self.settings
+        copy_stream(self.transport, copy.transport, self.settings, {(topic, partition): change})
+        return copy
+
+    def close(self):
+        self.transport.close()

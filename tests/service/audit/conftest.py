@@ -1,0 +1,23 @@
+import pytest
+
+from tests.service.audit.audited_stream import Audited
+
+
+@pytest.fixture
+def open_stream():
+    opened = []
+
+    def make(**given):
+        opened.append(Audited(**given))
+        return opened[-1]
+
+    yield make
+    for stream in opened:
+        stream.close()
+
+
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch):
+    """Wait for nothing that is lacking: nobody writes any more."""
+    monkeypatch.setattr("service.audit.auditor.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("service.audit.commits.SETTLE_SECONDS", 0.0)

@@ -1,0 +1,151 @@
+"""Laws of the audit: what the service does is always proved; whatever one change makes of it is refuted."""
+
+import json
+from contextlib import closing
+
+from hypothesis import HealthCheck, assume, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from service.transport.base import Output
+from tests.service.audit.audited_stream import Audited
+from tests.service.building import event, label
+
+PARTITIONS = 2
+LAW = hypothesis_settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+ids = st.sampled_from([f"e{n}" for n in range(8)])
+truths = st.booleans()
+messages = st.one_of(
+    st.builds(event, ids, st.sampled_from(["win", "lose"]), st.sampled_from([None, None, True, False])),
+    st.builds(label, ids, truths),
+    st.sampled_from([b"junk", b"", b'{"id":"e1"}', b'{"id":"e1","label":"no"}']),
+)
+logs = st.lists(st.tuples(st.integers(0, 5), messages), min_size=1, max_size=30)
+
+
+def run(log, *, apart, **given):
+    """Let the service process a log; its records are keyed by their ids, their times are about in order."""
+    stream = Audited(labels_topic="labels" if apart else "", partitions=PARTITIONS, **given)
+    topics = ["events", *(["labels"] if apart else [])]
+    stream.transport.ensure_topics(dict.fromkeys(topics, PARTITIONS))
+    now, outputs = 1000, []
+    for step, message in log:
+        now += step
+        is_label = isinstance(message, dict) and "text" not in message
+        value = json.dumps(message).encode() if isinstance(message, dict) else message
+        key = message["id"].encode() if isinstance(message, dict) else b"bad"
+        outputs.append(Output(topics[-1] if is_label else "events", key, value, (), None, now * 1000))
+    stream.transport.produce(outputs)
+    return stream.run()
+
+
+@LAW
+@given(logs, st.booleans(), st.sampled_from([2, 10, 1e6]), st.sampled_from([1, 3, 50_000]))
+def test_what_the_service_does_is_always_proved(no_patience, log, apart, timeout_seconds, max_pending):
+    given = {"label_timeout_seconds": timeout_seconds, "max_pending": max_pending}
+    with closing(run(log, apart=apart, **given)) as stream:
+        report = stream.audit()
+    assert report.is_proved, report
+    assert report.records == len(log)
+    if not apart:
+        assert report.notes == []
+
+
+def one_less(records, draw):
+    assume(records)
+    at = draw(st.integers(0, len(records) - 1))
+    return records[:at] + records[at + 1 :]
+
+
+def one_twice(records, draw):
+    assume(records)
+    again = draw(st.sampled_from(records))
+    at = draw(st.integers(0, len(records)))
+    return [*records[:at], again, *records[at:]]
+
+
+def two_swapped(records, draw):
+    predictions = [n for n, record in enumerate(records) if b'"score"' in record.value]
+    pairs = [
+        (one, other)
+        for one in predictions
+        for other in predictions
+        if one < other and records[one].key != records[other].key
+    ]
+    assume(pairs)
+    one, other = draw(st.sampled_from(pairs))
+    swapped = list(records)
+    swapped[one], swapped[other] = records[other], records[one]
+    return swapped
+
+
+def other_field(records, draw):
+    """Change one thing that one record says."""
+    places = [
+        (n, name)
+        for n, record in enumerate(records)
+        for name in ("id", "truth", "mistake", "predicted", "label_delay_seconds")
+        if name in json.loads(record.value)
+    ]
+    assume(places)
+    at, name = draw(st.sampled_from(places))
+    fields = json.loads(records[at].value)
+    fields[name] = changed_value(fields[name])
+    if name == "truth":
+        fields["mistake"] = not fields["mistake"]  # or else it would contradict itself
+    return [*records[:at], records[at]._replace(value=json.dumps(fields).encode()), *records[at + 1 :]]
+
+
+def changed_value(value):
+    return not value if isinstance(value, bool) else value + ("x" if isinstance(value, str) else 1)
+
+
+def other_key(records, draw):
+    assume(records)
+    at = draw(st.integers(0, len(records) - 1))
+    return [*records[:at], records[at]._replace(key=b"other"), *records[at + 1 :]]
+
+
+def other_bytes(records, draw):
+    assume(records)
+    at = draw(st.integers(0, len(records) - 1))
+    value = (records[at].value or b"") + b" "
+    return [*records[:at], records[at]._replace(value=value), *records[at + 1 :]]
+
+
+def other_header(records, draw):
+    assume(records)
+    at = draw(st.integers(0, len(records) - 1))
+    name = draw(st.sampled_from(["error.reason", "source.topic", "source.partition", "source.offset"]))
+    headers = tuple((n, b"7" if n == name else value) for n, value in records[at].headers)
+    assume(headers != records[at].headers)
+    return [*records[:at], records[at]._replace(headers=headers), *records[at + 1 :]]
+
+
+def one_batch_less(records, draw):
+    batches = [n for n, record in enumerate(records) if ("kind", b"progress") in record.headers]
+    assume(batches)
+    at = draw(st.sampled_from(batches))
+    return records[:at] + records[at + 1 :]
+
+
+CHANGES = {
+    "predictions": (one_less, one_twice, two_swapped, other_field, other_key),
+    "dead-letters": (one_less, one_twice, other_bytes, other_header),
+    "checkpoints": (one_batch_less,),
+}
+changes = st.sampled_from([(topic, change) for topic, made in CHANGES.items() for change in made])
+
+
+@LAW
+@given(logs, st.booleans(), changes, st.integers(0, PARTITIONS - 1), st.data())
+def test_whatever_one_change_makes_of_it_is_refuted(no_patience, log, apart, change, partition, data):
+    topic, make = change
+    with closing(run(log, apart=apart, label_timeout_seconds=1e6 if apart else 10)) as stream:
+        changed = stream.changed(topic, lambda records: make(records, data.draw), partition)
+        with closing(changed):
+            report = changed.audit()
+    assert not report.is_proved, report

@@ -1,0 +1,276 @@
+"""Each fault is found, and the record named that has it."""
+
+import json
+
+import pytest
+
+from service.audit.findings import Fault
+from service.errors import CheckpointError
+from service.redelivery import Redelivery
+from service.transport.base import Output
+from tests.service.building import event, label
+
+
+def produce(stream, *messages, topic="events", partition=0):
+    stream.transport.ensure_topics({topic: 1})
+    stream.transport.produce(
+        [
+            Output(
+                topic,
+                message["id"].encode() if isinstance(message, dict) else None,
+                json.dumps(message).encode() if isinstance(message, dict) else message,
+                (),
+                partition,
+                at * 1000,
+            )
+            for at, message in enumerate(messages, start=1000)
+        ]
+    )
+
+
+LOG = [
+    event("a", "win", True),
+    event("b", "lose"),
+    b"junk",
+    event("c", "win"),
+    label("b", False),
+    event("d", "lose", False),
+    label("c", True),
+    b"more junk",
+    event("e", "win"),
+]
+"""Makes predictions of a, b, c at 0, 1, 2, then the outcome of b, d, the outcome of c, e."""
+
+
+@pytest.fixture
+def stream(open_stream):
+    stream = open_stream(labels_topic="")
+    produce(stream, *LOG)
+    return stream.run()
+
+
+def findings(stream, **given):
+    found = stream.audit(**given).findings.kept
+    return [(each.fault, str(each.place), each.event_id) for each in found]
+
+
+def without(at):
+    return lambda records: [record for record in records if record.offset != at]
+
+
+def doubled(at):
+    return lambda records: [*records, records[at]]
+
+
+def with_fields(at, **fields):
+    def change(records):
+        value = json.dumps(json.loads(records[at].value) | fields).encode()
+        return [record._replace(value=value) if record.offset == at else record for record in records]
+
+    return change
+
+
+def test_what_the_service_did_is_proved_with_numbers(stream):
+    report = stream.audit()
+    assert report.is_proved
+    assert (report.records, report.predictions, report.outcomes, report.dead_letters) == (9, 5, 2, 2)
+    assert (report.batches, report.notes) == (3, [])
+
+
+def test_a_prediction_taken_out_is_named_by_its_event(stream):
+    changed = stream.changed("predictions", without(2))
+    assert findings(changed) == [(Fault.MISSING, "events[0]@3", "c")]
+
+
+def test_a_prediction_doubled_is_named(stream):
+    changed = stream.changed("predictions", doubled(1))
+    assert findings(changed) == [(Fault.DOUBLED, "predictions[0]@7", "b")]
+
+
+def test_a_truth_that_is_not_the_events_is_named(stream):
+    changed = stream.changed("predictions", with_fields(4, truth=True, label=True, mistake=False))
+    assert findings(changed) == [(Fault.WRONG, "predictions[0]@4", "d")]
+
+
+def test_a_mistake_that_is_none_is_named(stream):
+    changed = stream.changed("predictions", with_fields(4, mistake=True))
+    assert (Fault.WRONG, "predictions[0]@4", "d") in findings(changed)
+
+
+def test_an_outcome_dropped_is_named_by_its_label(stream):
+    changed = stream.changed("predictions", without(5))
+    assert findings(changed) == [(Fault.MISSING, "events[0]@6", "c")]
+
+
+def test_an_outcome_doubled_is_named(stream):
+    changed = stream.changed("predictions", doubled(3))
+    assert (Fault.DOUBLED, "predictions[0]@7", "b") in findings(changed)
+
+
+def test_two_predictions_swapped_are_named(stream):
+    def swap(records):
+        return [records[1], records[0], *records[2:]]
+
+    assert findings(stream.changed("predictions", swap)) == [(Fault.OUT_OF_ORDER, "predictions[0]@1", "a")]
+
+
+def test_a_prediction_of_somebody_else_is_named(stream):
+    stream.transport.produce(
+        [Output("predictions", b"x", b'{"id":"x","label":true,"score":0.0,"updates":0}')]
+    )
+    assert findings(stream) == [(Fault.FOREIGN, "predictions[0]@7", "x")]
+
+
+def test_a_record_that_is_no_prediction_is_named(stream):
+    stream.transport.produce([Output("predictions", b"x", b"x")])
+    assert findings(stream) == [(Fault.FOREIGN, "predictions[0]@7", None)]
+
+
+def test_a_dead_letter_dropped_is_named_by_its_record(stream):
+    assert findings(stream.changed("dead-letters", without(1))) == [(Fault.MISSING, "events[0]@7", None)]
+
+
+def test_a_dead_letter_doubled_is_named(stream):
+    assert findings(stream.changed("dead-letters", doubled(0))) == [
+        (Fault.DOUBLED, "dead-letters[0]@2", None)
+    ]
+
+
+def test_a_progress_record_dropped_is_named_by_the_next(stream):
+    found = findings(stream.changed("checkpoints", lambda records: [*records[:2], *records[3:]]))
+    assert [(fault, place) for fault, place, _ in found] == [(Fault.MISSING, "checkpoints[0]@2")]
+
+
+def test_a_lost_last_progress_record_contradicts_the_committed_offsets(stream, monkeypatch):
+    changed = stream.changed("checkpoints", lambda records: records[:-2])
+    assert (Fault.WRONG, "checkpoints[0]", None) in findings(changed)
+
+
+def test_counts_that_do_not_add_up_are_named(stream):
+    def change(records):
+        return [
+            record._replace(value=record.value.replace(b'"predictions":4', b'"predictions":3'))
+            for record in records
+        ]
+
+    assert Fault.WRONG in {fault for fault, *_ in findings(stream.changed("checkpoints", change))}
+
+
+def test_the_wrong_group_is_said_and_which_ones_there_are(stream):
+    with pytest.raises(
+        CheckpointError, match="'other' has left no checkpoint here, but 'online-perceptron' has"
+    ):
+        stream.audit(group="other")
+
+
+def test_records_behind_the_last_commit_are_not_judged(stream):
+    produce(stream, event("f"), b"worse junk", label("e", True))
+    report = stream.audit()
+    assert report.is_proved
+    assert report.records == len(LOG)
+
+
+def test_predictions_behind_the_last_commit_are_not_yet_judged(stream):
+    produce(stream, event("f"))
+    stream.transport.produce(
+        [Output("predictions", b"f", b'{"id":"f","label":true,"score":0.0,"updates":0}')]
+    )
+    report = stream.audit()
+    assert report.is_proved
+    assert report.not_yet_judged == 1
+
+
+def test_input_that_was_deleted_is_said_to_be_not_verifiable(stream):
+    stream.transport.delete_before("events", 0, 3)
+    report = stream.audit()
+    assert report.is_proved
+    assert "not verifiable: events[0]: records 0-2 are deleted" in report.notes
+    assert (report.records, report.predictions) == (6, 3)
+
+
+def test_a_fault_is_found_behind_what_was_deleted(stream):
+    changed = stream.changed("predictions", without(4))
+    changed.transport.delete_before("events", 0, 3)
+    assert findings(changed) == [(Fault.MISSING, "events[0]@5", "d")]
+
+
+def test_predictions_that_were_deleted_are_said_to_be_not_verifiable(stream):
+    stream.transport.delete_before("predictions", 0, 2)
+    report = stream.audit()
+    assert report.is_proved
+    assert "not verifiable: 2 events whose predictions are deleted" in report.notes
+
+
+def test_dead_letters_that_were_replayed_are_no_contradiction(stream, open_stream):
+    produce(stream, event("f", "win", "spam"), event("g", "win", "neither"), event("h", "win", "ham"))
+    stream.run()
+    replay(stream)
+    stream.settings = stream.settings.model_copy(update={"classes": ("ham", "spam")})
+    stream.run()
+    report = stream.audit()
+    assert report.is_proved, report.findings
+    assert report.dead_letters == 5
+    assert report.predictions == 7
+
+
+def replay(stream):
+    settings = stream.settings.model_copy(update={"classes": ("ham", "spam")})
+    list(Redelivery(stream.transport, settings).replay())
+
+
+def test_several_groups_with_topics_of_their_own_are_each_proved(stream):
+    other = {
+        "group": "other",
+        "predictions_topic": "predictions-2",
+        "dead_letters_topic": "dead-letters-2",
+        "checkpoints_topic": "checkpoints-2",
+    }
+    stream.run(**other)
+    assert stream.audit().is_proved
+    assert stream.audit(**other).is_proved
+
+
+def test_groups_that_share_their_output_topics_are_refuted(stream):
+    stream.run(group="other", checkpoints_topic="checkpoints-2")
+    found = stream.audit().findings
+    assert found.counts[Fault.DOUBLED] == 5 + 2 + 2
+
+
+def test_a_label_that_came_too_late_makes_no_outcome(open_stream):
+    stream = open_stream(labels_topic="", label_timeout_seconds=2)
+    produce(stream, event("a"), event("b"), event("c"), event("d"), label("a", True), label("d", True))
+    report = stream.run().audit()
+    assert report.is_proved
+    assert (report.outcomes, report.notes) == (1, [])
+
+
+def test_labels_on_a_topic_of_their_own_may_come_before_their_events_or_after(open_stream):
+    stream = open_stream(labels_topic="labels")
+    produce(stream, event("a"), event("b", "win"))
+    produce(stream, label("b", True), label("a", True), label("a", False), topic="labels")
+    assert stream.run().audit().is_proved
+
+
+def test_a_lost_outcome_is_found_by_the_counts_where_the_order_of_labels_is_no_longer_known(open_stream):
+    stream = open_stream(labels_topic="labels", label_timeout_seconds=3)
+    produce(stream, event("a"), event("b", "win"), *[event(f"x{n}") for n in range(9)])
+    produce(stream, event("y"), label("a", True), topic="labels")
+    stream.run()
+    assert stream.audit().is_proved
+    at = next(r.offset for r in stream.transport.read("predictions", 0) if b"predicted" in r.value)
+    report = stream.changed("predictions", without(at)).audit()
+    assert [each.message for each in report.findings.kept] == [
+        "the counts say 1 labelled, predictions and outcomes say 0",
+        "the counts say 1 mistakes, predictions and outcomes say 0",
+    ]
+
+
+def test_events_with_keys_of_their_own_are_matched_over_all_partitions(open_stream):
+    stream = open_stream(labels_topic="", partitions=3)
+    stream.transport.ensure_topics({"events": 3})
+    for n in range(30):
+        value = json.dumps(event(f"e{n}")).encode()
+        stream.transport.produce([Output("events", b"user", value, (), n % 3, n)])
+    report = stream.run().audit()
+    assert report.is_proved
+    assert report.predictions == 30

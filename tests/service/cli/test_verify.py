@@ -1,0 +1,88 @@
+"""`verify` proves exactly-once, or lists what contradicts; its exit code says which."""
+
+import json
+
+import pytest
+
+from service.transport import open_transport
+from service.transport.base import Output
+from tests.service.building import event
+from tests.service.cli.standing_stream import produce, serve
+
+
+@pytest.fixture
+def stream(broker):
+    transport = open_transport(broker)
+    transport.ensure_topics({"events": 2})
+    produce(transport, event("a", "win", True), event("b", "lose", False), b"junk")
+    serve(transport)
+    yield transport
+    transport.close()
+
+
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch):
+    monkeypatch.setattr("service.audit.auditor.SETTLE_SECONDS", 0.0)
+
+
+FOREIGN = Output("predictions", b"x", b'{"id":"x","label":true,"score":0.0,"updates":0}', (), 0)
+
+
+def test_a_stream_that_holds_is_proved_with_the_numbers(perceptron, broker, stream):
+    result = perceptron("verify", "--broker", broker)
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "proved: 3 records, 2 predictions, 0 outcomes, 1 dead letters, 1 progress records, 3 snapshots "
+        "in 2 partition(s)\n"
+    )
+
+
+def test_offenders_are_listed_and_the_exit_code_is_1(perceptron, broker, stream):
+    stream.produce([FOREIGN])
+    result = perceptron("verify", "--broker", broker)
+    assert result.exit_code == 1
+    assert result.stdout == (
+        'predictions[0]@2  foreign  id "x": a prediction of no event that the group has read\n'
+    )
+    assert result.stderr.startswith("refuted: 1 foreign; 3 records")
+
+
+def test_json_is_one_object_for_machines(perceptron, broker, stream):
+    stream.produce([FOREIGN])
+    result = perceptron("verify", "--broker", broker, "--format", "json")
+    found = json.loads(result.stdout)
+    assert (found["proved"], found["predictions"], found["faults"]) == (False, 2, {"foreign": 1})
+    assert found["findings"] == [
+        {
+            "fault": "foreign",
+            "topic": "predictions",
+            "partition": 0,
+            "offset": 2,
+            "id": "x",
+            "message": "a prediction of no event that the group has read",
+        }
+    ]
+
+
+def test_what_cannot_be_verified_is_named_and_is_no_failure_unless_strict(perceptron, broker, stream):
+    stream.delete_before("events", 0, 1)
+    result = perceptron("verify", "--broker", broker)
+    assert result.exit_code == 0
+    assert "not verifiable: events[0]: records 0-0 are deleted\n" in result.stdout
+    assert perceptron("verify", "--broker", broker, "--strict").exit_code == 1
+
+
+def test_a_stream_without_checkpoints_is_no_proof(perceptron, broker):
+    with_events = open_transport(broker)
+    with_events.ensure_topics({"events": 1})
+    with_events.close()
+    result = perceptron("verify", "--broker", broker)
+    assert result.exit_code == 1
+    assert "perceptron serve" in result.stderr
+
+
+def test_of_many_offenders_the_first_are_shown_and_the_others_counted(perceptron, broker, stream):
+    stream.produce([FOREIGN] * 25)
+    result = perceptron("verify", "--broker", broker)
+    assert len(result.stdout.splitlines()) == 21
+    assert "... and 5 more" in result.stdout
