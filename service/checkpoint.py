@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
@@ -42,6 +43,8 @@ class Progress(NamedTuple):
     """Where the batch ended: next offset by input topic."""
     counts: Mapping[str, int]
     """What the model had done by then: predictions, mistakes, updates, …"""
+    consumed: Mapping[str, int] = MappingProxyType({})
+    """Records ever processed, by input topic; empty in progress of older releases."""
 
 
 @dataclass(slots=True)
@@ -99,7 +102,8 @@ class CheckpointLog:
 
 def progress_record(progress: Progress, address: Address) -> Output:
     """Write progress as a record."""
-    value = json.dumps({"version": _VERSION, **progress._asdict()}, separators=(",", ":")).encode()
+    fields = {name: value for name, value in progress._asdict().items() if value or name != "consumed"}
+    value = json.dumps({"version": _VERSION, **fields}, separators=(",", ":")).encode()
     return _output(address, value, (("kind", _PROGRESS),))
 
 

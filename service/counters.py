@@ -73,6 +73,12 @@ class Counters:
         counters.recent = deque(state["recent"], maxlen=WINDOW)
         return counters
 
+    def go_on_from(self, counts: Mapping[str, int]) -> None:
+        """Count on from what was committed, where the records that led there are gone."""
+        self.predictions, self.labelled, self.mistakes = (
+            counts[name] for name in ("predictions", "labelled", "mistakes")
+        )
+
     def totals(self) -> Totals:
         """Give the counts of a closing line."""
         return Totals(self.predictions, self.labelled, self.mistakes, self.rejected.total())

@@ -5,6 +5,7 @@
      ├─ InputFileError            a file given by the user cannot be read as said
      ├─ ServerError               the HTTP address cannot be used
      ├─ CheckpointError           what was committed cannot be restored
+     │   └─ InputLost             records that are needed are gone from an input topic
      ├─ TooManyRejected           the poison limit: the stream itself seems wrong
      ├─ NoSuchModel               a question about a partition that is not at work here
      ├─ ModelBusy                 a question that came while the model was learning
@@ -12,6 +13,7 @@
          ├─ TransportUnavailable  try again later: broker away, file locked
          ├─ TransactionFailed     nothing of this batch was written: roll back, do it again
          ├─ OwnershipLost         another process owns the partition now
+         ├─ OffsetOutOfRange      there is no record at a position, and never will be
          ├─ TopicMissing          a topic is not there and may not be created
          ├─ AccessRefused         the broker does not let us
          ├─ MessageTooLarge       a record is over the stream's limit
@@ -57,6 +59,10 @@ class CheckpointError(ServiceError):
     """A snapshot or the log behind it is missing, damaged, or does not fit the settings."""
 
 
+class InputLost(CheckpointError):
+    """Records of an input topic are gone that were not processed yet, or are needed to restore a model."""
+
+
 class TooManyRejected(ServiceError):
     """The share of bad messages passed the limit; nothing of the batch was committed."""
 
@@ -83,6 +89,21 @@ class TransactionFailed(TransportError):
 
 class OwnershipLost(TransportError):
     """The partition belongs to another process now; nothing more may be written for it."""
+
+
+class OffsetOutOfRange(TransportError):
+    """A consumer's position lies before the first record of a partition, or behind its end.
+
+    Attributes
+    ----------
+    partition : int
+        Nothing more of it is delivered before `Consumer.start`.
+
+    """
+
+    def __init__(self, message: str, *, hint: str = "", partition: int = 0) -> None:
+        super().__init__(message, hint=hint)
+        self.partition = partition
 
 
 class TopicMissing(TransportError):

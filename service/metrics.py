@@ -83,6 +83,7 @@ class Metrics:
     margin: Buckets = field(default_factory=lambda: Buckets(_MARGIN_BUCKETS))
     label_delay: Buckets = field(default_factory=lambda: Buckets(_DELAY_BUCKETS))
     rebalances: Counter = field(init=False)
+    events_lost: Counter = field(init=False)
     snapshot_duration: Histogram = field(init=False)
     snapshot_size: Gauge = field(init=False)
     snapshot_time: Gauge = field(init=False)
@@ -97,6 +98,13 @@ class Metrics:
     def __post_init__(self) -> None:
         self.rebalances = Counter(
             "perceptron_rebalances", "Times partitions came or went.", registry=self.registry
+        )
+        self.events_lost = Counter(
+            "perceptron_events_lost",
+            "Records that were gone before they were processed, or learned again by recovery, as far as is "
+            "known; only with on_data_loss=continue.",
+            ["topic"],
+            registry=self.registry,
         )
         self.snapshot_duration = Histogram(
             "perceptron_checkpoint_duration_seconds",

@@ -19,6 +19,7 @@ from service.assembly import make_processor
 from service.checkpoint import CheckpointLog, Progress, read_log
 from service.errors import CheckpointError
 from service.inbox import in_step
+from service.input_loss import Loss, refuse, unlearned_losses, unread_losses
 from service.processor import Processor
 from service.setting_fields import MODEL_SETTINGS, Settings
 from service.snapshot import Snapshot
@@ -62,6 +63,8 @@ class Restored:
     """Number of the batch behind the newest snapshot."""
     settings_changed: bool = False
     """Whether that snapshot names other settings than those the next batch will be learned under."""
+    losses: Sequence[Loss] = ()
+    """Input that is gone and that the settings say to go on without: committed with a snapshot at once."""
 
 
 def identity(settings: Settings) -> dict[str, Any]:
@@ -116,6 +119,28 @@ def restore(
     offsets = batches[-1].offsets if batches else snapshot.offsets
     _check_complete(settings, partition, committed, offsets)
     _check_identity(snapshot, settings, n_batches=len(batches))
+    processor = _processor_of(snapshot, settings, partition)
+    unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
+    losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
+    refuse(losses, settings)
+    if batches:
+        losses += _learn_again(transport, processor, settings, partition, snapshot, batches, losses)
+    return Restored(
+        processor,
+        sequence=log.last_sequence(),
+        offsets={
+            **offsets,
+            **{loss.topic: loss.resume for loss in losses if loss.resume is not None},
+        },
+        snapshot_offsets=[each.first_offset for each in log.snapshots],
+        snapshot_sequence=snapshot.sequence,
+        settings_changed=snapshot.identity != identity(settings),
+        losses=losses,
+    )
+
+
+def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Processor:
+    """Make a processor with a snapshot's state."""
     processor = make_processor(settings)
     try:
         processor.restore(snapshot.state)
@@ -127,21 +152,7 @@ def restore(
             f"{settings.checkpoints_topic}[{partition}]: its snapshot has another form: {error!r}",
             hint=f"run the release that wrote it; or {RESET_HINT}",
         ) from error
-    if batches:
-        _log.info("partition %d: learning %d committed batches again", partition, len(batches))
-        if _BYTE_LIMIT not in snapshot.identity:
-            processor.join.max_bytes = math.inf
-        _learn_again(transport, processor, input_topics(settings), partition, snapshot.offsets, batches)
-        processor.join.max_bytes = settings.max_pending_bytes
-        _check_counts(processor, batches[-1], partition)
-    return Restored(
-        processor,
-        sequence=log.last_sequence(),
-        offsets=offsets,
-        snapshot_offsets=[each.first_offset for each in log.snapshots],
-        snapshot_sequence=snapshot.sequence,
-        settings_changed=snapshot.identity != identity(settings),
-    )
+    return processor
 
 
 def _check_complete(
@@ -215,33 +226,61 @@ def _both_binary(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def _learn_again(
     transport: Transport,
     processor: Processor,
-    topics: Sequence[str],
+    settings: Settings,
     partition: int,
-    start: Mapping[str, int],
+    snapshot: Snapshot,
     batches: Sequence[Progress],
-) -> None:
-    """Process the committed batches in their order; within a batch in the same order, too."""
+    losses: Sequence[Loss],
+) -> list[Loss]:
+    """Process the committed batches in their order; return what is no longer there of them.
+
+    Within a batch the order is that in which it was processed. Of a topic with losses there may be other
+    records now: it is left out.
+    """
+    _log.info("partition %d: learning %d committed batches again", partition, len(batches))
+    last, topics, lost = batches[-1], input_topics(settings), {loss.topic for loss in losses}
     readers = {
-        topic: _Reader(transport, topic, partition, start[topic], batches[-1].offsets[topic])
+        topic: _Reader(transport, topic, partition, snapshot.offsets.get(topic, 0), last.offsets[topic])
         for topic in topics
+        if topic in last.offsets and topic not in lost
     }
+    if _BYTE_LIMIT not in snapshot.identity:
+        processor.join.max_bytes = math.inf
     for batch in batches:
         processor.process_batch(
-            list(in_step([list(readers[topic].until(batch.offsets[topic])) for topic in topics]))
+            list(in_step([list(reader.until(batch.offsets[topic])) for topic, reader in readers.items()]))
         )
+    processor.join.max_bytes = settings.max_pending_bytes
+    missing = _missing(readers, processor.counters.consumed, last)
+    more = unlearned_losses(partition, snapshot.offsets, last.offsets, missing)
+    refuse(more, settings)
+    if missing:
+        processor.counters.go_on_from(last.counts)
+    else:
+        _check_counts(processor, last, partition)
+    return more
+
+
+def _missing(readers: Mapping[str, _Reader], found: Mapping[str, int], last: Progress) -> dict[str, int]:
+    """Count the records that were processed and are not there to be read again, by topic.
+
+    Progress of older releases does not count records: then it is the offsets deleted at the beginning.
+    """
+    missing = (
+        {topic: count - found.get(topic, 0) for topic, count in last.consumed.items()}
+        if last.consumed
+        else {topic: reader.deleted for topic, reader in readers.items()}
+    )
+    return {topic: count for topic, count in missing.items() if count > 0}
 
 
 class _Reader:
     """Reads one partition of one topic in pieces."""
 
     def __init__(self, transport: Transport, topic: str, partition: int, start: int, end: int) -> None:
-        if end > start and (first := transport.bounds(topic, partition)[0]) > start:
-            raise CheckpointError(
-                f"{topic}[{partition}]: records {start} to {first - 1} are needed to restore the model, "
-                "but the stream has deleted them",
-                hint="keep input longer than snapshot_interval_seconds; `perceptron checkpoint import` "
-                "starts from a model file",
-            )
+        first = transport.bounds(topic, partition)[0]
+        self.deleted = max(0, min(first, end) - start)
+        """Offsets that lie before the first one there is; not all of them were records."""
         self._records = transport.read(topic, partition, start, end)
         self._waiting: Record | None = None
 

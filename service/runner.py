@@ -16,7 +16,7 @@ from service.activity import Activity
 from service.availability import Availability
 from service.backoff import Backoff
 from service.clock import SYSTEM_CLOCK, Clock
-from service.errors import StorageFull, TransportUnavailable
+from service.errors import OffsetOutOfRange, StorageFull, TransportUnavailable
 from service.group_end import GroupEnd
 from service.health import Health, State
 from service.inbox import Inbox
@@ -195,6 +195,9 @@ class Runner:
             wait_seconds = self._backoff.next_seconds()
             self._availability.failed(error, wait_seconds)
             self._clock.wait(self._stop, wait_seconds)
+            return {}
+        except OffsetOutOfRange as error:
+            self._tasks.reopen(error)
             return {}
         self._availability.is_away = False
         self._backoff.reset()

@@ -199,6 +199,11 @@ class Settings(BaseSettings):
     snapshots_kept: int = Field(
         2, ge=1, le=1_000_000, description="Newest snapshots kept, with the progress that follows them."
     )
+    on_data_loss: Literal["fail", "continue"] = Field(
+        "fail",
+        description="What to do when records of an input topic are gone that were not processed yet, or that "
+        "are needed to restore a model.",
+    )
     checkpoint_key: SecretStr = Field(
         SecretStr(""), description="Secret that signs the snapshots of River models, which are pickles."
     )

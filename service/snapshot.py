@@ -7,6 +7,7 @@ model itself is one of River's, and then signed (`service.models`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
@@ -29,11 +30,13 @@ class Snapshot(NamedTuple):
     """The settings under which the state came about."""
     state: Mapping[str, Any]
     """`Processor.state`."""
+    topic_ids: Mapping[str, str] = MappingProxyType({})
+    """Which input topics the offsets are of; empty in snapshots of older releases."""
 
 
 def to_chunks(snapshot: Snapshot) -> Sequence[bytes]:
     """Write a snapshot down, in pieces of at most half a mebibyte."""
-    data = seal(_KIND, _VERSION, pack(tuple(snapshot)))
+    data = seal(_KIND, _VERSION, pack((*snapshot[:-1], dict(snapshot.topic_ids))))
     return [data[start : start + _CHUNK_BYTES] for start in range(0, len(data), _CHUNK_BYTES)]
 
 

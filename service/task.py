@@ -16,12 +16,14 @@ from service.checkpoint import Address, Progress, progress_record, snapshot_reco
 from service.clock import SYSTEM_CLOCK, Clock
 from service.dead_letters import fit_all
 from service.errors import TransportError
+from service.input_loss import Loss, topic_ids
 from service.live import LiveModel
 from service.metrics import Metrics
 from service.poison import PoisonLimit
 from service.recovery import Restored, identity, progress_counts
 from service.settings import Settings
 from service.snapshot import Snapshot
+from service.topics import input_topics
 from service.transport.base import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
 
 _log = logging.getLogger(__name__)
@@ -82,9 +84,23 @@ class Task:
         self._records_since_snapshot = 0
         self._last_snapshot = self._clock.monotonic()
         self._is_clean = True
-        if not self._snapshot_offsets or restored.settings_changed:
+        self._topic_ids = topic_ids(transport, input_topics(settings))
+        if restored.losses:
+            self._go_on_without(restored.losses)
+        elif not self._snapshot_offsets or restored.settings_changed:
             self._commit_snapshot()  # what follows can be learned again under the settings it names only
         self._publish()
+
+    def _go_on_without(self, losses: Sequence[Loss]) -> None:
+        """Commit what recovery has made of the input that is left, so that it need not be made again.
+
+        It counts as a batch of its own: no older snapshot can pass for it.
+        """
+        self._sequence += 1
+        self._commit_snapshot()
+        for loss in losses:
+            _log.warning("%s; going on without (on_data_loss)", loss.what)
+            self._metrics.events_lost.labels(loss.topic).inc(loss.records)
 
     @property
     def offsets(self) -> dict[str, int]:
@@ -112,7 +128,12 @@ class Task:
         self._sequence += 1
         self._offsets |= _next_offsets(records)
         self._records_since_snapshot += len(records)
-        progress = Progress(self._sequence, self._offsets, progress_counts(self._processor))
+        progress = Progress(
+            self._sequence,
+            self._offsets,
+            progress_counts(self._processor),
+            self._processor.counters.consumed,
+        )
         outputs.append(progress_record(progress, self._address))
         if self._snapshot_is_due():
             self._commit_snapshot(outputs, compress=compress)
@@ -208,7 +229,13 @@ class Task:
     def _commit_snapshot(self, outputs: Sequence[Output] = (), *, compress: bool = False) -> None:
         """Commit a snapshot after `outputs`; then delete what lies before the oldest one kept."""
         began = self._clock.monotonic()
-        snapshot = Snapshot(self._sequence, self._offsets, identity(self._settings), self._processor.state())
+        snapshot = Snapshot(
+            self._sequence,
+            self._offsets,
+            identity(self._settings),
+            self._processor.state(),
+            self._topic_ids,
+        )
         records = snapshot_records(snapshot, self._address)
         topic, partition = self._settings.checkpoints_topic, self._partition
         # Nobody else writes here: what is committed next lies at or after the present end.

@@ -21,6 +21,7 @@ from service.backoff import Backoff
 from service.clock import Clock
 from service.errors import (
     MessageTooLarge,
+    OffsetOutOfRange,
     OwnershipLost,
     StorageFull,
     TransactionFailed,
@@ -147,6 +148,13 @@ class Tasks:
         self.at_work.pop(partition).close()
         self._failed.add(partition)
         self._postpone(partition, error)
+
+    def reopen(self, error: OffsetOutOfRange) -> None:
+        """Open a partition again whose position is gone from its topic: recovery finds out what happened."""
+        self._put_away(error.partition)
+        if (task := self.at_work.pop(error.partition, None)) is not None:
+            task.close()
+            self._postpone(error.partition, error)
 
     def open_waiting(self) -> None:
         """Open the tasks whose time has come."""

@@ -91,6 +91,7 @@ service.setting_fields
 service.settings
 service.topics service.assembly service.charts
 service.examples
+service.input_loss
 service.audit service.audit.findings
 service.audit.history service.audit.outputs service.audit.letters
 service.audit.cases service.audit.counts service.audit.commits service.audit.predictions

@@ -44,6 +44,7 @@ _RESTORING = (
     "label_timeout_seconds",
     "max_pending",
     "max_pending_bytes",
+    "on_data_loss",
 )
 """Settings that restoring needs: those `serve` runs under."""
 

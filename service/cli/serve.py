@@ -56,6 +56,7 @@ class Stoppable(Protocol):
     "snapshot_interval_seconds",
     "snapshot_interval_records",
     "snapshots_kept",
+    "on_data_loss",
     "http",
     "http_show_events",
     "log_level",

@@ -116,6 +116,9 @@ class Consumer(Protocol):
         ------
         TransportUnavailable
             The stream is away; call again later.
+        OffsetOutOfRange
+            A partition's position is not in the topic any more. Nothing more of that partition is
+            delivered before `start`; records of the others come with the next call.
         TopicMissing, AccessRefused
             As their names say.
 
@@ -194,6 +197,12 @@ class Transport(Protocol):
 
     def record_limit(self, topic: str) -> RecordLimit:
         """Return how large a record of `topic` may be, as the stream says now. Raises `TopicMissing`."""
+
+    def topic_id(self, topic: str) -> str:
+        """Return what tells a topic from another one of its name, made after it was deleted.
+
+        Empty where the stream does not know. Raises `TopicMissing`.
+        """
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Give the first available offset and the one after the last committed record."""

@@ -15,6 +15,7 @@ from service.errors import (
     AccessRefused,
     ConfigurationError,
     MessageTooLarge,
+    OffsetOutOfRange,
     OwnershipLost,
     ServiceError,
     TopicMissing,
@@ -132,6 +133,13 @@ def heartbeat_interval_ms(session_timeout_seconds: float) -> int:
 def missing(topic: str, where: str) -> TopicMissing:
     """Make the error for a topic that is not there."""
     return TopicMissing(f"{where} has no topic {topic!r}", hint=HINTS[TopicMissing])
+
+
+def out_of_range(topic: str, partition: int, offset: int) -> OffsetOutOfRange:
+    """Make the error for a position that has no record and gets none."""
+    return OffsetOutOfRange(
+        f"{topic}[{partition}]@{offset}: the topic has no such offset (any more)", partition=partition
+    )
 
 
 def away(where: str) -> TransportUnavailable:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import monotonic, sleep
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
+from uuid import UUID
 
 from service.errors import AccessRefused, ConfigurationError
 from service.transport.base import Assignee, Consumer, Output, Record, RecordLimit
@@ -155,6 +156,13 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
         told = self._options_of(topic, [MAX_MESSAGE_BYTES]).get(MAX_MESSAGE_BYTES)
         return self._options.limits.note(topic, int(told) if told else None)
 
+    def topic_id(self, topic: str) -> str:
+        """Return the topic's UUID; empty for brokers before 2.8, which give none."""
+        found = self._id_of(topic)
+        if found is None:
+            raise missing(topic, self._cluster.name)
+        return found.hex if found.int else ""
+
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Give the first offset and the one after the last committed record; see `Transport.bounds`."""
         self._check_topics({topic})
@@ -242,6 +250,10 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
     @abstractmethod
     def _describe(self, topic: str) -> int | None:
         """Count a topic's partitions; None if it does not exist."""
+
+    @abstractmethod
+    def _id_of(self, topic: str) -> UUID | None:
+        """Return a topic's id, 0 if the broker does not tell; None if the topic does not exist."""
 
     @abstractmethod
     def _options_of(self, topic: str, names: Iterable[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import ConfigurationError, MessageTooLarge, OwnershipLost, TopicMissing
+from service.errors import ConfigurationError, MessageTooLarge, OffsetOutOfRange, OwnershipLost, TopicMissing
 from service.kafka_settings import KafkaClient
 from service.transport import open_transport
 from service.transport.base import Output, Record, Transport, partition_for_key, record_bytes
@@ -596,3 +596,38 @@ def test_a_transport_can_be_closed_twice(stream: Stream, transport: Transport) -
     transport.close()
     transport.close()
     assert stream.open().partition_count(stream.topic("events")) == 1
+
+
+def test_a_topic_keeps_its_id_which_no_other_topic_has(stream: Stream, transport: Transport) -> None:
+    events, labels = stream.topic("events"), stream.topic("labels")
+    transport.ensure_topics({events: 2, labels: 2})
+    known = transport.topic_id(events)
+    assert known
+    assert stream.open().topic_id(events) == known != transport.topic_id(labels)
+    with pytest.raises(TopicMissing):
+        transport.topic_id(stream.topic("absent"))
+
+
+@pytest.mark.parametrize("further", [False, True])
+def test_a_position_without_records_is_an_error_and_no_new_position(
+    stream: Stream, transport: Transport, further: bool
+) -> None:
+    events, labels = stream.topic("events"), stream.topic("labels")
+    transport.ensure_topics({events: 2, labels: 2})
+    topic = labels if further else events
+    transport.produce([*numbered(topic, 5, 0), *numbered(topic, 5, 1)])
+    member = assigned(transport, stream, events, labels, partitions=2)
+    eventually(lambda: len(member.records) == 10, member)
+    offsets = [record.offset for record in transport.read(topic, 0)]
+    transport.delete_before(topic, 0, offsets[3])
+    for wrong in (offsets[0], 1000):
+        member.consumer.start(0, {topic: wrong})
+        with pytest.raises(OffsetOutOfRange, match=rf"{topic}\[0\]@{wrong}") as caught:
+            eventually(lambda: False, member)
+        assert caught.value.partition == 0
+    transport.produce([Output(topic, None, b"others go on", partition=1)])
+    eventually(lambda: b"others go on" in member.values(), member)
+    member.consumer.start(0, {topic: offsets[3]})
+    member.records.clear()
+    eventually(lambda: member.values() == texts(3, 4), member)
+    member.consumer.close()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import pytest
 from kafka.admin import KafkaAdminClient
 from prometheus_client import CollectorRegistry
 
-from service.errors import CheckpointError
+from service.errors import CheckpointError, InputLost
 from service.health import Health
 from service.kafka_settings import KafkaClient
 from service.metrics import Metrics
@@ -62,3 +63,43 @@ def test_a_deleted_checkpoints_topic_is_no_fresh_start(stream, admin):
     with pytest.raises(CheckpointError, match="there is no checkpoint, but the group"):
         run(stream)
     assert len(stream.answers()) == len(EVENTS)
+
+
+def test_input_deleted_before_it_was_processed_is_not_passed_over(stream, admin):
+    stream.create()
+    stream.produce(EVENTS[:40])
+    run(stream)
+    stream.produce(EVENTS[40:])
+    stream.transport.delete_before(stream.topics["events"], 0, 60)
+    with pytest.raises(
+        InputLost, match=r"\[0\]: the records 40 to 59 were deleted before they were processed"
+    ):
+        run(stream)
+    metrics = run(stream, on_data_loss="continue")
+    labels = {"topic": stream.topics["events"]}
+    assert metrics.registry.get_sample_value("perceptron_events_lost_total", labels) == 20
+    assert [answer["id"] for answer in stream.answers()] == ids(EVENTS[:40] + EVENTS[60:])
+    run(stream)
+    assert len(stream.answers()) == 80
+
+
+@pytest.mark.parametrize("n_new", [10, 100])
+def test_a_topic_that_was_created_again_is_told_from_the_one_before(stream, admin, n_new):
+    """With fewer records than were processed of the one before, and with more."""
+    stream.create()
+    stream.produce(EVENTS[:50])
+    run(stream)
+    delete(admin, stream.topics["events"])
+    again = Stream(stream.url, stream.settings["kafka_client"])
+    again.topics, again.settings = stream.topics, stream.settings
+    with closing(again.transport):
+        again.create()
+        again.produce(EVENTS[:n_new])
+        with pytest.raises(InputLost, match="the topic was deleted and created again"):
+            run(again)
+        run(again, on_data_loss="continue")
+        assert len(again.answers()) == 50 + n_new
+
+
+def ids(events: Sequence[bytes]) -> list[str]:
+    return [json.loads(event)["id"] for event in events]

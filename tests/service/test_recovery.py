@@ -10,13 +10,14 @@ from prometheus_client import CollectorRegistry
 from perceptron_core.serialisation import pack
 from service import recovery
 from service.assembly import make_processor
-from service.errors import CheckpointError, ConfigurationError, TooManyRejected
+from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
 from service.health import Health
 from service.labels import LabelJoin
 from service.metrics import Metrics
 from service.models import BUILT_IN
 from service.recovery import restore
 from service.runner import Runner
+from service.task import Task
 from service.transport import open_transport
 from service.transport.base import Output
 from tests.service.building import event, label, settings
@@ -297,13 +298,157 @@ def test_two_classes_may_get_names_later(stream):
     assert json.loads(last.value)["truth"] == "spam"
 
 
-def test_input_that_is_gone_is_said_to_be_gone(stream, monkeypatch):
+def lost(metrics, topic="events"):
+    return metrics.registry.get_sample_value("perceptron_events_lost_total", {"topic": topic})
+
+
+def predictions(stream):
+    return [json.loads(record.value)["id"] for record in stream.read("predictions", 0)]
+
+
+def recreate(monkeypatch, stream, topic="events"):
+    """Let a topic appear as deleted and created again, empty."""
+    stream._log._logs.pop(topic, None)
+    with stream._database.writing() as connection:
+        (log,) = connection.execute("SELECT id FROM logs WHERE topic = ?", (topic,)).fetchone()
+        connection.execute("DELETE FROM records WHERE place >= ? AND place < ?", (log << 40, (log + 1) << 40))
+        connection.execute("DELETE FROM committed WHERE log_id = ?", (log,))
+        connection.execute("UPDATE logs SET id = id + 100, next_offset = 0 WHERE id = ?", (log,))
+
+
+def compact(stream, offset, topic="events"):
+    """Take one record out of the middle."""
+    with stream._database.writing() as connection:
+        (log,) = connection.execute("SELECT id FROM logs WHERE topic = ?", (topic,)).fetchone()
+        connection.execute("DELETE FROM records WHERE place = ?", (log << 40 | offset,))
+
+
+def test_input_that_is_needed_to_restore_the_model_is_said_to_be_gone(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     produce(stream, MESSAGES)
     run(stream)
     stream.delete_before("events", 0, 5)
-    with pytest.raises(CheckpointError, match=r"events\[0\]: records 0 to 4 are needed"):
+    with pytest.raises(
+        InputLost, match=r"events\[0\]: 5 of the records 0 to 19, which are needed"
+    ) as refused:
         restored(stream)
+    assert "on_data_loss" in refused.value.hint
+
+
+def test_input_that_was_compacted_is_no_model_that_learns_otherwise(stream, monkeypatch):
+    without_final_snapshot(monkeypatch)
+    produce(stream, MESSAGES)
+    run(stream)
+    compact(stream, 7)
+    with pytest.raises(InputLost, match=r"events\[0\]: 1 of the records 0 to 19.*compacted"):
+        restored(stream)
+
+
+def test_input_deleted_before_it_was_processed_is_not_passed_over(stream):
+    produce(stream, MESSAGES[:10])
+    run(stream)
+    produce(stream, MESSAGES[10:])
+    stream.delete_before("events", 0, 15)
+    with pytest.raises(InputLost, match=r"events\[0\]: the records 10 to 14 were deleted before"):
+        run(stream)
+    assert len(predictions(stream)) == 10
+
+
+def test_deleted_input_is_passed_over_where_the_settings_say_so(stream, caplog):
+    produce(stream, MESSAGES[:10])
+    run(stream)
+    produce(stream, MESSAGES[10:])
+    stream.delete_before("events", 0, 15)
+    metrics = run(stream, on_data_loss="continue")
+    assert lost(metrics) == 5
+    assert "the records 10 to 14 were deleted before" in caplog.text
+    assert predictions(stream) == [f"e{n}" for n in range(20) if not 10 <= n < 15]
+    assert run(stream).last_published[0].counters.predictions == 15
+
+
+def test_input_deleted_while_the_service_runs_is_not_passed_over(stream, monkeypatch):
+    produce(stream, MESSAGES)
+    lose_five_records_behind_the_first_batch(stream, monkeypatch)
+    with pytest.raises(InputLost, match=r"events\[0\]: the records 3 to 7 were deleted before"):
+        run(stream)
+    assert predictions(stream) == ["e0", "e1", "e2"]
+
+
+def test_input_deleted_while_the_service_runs_is_passed_over_where_the_settings_say_so(stream, monkeypatch):
+    produce(stream, MESSAGES)
+    lose_five_records_behind_the_first_batch(stream, monkeypatch)
+    monkeypatch.setattr("service.backoff.Backoff.next_seconds", lambda _: 0.0)
+    metrics = run(stream, on_data_loss="continue")
+    # three to restore the model, which had no snapshot, and five that were not yet processed
+    assert lost(metrics) == 3 + 5
+    assert predictions(stream) == [f"e{n}" for n in range(20) if not 3 <= n < 8]
+    assert metrics.last_published[0].counters.predictions == 15
+
+
+def lose_five_records_behind_the_first_batch(stream, monkeypatch):
+    advance = Task.advance
+
+    def and_lose(task, records):
+        advance(task, records)
+        stream.delete_before("events", 0, 8)
+
+    monkeypatch.setattr(Task, "advance", and_lose)
+
+
+@pytest.mark.parametrize("n_new", [4, 30])
+def test_a_topic_that_was_created_again_is_told_from_the_one_before(stream, monkeypatch, n_new):
+    produce(stream, MESSAGES)
+    run(stream)
+    recreate(monkeypatch, stream)
+    new = [(n, event(f"new{n}")) for n in range(n_new)]
+    produce(stream, new)
+    with pytest.raises(InputLost, match=r"events\[0\]: the topic was deleted and created again"):
+        run(stream)
+    run(stream, on_data_loss="continue")
+    assert predictions(stream) == [message["id"] for _, message in MESSAGES + new]
+
+
+def test_a_topic_that_ends_before_the_committed_offset_is_no_end_of_the_stream(stream, monkeypatch):
+    produce(stream, MESSAGES)
+    run(stream)
+    recreate(monkeypatch, stream)
+    monkeypatch.setattr(type(stream), "topic_id", lambda *_: "")  # as brokers before 2.8
+    with pytest.raises(InputLost, match=r"it was processed up to 20, but ends at 0"):
+        run(stream)
+
+
+def test_what_a_model_learned_without_lost_input_is_restored_to_the_bit(stream, monkeypatch):
+    without_final_snapshot(monkeypatch)
+    produce(stream, MESSAGES)
+    run(stream)
+    compact(stream, 7)
+    first = run(stream, on_data_loss="continue").last_published[0]
+    assert first.counters.predictions == 20
+    again = restored(stream)
+    assert state(again.processor) == state(restored(stream).processor)
+    assert again.processor.learner.model.weights == first.learner.model.weights
+    produce(stream, [(30, event("next", "win now", label=True))])
+    second = run(stream).last_published[0]
+    assert second.counters.predictions == 21
+    assert restored(stream).processor.learner.model.weights == second.learner.model.weights
+
+
+def test_checkpoints_of_the_release_before_can_still_be_read(stream, monkeypatch):
+    without_final_snapshot(monkeypatch)
+    produce(stream, MESSAGES)
+    with monkeypatch.context() as patch:
+        patch.setattr("service.task.topic_ids", lambda *_: {})
+        patch.setattr("service.checkpoint.Progress._asdict", without_consumed)
+        run(stream)
+    assert state(restored(stream).processor) == state(undisturbed(stream))
+    stream.delete_before("events", 0, 5)
+    with pytest.raises(InputLost, match=r"5 of the records 0 to 19"):
+        restored(stream)
+
+
+def without_consumed(progress):
+    fields = zip(progress._fields, progress, strict=True)
+    return {name: value for name, value in fields if name != "consumed"}
 
 
 def test_a_model_that_does_not_learn_the_same_twice_is_caught(stream, monkeypatch):

@@ -41,6 +41,9 @@ class SimulatedTransport:
         del topic
         return NO_LIMIT
 
+    def topic_id(self, topic):
+        return topic
+
     def bounds(self, topic, partition):
         self._life.before("bounds")
         log = self._broker.logs[topic, partition]

@@ -18,6 +18,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
 from service.errors import (
+    OffsetOutOfRange,
     OwnershipLost,
     ServiceError,
     TransactionFailed,
@@ -28,13 +29,14 @@ from service.transport.base import Assignee, Record
 from service.transport.confluent.cluster import Cluster
 from service.transport.confluent.errors import FOREIGN, as_exception, translate, translated
 from service.transport.confluent.membership import Membership
-from service.transport.confluent.messages import PARTITION_EOF, as_record, take
+from service.transport.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, as_record, take
 from service.transport.confluent.producer import BulkProducer
 from service.transport.kafka import (
     REQUEST_TIMEOUT_SECONDS,
     ConsumerOptions,
     away,
     heartbeat_interval_ms,
+    out_of_range,
 )
 from service.transport.kafka_member import KafkaMember
 from service.transport.kafka_writer import Place
@@ -90,6 +92,8 @@ class ConfluentConsumer(KafkaMember):
         self._ends: dict[Place, int] = {}
         """Where partitions ended when the records taken were the last ones; markers may lie between."""
         self._trouble: ServiceError | None = None
+        self._gone: dict[int, OffsetOutOfRange] = {}
+        """By partition, of those whose position has no record: librdkafka says so once."""
         client = self._open_member()
         with translated(cluster.name):
             self._membership = Membership(client, self._topics, assignee, self._describe)
@@ -106,6 +110,8 @@ class ConfluentConsumer(KafkaMember):
                 "heartbeat.interval.ms": heartbeat_interval_ms(self._options.session_timeout_seconds),
                 "max.poll.interval.ms": max(session_ms, int(_LONGEST_PAUSE_SECONDS * 1000)),
                 "error_cb": self._note_trouble,
+                # To go on elsewhere would lose or repeat records without a word.
+                "auto.offset.reset": "error",
                 **static,
             },
         )
@@ -150,7 +156,10 @@ class ConfluentConsumer(KafkaMember):
     def _note(self, message: Message, error: KafkaError) -> None:
         """Take note of what comes between records: the end of a partition, or bad news."""
         topic, partition = message.topic(), message.partition()
-        if error.code() != PARTITION_EOF:
+        if error.code() in OUT_OF_RANGE and topic is not None and partition is not None:
+            if partition in self._membership.begun:
+                self._gone[partition] = out_of_range(topic, partition, message.offset() or 0)
+        elif error.code() != PARTITION_EOF:
             self._note_trouble(error, f"{topic}[{partition}]" if topic else self._cluster.name)
         elif partition in self._membership.begun:
             self._ends[str(topic), partition] = message.offset()
@@ -163,6 +172,8 @@ class ConfluentConsumer(KafkaMember):
 
         What it says of generations and rebalances is left to the rebalance that follows.
         """
+        if self._gone:
+            raise self._gone.popitem()[1]
         trouble, self._trouble = self._trouble, None
         if isinstance(trouble, TransportUnavailable):
             try:
@@ -206,6 +217,8 @@ class ConfluentConsumer(KafkaMember):
         self._positions |= {(topic, partition): offset for topic, offset in offsets.items()}
 
     def _forget(self, partitions: Collection[int]) -> None:
+        for partition in partitions:
+            self._gone.pop(partition, None)
         for kept in (self._taken, self._ends, self._positions):
             for place in [place for place in kept if place[1] in partitions]:
                 del kept[place]

@@ -10,6 +10,8 @@ from confluent_kafka import KafkaError, Message
 from service.transport.base import Headers, Record
 
 PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF  # noqa: SLF001 - the name it is published under
+OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})  # noqa: SLF001
+"""A position without records: the broker never has it, or another leader has others."""
 _log = logging.getLogger(__name__)
 # Half the time of a field-by-field namedtuple constructor, once for every record there is.
 _new = tuple.__new__

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import monotonic, sleep
 from typing import Final
+from uuid import UUID
 
 from confluent_kafka import (
     Consumer,
@@ -78,6 +80,10 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
     def _describe(self, topic: str) -> int | None:
         found = self._ask_about(topic)
         return None if found is None else len(found.partitions)
+
+    def _id_of(self, topic: str) -> UUID | None:
+        found = self._ask_about(topic)
+        return None if found is None else UUID(bytes=b64decode(f"{found.topic_id}=="))
 
     def _ask_about(self, topic: str) -> TopicDescription | None:
         where = f"{self._cluster.name}: topic {{!r}}"

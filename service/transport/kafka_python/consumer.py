@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any, Final
 
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.errors import LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
 
 from service.transport.base import Assignee, Record
@@ -15,13 +16,14 @@ from service.transport.kafka import (
     ConsumerOptions,
     away,
     heartbeat_interval_ms,
+    out_of_range,
     seconds_left,
     transaction_request_seconds,
 )
 from service.transport.kafka_member import KafkaMember
 from service.transport.kafka_python.cluster import Cluster, learn_topics
 from service.transport.kafka_python.errors import translated
-from service.transport.kafka_python.membership import Membership
+from service.transport.kafka_python.membership import Membership, hold_still
 from service.transport.kafka_python.producer import DeadlineProducer, producer_options
 
 # New partitions are announced between two waits, so a wait is short.
@@ -33,6 +35,8 @@ _SHARED_WAIT_SECONDS: Final = 0.03
 _AWAY_AFTER_SECONDS: Final = 3.0
 # Leaving the group is a courtesy to the other members, who would notice in time.
 _LEAVE_TIMEOUT_SECONDS: Final = 3.0
+# A position without records is an error: to go on elsewhere would lose or repeat records without a word.
+_NEVER_RESET: Final = {"auto_offset_reset": "none"}
 
 
 class KafkaPythonConsumer(KafkaMember):
@@ -73,7 +77,7 @@ class KafkaPythonConsumer(KafkaMember):
         self._last_alive = monotonic()
         self._closed = False
         self._leading = self._open_member()
-        self._further = cluster.open_consumer() if self._topics[1:] else None
+        self._further = cluster.open_consumer(**_NEVER_RESET) if self._topics[1:] else None
         self._clients = [client for client in (self._leading, self._further) if client is not None]
         self._membership.follow(self._leading, self._topics[0])
         with translated(cluster.name):
@@ -81,6 +85,7 @@ class KafkaPythonConsumer(KafkaMember):
 
     def _open_member(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         return self._cluster.open_consumer(
+            **_NEVER_RESET,
             group_id=self._group,
             group_instance_id=self._options.instance_id,
             partition_assignment_strategy=[CooperativeStickyAssignor],
@@ -117,7 +122,17 @@ class KafkaPythonConsumer(KafkaMember):
     def _ask(self, client: Any, wait_seconds: float, max_records: int) -> bool:  # noqa: ANN401 - no types
         """Take what there is room for; tell whether there was anything."""
         room = max_records - sum(map(len, self._taken.values()))
-        batches = client.poll(timeout_ms=wait_seconds * 1000, max_records=room) if room > 0 else {}
+        try:
+            batches = client.poll(timeout_ms=wait_seconds * 1000, max_records=room) if room > 0 else {}
+        except OffsetOutOfRangeError as error:
+            ((place, offset),) = error.args[0].items()
+            client.pause(place)  # or each poll would raise the same, and give nobody anything
+            raise out_of_range(place.topic, place.partition, offset) from error
+        except LogTruncationError as error:
+            place = next(iter(error.divergent_offsets))
+            client.pause(place)
+            position = self._position(client, *place, timeout_seconds=0) or 0
+            raise out_of_range(place.topic, place.partition, position) from error
         for place, records in batches.items():
             self._taken.setdefault(place, []).extend(records)
         return bool(batches)
@@ -136,8 +151,7 @@ class KafkaPythonConsumer(KafkaMember):
         if wanted != present:
             self._further.assign(sorted(wanted))
             learn_topics(self._further, self._topics[1:] if wanted else ())
-            if wanted - present:
-                self._further.pause(*(wanted - present))
+            hold_still(self._further, wanted - present)
 
     def _give(self) -> dict[int, list[Record]]:
         """Order by partition, then topic; forget what a rebalance has taken away since it was fetched."""

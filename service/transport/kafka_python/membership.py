@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -127,7 +127,7 @@ class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """Hold new partitions still until `Consumer.start`."""
-        self._consumer.pause(*assigned)
+        hold_still(self._consumer, assigned)
         self._arrived |= {each.partition for each in assigned}
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
@@ -154,3 +154,14 @@ class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-
             tell(partitions)
         except BaseException as error:  # noqa: BLE001 - raised again on the polling thread
             self._failure = error
+
+
+def hold_still(consumer: Any, places: Collection[TopicPartition]) -> None:  # noqa: ANN401 - kafka-python has no types
+    """Let a consumer fetch nothing of new partitions until `Consumer.start` says from where.
+
+    They get any position: a client that may not choose one itself raises when a partition has none.
+    """
+    if places:
+        consumer.pause(*places)
+    for place in places:
+        consumer.seek(place, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
+from uuid import UUID
 
 from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.errors import BrokerResponseError, NoError, TopicAlreadyExistsError, for_code
@@ -48,6 +49,14 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
             self._admin.wait_for_topics(list(partitions), timeout_ms=TOPIC_TIMEOUT_SECONDS * 1000)
 
     def _describe(self, topic: str) -> int | None:
+        found = self._ask_about(topic)
+        return None if found is None else len(found["partitions"])
+
+    def _id_of(self, topic: str) -> UUID | None:
+        found = self._ask_about(topic)
+        return None if found is None else UUID(str(found.get("topic_id") or UUID(int=0)))
+
+    def _ask_about(self, topic: str) -> Mapping[str, Any] | None:
         try:
             with translated(f"{self._cluster.name}: topic {topic!r}"):
                 (found,) = self._admin.describe_topics([topic])
@@ -56,7 +65,8 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
                     raise error(topic)
         except TopicMissing:
             return None
-        return len(found["partitions"])
+        description: Mapping[str, Any] = found
+        return description
 
     def _options_of(self, topic: str, names: Iterable[str]) -> dict[str, str]:
         asked = ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(names))

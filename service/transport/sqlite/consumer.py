@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from service.errors import OwnershipLost, TransportError
+from service.errors import OffsetOutOfRange, OwnershipLost, TransportError
 from service.transport.base import Assignee, Output, Record
 from service.transport.sqlite.database import Database
 from service.transport.sqlite.group import Membership, Standing
@@ -173,7 +173,9 @@ class SqliteConsumer:
             for (partition, topic), position in self._positions.items():
                 log = self._log.log(topic, partition)
                 first, self._ends[partition, topic] = log_bounds(connection, log)
-                positions[partition, topic] = max(position, first)  # what was before it is deleted
+                if not first <= position <= self._ends[partition, topic]:
+                    raise self._out_of_range(topic, partition, position)
+                positions[partition, topic] = position
             available = {source: self._ends[source] - position for source, position in positions.items()}
             grants = shares(max_records, available, self._turn)
             for partition, topic in sorted(grants, key=self._order):
@@ -186,6 +188,14 @@ class SqliteConsumer:
         self._positions = positions
         self._turn += 1
         return records
+
+    def _out_of_range(self, topic: str, partition: int, position: int) -> OffsetOutOfRange:
+        """Make the error for a position without records, and stop delivering the partition."""
+        self._positions = {source: at for source, at in self._positions.items() if source[0] != partition}
+        return OffsetOutOfRange(
+            f"{topic}[{partition}]@{position}: there is no such offset in {self._database.name}",
+            partition=partition,
+        )
 
     def _order(self, source: Source) -> tuple[int, int]:
         partition, topic = source
@@ -203,7 +213,7 @@ class SqliteConsumer:
         self._require(partition)
         for topic in self._topics:
             first, self._ends[partition, topic] = self._log.bounds(topic, partition)
-            self._positions[partition, topic] = max(offsets.get(topic, first), first)
+            self._positions[partition, topic] = offsets.get(topic, first)
 
     def committed(self, partition: int) -> dict[str, int]:
         """Give the group's committed next offsets of `partition`, by topic."""

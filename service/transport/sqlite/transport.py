@@ -82,6 +82,10 @@ class EmbeddedTransport:
         self._log.logs(topic)
         return RecordLimit(self._max_record_bytes, self._max_record_bytes)
 
+    def topic_id(self, topic: str) -> str:
+        """Return the number of the topic's first log, which no other topic of the file gets."""
+        return str(self._log.log(topic, 0))
+
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Give the first available offset and the one after the last committed record."""
         return self._log.bounds(topic, partition)

@@ -255,15 +255,6 @@ def test_records_deleted_while_they_are_read_are_passed_over(transport: SqliteTr
     assert [record.offset for record in reading] == [*range(1, 1000), *range(2500, 3000)]
 
 
-def test_a_consumer_passes_over_what_was_deleted_before_it_came(transport: SqliteTransport) -> None:
-    transport.produce([Output("events", None, b"%d" % n) for n in range(10)])
-    member = Alone(transport)
-    transport.delete_before("events", 0, 4)
-    assert [record.offset for record in member.consumer.poll(0, 100)[0]] == [4, 5, 6, 7, 8, 9]
-    member.consumer.start(0, {"events": 1})
-    assert member.consumer.positions(0) == {"events": 4}
-
-
 def test_deleting_twice_or_beyond_the_end_deletes_what_there_is(transport: SqliteTransport) -> None:
     transport.produce([Output("events", None, b"%d" % n) for n in range(5)])
     transport.delete_before("events", 0, 3)
