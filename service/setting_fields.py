@@ -5,10 +5,7 @@ In: raw values, already merged. Out: one frozen `Settings`, or Pydantic's list o
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,6 +23,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from service.kafka_settings import KafkaClient, KafkaSettings, disagreement
 from service.logs import LogFormat
+from service.setting_forms import lower, parse_ngrams, parse_object, parse_workers, split_names
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10
@@ -53,46 +51,6 @@ TOPIC_SETTINGS = (
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
-
-
-def _split_names(value: object) -> object:
-    """Turn ``"ham, spam"`` into ``["ham", "spam"]``."""
-    return (
-        [name.strip() for name in value.split(",")]
-        if isinstance(value, str) and value.strip()
-        else value or ()
-    )
-
-
-def _parse_ngrams(value: object) -> object:
-    """Turn ``"2"``, ``2`` and ``"1-3"`` into (2, 2), (2, 2) and (1, 3)."""
-    shortest, _, longest = str(value).strip().partition("-")
-    if isinstance(value, (int, str)) and not shortest.strip().isdecimal():
-        raise ValueError("expected N or MIN-MAX, such as 2 or 1-3")
-    return (shortest, longest or shortest) if isinstance(value, (int, str)) else value
-
-
-def _parse_object(value: object) -> object:
-    """Read a value written as a JSON object, as an environment variable holds it."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value or "{}")
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not a JSON object: {error}") from None
-
-
-def _parse_workers(value: object) -> object:
-    """Turn ``"auto"`` into the number of cores that this process may use."""
-    if value != "auto":
-        if isinstance(value, str) and not value.strip().isdecimal():
-            raise ValueError("expected a number, or auto")
-        return value
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
 
 
 class Settings(BaseSettings):
@@ -136,14 +94,14 @@ class Settings(BaseSettings):
         min_length=1,
         description="Model that learns: a built-in name, package.module:factory or path/to/file.py:factory.",
     )
-    model_params: Annotated[dict[str, Any], BeforeValidator(_parse_object)] = Field(
+    model_params: Annotated[dict[str, Any], BeforeValidator(parse_object)] = Field(
         default_factory=dict, description="Parameter of the model; may be given several times."
     )
-    classes: Annotated[tuple[str, ...], BeforeValidator(_split_names)] = Field(
+    classes: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
         (), description="Names of the classes, separated by commas, the negative one first."
     )
     text: Literal["words", "chars"] = Field("words", description="What an event's text is cut into.")
-    ngrams: Annotated[tuple[int, int], BeforeValidator(_parse_ngrams)] = Field(
+    ngrams: Annotated[tuple[int, int], BeforeValidator(parse_ngrams)] = Field(
         (1, 1), description="Length of the n-grams made of the text: N or MIN-MAX."
     )
     token_pattern: str = Field(
@@ -181,7 +139,7 @@ class Settings(BaseSettings):
     commit_interval_seconds: float = Field(
         0.1, gt=0, le=3600, description="Seconds between two commits while records arrive."
     )
-    workers: Annotated[int, BeforeValidator(_parse_workers)] = Field(
+    workers: Annotated[int, BeforeValidator(parse_workers)] = Field(
         1,
         ge=1,
         le=1024,
@@ -221,7 +179,7 @@ class Settings(BaseSettings):
         "auto",
         description="Whether the live page shows texts and features of events (auto: on loopback addresses).",
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(lower)] = Field(
         "info", description="Least severity of what is logged."
     )
     log_format: LogFormat = Field(
@@ -230,7 +188,7 @@ class Settings(BaseSettings):
     log_interval_seconds: float = Field(
         60.0, gt=0, le=86_400, description="Seconds between two log lines that sum up what was done."
     )
-    kafka: Annotated[KafkaSettings, BeforeValidator(_parse_object)] = Field(
+    kafka: Annotated[KafkaSettings, BeforeValidator(parse_object)] = Field(
         default_factory=KafkaSettings, description="Settings for kafka:// streams."
     )
 

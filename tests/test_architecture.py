@@ -87,6 +87,7 @@ service.transport.confluent
 service.transport
 
 # Settings become parts, parts a loop.
+service.setting_forms
 service.setting_fields
 service.settings
 service.topics service.assembly service.charts

@@ -1,0 +1,48 @@
+"""The forms in which settings are written. In: text, from whatever source. Out: what the text stands for."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+
+def split_names(value: object) -> object:
+    """Turn ``"ham, spam"`` into ``["ham", "spam"]``."""
+    return (
+        [name.strip() for name in value.split(",")]
+        if isinstance(value, str) and value.strip()
+        else value or ()
+    )
+
+
+def parse_ngrams(value: object) -> object:
+    """Turn ``"2"``, ``2`` and ``"1-3"`` into (2, 2), (2, 2) and (1, 3)."""
+    shortest, _, longest = str(value).strip().partition("-")
+    if isinstance(value, (int, str)) and not shortest.strip().isdecimal():
+        raise ValueError("expected N or MIN-MAX, such as 2 or 1-3")
+    return (shortest, longest or shortest) if isinstance(value, (int, str)) else value
+
+
+def parse_object(value: object) -> object:
+    """Read a value written as a JSON object, as an environment variable holds it."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value or "{}")
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not a JSON object: {error}") from None
+
+
+def parse_workers(value: object) -> object:
+    """Turn ``"auto"`` into the number of cores that this process may use."""
+    if value != "auto":
+        if isinstance(value, str) and not value.strip().isdecimal():
+            raise ValueError("expected a number, or auto")
+        return value
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def lower(value: object) -> object:
+    """Turn text into lower case."""
+    return value.lower() if isinstance(value, str) else value
