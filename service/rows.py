@@ -11,11 +11,15 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO
 
+MAX_LINE_BYTES = 16 << 20
+"""Lines up to here are read, unless a message may be longer."""
 LABEL_COLUMNS = ("label", "class", "target", "y")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LARGEST_EXACT_INTEGER = 1 << 53  # beyond it, a float stands for several integers
+_SKIPPED_BYTES = 1 << 17
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
@@ -44,23 +48,45 @@ class Columns:
     """What stands before a row's number where rows have no ids."""
 
 
-class Lines:
-    """The lines of a binary file, counted; a byte order mark at its start is not part of a line."""
+class CutLine(bytes):
+    """The beginning of a line that is too long: one byte more than the limit."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    __slots__ = ()
+
+
+class Lines:
+    """The lines of a binary file, counted; a byte order mark at its start is not part of a line.
+
+    Of a line longer than `max_line_bytes` only the beginning is kept in memory, as a `CutLine`.
+    """
+
+    def __init__(self, stream: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> None:
         self._stream = stream
+        self.max_line_bytes = max_line_bytes
         self.number = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        for line in self._stream:
+        most = self.max_line_bytes + 1
+        for line in iter(partial(self._stream.readline, most), b""):
             self.number += 1
-            yield line.removeprefix(_BYTE_ORDER_MARK) if self.number == 1 else line
+            if len(line) == most and not line.endswith(b"\n"):
+                yield CutLine(line)
+                self._skip_line()
+            else:
+                yield line.removeprefix(_BYTE_ORDER_MARK) if self.number == 1 else line
 
     def without_newlines(self) -> Iterator[bytes]:
         """Yield the lines that are not blank, each exactly as it is up to its newline."""
         for line in self:
-            if not line.isspace():
+            if isinstance(line, CutLine):
+                yield line
+            elif not line.isspace():
                 yield line.removesuffix(b"\n")
+
+    def _skip_line(self) -> None:
+        """Read to the end of the line and keep nothing."""
+        while (piece := self._stream.readline(_SKIPPED_BYTES)) and not piece.endswith(b"\n"):
+            pass
 
 
 Parse = Callable[[str, Collection[str]], dict[str, Any]]
@@ -70,6 +96,9 @@ Parse = Callable[[str, Collection[str]], dict[str, Any]]
 def line_events(lines: Lines, parse: Parse, columns: Columns) -> Iterator[bytes]:
     """Yield an event for each line that is not blank."""
     for row, line in enumerate(lines.without_newlines(), start=1):
+        if isinstance(line, CutLine):
+            yield line
+            continue
         try:
             yield _event(
                 f"{columns.id_prefix}{row}", parse(line.decode().removesuffix("\r"), columns.classes)
@@ -101,11 +130,12 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
     """Yield an event for each row of a CSV file with a header.
 
     Numbers become numbers, ``true`` and ``false`` booleans, other cells categories; an empty cell is
-    left out. A row of the wrong length, or not UTF-8, comes out as it was.
+    left out. A row of the wrong length, or not UTF-8, comes out as it was; of a row longer than a line may
+    be, the beginning.
     """
     pending: list[bytes] = []
-    reader = csv.reader(_decoded(lines, pending))
-    header = next(reader, [])
+    reader = csv.reader(_Decoded(lines, pending))
+    header = _read_header(reader)
     place = _place_columns(header, columns)
     row = 0
     while (cells := _next_row(reader, pending)) is not None:
@@ -114,7 +144,17 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
             try:
                 yield _event(f"{columns.id_prefix}{row}", place(cells))
             except ValueError:
-                yield b"".join(pending).removesuffix(b"\n")
+                kind = CutLine if isinstance(pending[-1], CutLine) else bytes
+                yield kind(b"".join(pending).removesuffix(b"\n"))
+
+
+def _read_header(reader: Iterator[list[str]]) -> list[str]:
+    try:
+        return next(reader, [])
+    except csv.Error as error:
+        raise HeaderError(
+            f"no header row: {error}", "The first line of a CSV file names its columns."
+        ) from None
 
 
 def _next_row(reader: Iterator[list[str]], pending: list[bytes]) -> list[str] | None:
@@ -122,15 +162,32 @@ def _next_row(reader: Iterator[list[str]], pending: list[bytes]) -> list[str] | 
     pending.clear()
     try:
         return next(reader, None)
-    except csv.Error:  # longer than csv's limit, most likely an open quote; the next line starts afresh
+    except csv.Error:  # a cell longer than csv's limit or a row longer than ours: most likely an open quote
         return []
 
 
-def _decoded(lines: Lines, pending: list[bytes]) -> Iterator[str]:
-    """Decode the lines, keeping those of the row being read; what is no UTF-8 fails at encoding again."""
-    for line in lines:
-        pending.append(line)
-        yield line.decode(errors="surrogateescape")
+class _Decoded:
+    """Decodes the lines, keeping those of the row being read; what is no UTF-8 fails at encoding again.
+
+    Raises `csv.Error` at a row that is too long, and begins another row with the next line.
+    """
+
+    def __init__(self, lines: Lines, pending: list[bytes]) -> None:
+        self._lines = iter(lines)
+        self._pending = pending
+        self._max_row_bytes = lines.max_line_bytes
+        self._row_bytes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._row_bytes = len(line) + (self._row_bytes if self._pending else 0)
+        self._pending.append(line)
+        if self._row_bytes > self._max_row_bytes:
+            raise csv.Error(f"a row is longer than {self._max_row_bytes} bytes")
+        return line.decode(errors="surrogateescape")
 
 
 def _place_columns(header: list[str], columns: Columns) -> Callable[[list[str]], dict[str, Any]]:

@@ -70,13 +70,20 @@ class _Watched(io.RawIOBase):
 class Source:
     """The messages of one file, to be iterated over once; a context manager."""
 
-    def __init__(self, name: str, raw: io.RawIOBase, form: Format, columns: rows.Columns) -> None:
+    def __init__(
+        self,
+        name: str,
+        raw: io.RawIOBase,
+        form: Format,
+        columns: rows.Columns,
+        max_line_bytes: int = rows.MAX_LINE_BYTES,
+    ) -> None:
         self.name = name
         self._watched = _Watched(raw)
         stream: io.BufferedReader = io.BufferedReader(self._watched, _BUFFER_BYTES)
         if name.endswith(".gz"):  # buffered again: reading lines from a GzipFile itself is slow
             stream = io.BufferedReader(gzip.GzipFile(fileobj=stream, mode="rb"), _BUFFER_BYTES)
-        self._lines = rows.Lines(stream)
+        self._lines = rows.Lines(stream, max_line_bytes)
         self._format = form
         self._columns = columns
         self.size_bytes = _regular_size(raw)
@@ -154,6 +161,7 @@ def open_source(
     text_column: str | None = None,
     id_prefix: str = "row-",
     classes: Sequence[str] = (),
+    max_message_bytes: int = 0,
 ) -> Source:
     """Open a file of examples.
 
@@ -171,6 +179,9 @@ def open_source(
         that comes again within the label timeout is the same event.
     classes
         Class names: a label spelled like one stays text even if it looks like a number.
+    max_message_bytes
+        The longest message wanted. Of a line longer than this and than `rows.MAX_LINE_BYTES` only the
+        beginning is read into memory: a `rows.CutLine`, longer than any message wanted.
 
     Raises
     ------
@@ -178,13 +189,14 @@ def open_source(
         The file is missing or unreadable, or its format is unknown.
 
     """
+    max_line_bytes = max(max_message_bytes, rows.MAX_LINE_BYTES)
     columns = rows.Columns(label_column, id_column, text_column, frozenset(classes), id_prefix)
     if path == STDIN:
         stdin = sys.stdin.buffer
         raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)
-        return Source(_STDIN_NAME, raw, Format(form or Format.NDJSON), columns)
+        return Source(_STDIN_NAME, raw, Format(form or Format.NDJSON), columns, max_line_bytes)
     chosen = Format(form) if form else _format_of(path)
-    return Source(path, _open(path), chosen, columns)
+    return Source(path, _open(path), chosen, columns, max_line_bytes)
 
 
 def _format_of(path: str) -> Format:

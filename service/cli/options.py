@@ -29,8 +29,8 @@ from service.sources import Format, Source, open_source
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
-SourceOptions = Callable[..., Source]
-"""What a command with `source_options` gets: give it ``classes=``, and it opens the file."""
+SourceOptions = Callable[[Settings], Source]
+"""What a command with `source_options` gets: opens the file under the settings."""
 
 STREAM = ("broker", "kafka_client")
 """Settings of a command that opens the stream."""
@@ -90,8 +90,7 @@ def broker_url(loaded: Loaded) -> str:
 def source_options(command: Command) -> Command:
     """Give a command the argument FILE and the options that say how to read it.
 
-    The command gets the keyword argument `source_of`: `service.sources.open_source` but for the
-    class names, to be called with ``classes=``.
+    The command gets the keyword argument `source_of`, which opens FILE under the settings it is given.
     """
 
     @click.argument("file", metavar="FILE|-")
@@ -116,9 +115,17 @@ def source_options(command: Command) -> Command:
         columns = {
             name: given.pop(name) for name in ("label_column", "id_column", "text_column", "id_prefix")
         }
-        return command(
-            *args, source_of=functools.partial(open_source, file, input_format, **columns), **given
-        )
+
+        def source_of(settings: Settings) -> Source:
+            return open_source(
+                file,
+                input_format,
+                classes=settings.classes,
+                max_message_bytes=settings.max_message_bytes,
+                **columns,
+            )
+
+        return command(*args, source_of=source_of, **given)
 
     return run
 

@@ -10,7 +10,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -25,6 +25,7 @@ from service.decode import Decoder, Rejection
 from service.errors import InputFileError
 from service.examples import refusal_hint
 from service.playback import Playback
+from service.rows import CutLine
 from service.settings import Loaded
 from service.sources import Source
 from service.vocabulary import Vocabulary
@@ -97,8 +98,8 @@ def command(
     topic = topic or settings.events_topic
     key_of = _key_reader(make_decoder(settings) if validate else None, key_field)
     playback = Playback(Vocabulary(settings.classes), drift_every or 0)
-    with source_of(classes=settings.classes) as first:  # a missing file is to make no topic
-        again = (source_of(classes=settings.classes) for _ in itertools.count())
+    with source_of(settings) as first:  # a missing file is to make no topic
+        again = (source_of(settings) for _ in itertools.count())
         sources = itertools.chain([first], again) if loop else iter([first])
         _check_repeatable(first, loop=loop)
         with closing(open_stream(settings, broker_url(loaded))) as transport, _ending_on_sigterm():
@@ -158,7 +159,7 @@ def _send(sender: Sender, source: Source, playback: Playback, key_of: KeyOf) -> 
     """Send the messages of one round."""
     source.before_wait(sender.flush)
     with progress_bar(source, f"produce to {sender.topic}") as (messages, _):
-        for message in map(playback.play, messages):
+        for message in map(playback.play, _whole_lines(source, messages)):
             try:
                 key = key_of(message)
             except Rejection as rejection:
@@ -167,6 +168,17 @@ def _send(sender: Sender, source: Source, playback: Playback, key_of: KeyOf) -> 
                 raise InputFileError(f"{source.place}: {rejection}", hint=hint) from None
             sender.add(key, message)
     sender.flush()
+
+
+def _whole_lines(source: Source, messages: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the messages as long as they are whole: half a message is worth nothing to anybody."""
+    for message in messages:
+        if isinstance(message, CutLine):
+            raise InputFileError(
+                f"{source.place}: the line is longer than {len(message) - 1} bytes",
+                hint="nothing from there on was sent; lines are read up to 16 MiB or max_message_bytes",
+            )
+        yield message
 
 
 def _key_reader(decoder: Decoder | None, key_field: str | None) -> KeyOf:

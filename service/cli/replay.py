@@ -51,7 +51,7 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     settings = loaded.settings
     evaluation = Evaluation(settings.classes)
     with (
-        source_of(classes=settings.classes) as source,
+        source_of(settings) as source,
         progress_bar(source, "replay") as (messages, write_line),
     ):
         run = _Replay(settings, source, evaluation, write_line)

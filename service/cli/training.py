@@ -84,7 +84,7 @@ def training_options(holdout: float) -> Callable[[Command], Command]:
 
 def load_examples(source_of: SourceOptions, settings: Settings, title: str) -> ExampleSet:
     """Read the examples of a file, with a bar; say on stderr what cannot be used."""
-    with source_of(classes=settings.classes) as source, progress_bar(source, title) as (messages, _):
+    with source_of(settings) as source, progress_bar(source, title) as (messages, _):
         shown = 0
 
         def show(rejection: Rejection) -> None:

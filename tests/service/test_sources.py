@@ -4,11 +4,13 @@ import gzip
 import io
 import json
 import os
+import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
+from service import rows
 from service.errors import InputFileError
 from service.sources import Format, open_source
 
@@ -233,3 +235,59 @@ def test_a_pipe_tells_before_it_waits(tmp_path):
 def test_rows_without_an_id_are_numbered_behind_a_prefix_of_ones_choice(events):
     assert [event["id"] for event in events("x.tsv", "1\ta\n0\tb\n", id_prefix="may-")] == ["may-1", "may-2"]
     assert events("x.csv", "a\n1\n", id_prefix="may-")[0]["id"] == "may-1"
+
+
+LONG = b"x" * (rows.MAX_LINE_BYTES + 5)
+
+
+@pytest.mark.parametrize("name", ["x.ndjson", "x.tsv", "x.libsvm", "x.csv"])
+@pytest.mark.parametrize("long", [LONG, b"1\t" + LONG, b'1,"' + LONG], ids=["plain", "tab", "quote"])
+def test_a_line_over_the_limit_is_cut_and_the_lines_after_it_are_read(messages, name, long):
+    good = {
+        "x.ndjson": b'{"id":"a"}',
+        "x.tsv": b"1\tgood",
+        "x.libsvm": b"1 1:1",
+        "x.csv": b"1,2",
+    }[name]
+    header = b"label,a\n" if name == "x.csv" else b""
+    first, second = messages(name, header + long + b"\n" + good + b"\n")
+    assert first == long[: rows.MAX_LINE_BYTES + 1]
+    assert isinstance(first, rows.CutLine)
+    assert not isinstance(second, rows.CutLine)
+
+
+def test_a_line_as_long_as_a_message_may_be_is_whole(messages):
+    line = LONG * 2
+    assert messages("x.ndjson", line + b"\n", max_message_bytes=len(line)) == [line]
+    assert messages("x.ndjson", line[: rows.MAX_LINE_BYTES]) == [line[: rows.MAX_LINE_BYTES]]
+
+
+def test_a_csv_row_over_many_lines_is_bounded_too(messages):
+    cells = b",".join([b'"' + b"y" * 1000 + b'\n"'] * (2 * rows.MAX_LINE_BYTES // 1000))
+    first, *_, last = messages("x.csv", b"label,a\n" + cells + b"\n1,2\n")
+    assert rows.MAX_LINE_BYTES < len(first) < rows.MAX_LINE_BYTES + 2000
+    assert last.endswith(b"1,2")
+
+
+@pytest.mark.parametrize("header", [LONG, b'"' + b"x" * 200_000])
+def test_a_csv_header_without_an_end_is_an_error(messages, header):
+    with pytest.raises(InputFileError, match="no header row"):
+        messages("x.csv", header)
+
+
+def test_a_gzipped_line_of_a_quarter_gibibyte_takes_little_memory(tmp_path):
+    path = tmp_path / "x.ndjson.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(256):
+            file.write(b" " * (1 << 20))
+        file.write(b"\n{}\n")
+    read = f"""
+import resource
+from service.sources import open_source
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+with open_source({str(path)!r}) as source:
+    assert [len(message) for message in source] == [(16 << 20) + 1, 2]
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+    printed = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True, check=True).stdout
+    assert int(printed) < 100

@@ -110,7 +110,7 @@ def test_a_source_is_opened_as_the_options_say(tmp_path):
     @click.command()
     @source_options
     def command(source_of):
-        with source_of(classes=()) as source:
+        with source_of(Settings()) as source:
             seen.extend(source)
 
     CliRunner().invoke(

@@ -1,5 +1,6 @@
 """`produce` sends good messages in order, stops at a bad one, and says what it did."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -172,3 +173,13 @@ def test_a_loop_names_its_events_anew_and_ends_in_order_when_told_to(broker, rec
     rows, rounds = zip(*(name.split("@") for name in names), strict=True)
     assert rows[:5] == ("row-1", "row-2", "row-1", "row-2", "row-1")
     assert [each.split("-")[1] for each in rounds[:5]] == ["1", "1", "2", "2", "3"]
+
+
+@pytest.mark.parametrize("flag", ["--validate", "--no-validate"])
+def test_a_line_over_the_limit_is_never_sent_in_part(perceptron, broker, records, tmp_path, flag):
+    with gzip.open(tmp_path / "x.ndjson.gz", "wb", compresslevel=1) as file:
+        file.write(GOOD % b"a" + b"x" * (20 << 20) + b"\n" + GOOD % b"c")
+    result = perceptron("produce", "x.ndjson.gz", flag, "--broker", broker)
+    assert result.exit_code == 1
+    assert [record.key for record in records()] == [b"a"]
+    assert "error: x.ndjson.gz:2: the line is longer than 16777216 bytes" in result.stderr
