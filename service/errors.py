@@ -31,15 +31,16 @@ class ServiceError(Exception):
 
     Parameters
     ----------
-    message
-        What happened, where (``topic[partition]@offset``, a file, a setting) and why.
+    lines
+        What happened, where (``topic[partition]@offset``, a file, a setting) and why: each complaint a line.
     hint
         What the reader can do about it: one sentence, naming the setting. May be empty.
 
     """
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, *lines: str, hint: str = "") -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
         self.hint = hint
 
 

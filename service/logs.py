@@ -10,7 +10,9 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+from service.visible import one_line, visible
 
 LogFormat = Literal["auto", "text", "json"]
 """`auto` is text on a terminal and JSON elsewhere."""
@@ -53,6 +55,19 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str)
 
 
+class TextFormatter(logging.Formatter):
+    """Makes one line of each record, whatever is in its message; a traceback follows on lines of its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
+        """Return the line."""
+        record.message = one_line(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: ANN401, N802 - as logging declares it
+        """Return the traceback."""
+        return visible(super().formatException(ei))
+
+
 def log_to_stderr(level: str, form: LogFormat = "auto", worker: int | None = None) -> None:
     """Log to stderr from `level` (debug, info, warning, error) on; the lines of a worker tell its number."""
     end_log()
@@ -60,7 +75,7 @@ def log_to_stderr(level: str, form: LogFormat = "auto", worker: int | None = Non
         formatter: logging.Formatter = JsonFormatter(**({} if worker is None else {"worker": worker}))
     else:
         who = "" if worker is None else f"worker {worker}: "
-        formatter = logging.Formatter(f"%(asctime)s %(levelname)s {who}%(name)s: %(message)s")
+        formatter = TextFormatter(f"%(asctime)s %(levelname)s {who}%(name)s: %(message)s")
     handler = _StderrHandler()
     handler.setFormatter(formatter)
     root = logging.getLogger()

@@ -22,6 +22,7 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from service.errors import ConfigurationError
 from service.kafka_settings import KafkaSettings
+from service.redaction import STARS, redacted
 from service.secret_files import read_secret
 from service.setting_fields import (
     ENVIRONMENT_PREFIX,
@@ -260,7 +261,7 @@ def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> Configurat
     found = [(_blamed(error, given), error["msg"]) for error in errors.errors(include_url=False)]
     lines = [_sentence(name, message, given) for name, message in found]
     hint = f"{found[0][0]} is set on the command line, by {_variable(found[0][0])} or in the --config file."
-    return ConfigurationError("\n".join(lines), hint=hint)
+    return ConfigurationError(*lines, hint=hint)
 
 
 def _blamed(error: ErrorDetails, given: Mapping[str, _Given]) -> str:
@@ -284,7 +285,8 @@ def _outer(name: str) -> Iterator[str]:
 
 
 def _shown(name: str, value: object) -> str:
-    """Show a value, but nothing that may hold a password."""
-    if name in _SECRETS or name == "kafka":
-        return "**********"
-    return re.sub(r"//[^/@]*@", "//**********@", repr(value))
+    """Return a value as an error may show it; a mistyped name may be that of a secret."""
+    is_known = name in _NAMES or name.startswith("model_params.")
+    if name in _SECRETS or name == "kafka" or not is_known:
+        return STARS
+    return redacted(value)

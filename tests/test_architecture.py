@@ -44,10 +44,10 @@ perceptron_core.serialisation
 perceptron_core
 
 # The words everything else is said in.
-service service.errors service.vocabulary service.transport.base
-service.kafka_settings service.secret_files service.health service.counters service.rows service.features
-service.clock service.backoff service.logs service.visitor service.version service.merged_metrics
-service.garbage service.inbox service.availability
+service service.errors service.visible service.vocabulary service.transport.base
+service.kafka_settings service.secret_files service.redaction service.health service.counters service.rows
+service.features service.clock service.backoff service.logs service.visitor service.version
+service.merged_metrics service.garbage service.inbox service.availability
 
 # The way of a message: bytes → message → x → prediction → update.
 service.binary service.multiclass service.river
@@ -118,6 +118,7 @@ service.web.window service.web.page
 service.web.api
 service.web.relay
 service.web.app service.web.server
+service.cli.output
 service.cli.app
 service.cli.options service.cli.progress service.cli.sender service.cli.summary service.cli.table
 service.cli.line_filter service.cli.checkpoint_reset

@@ -17,8 +17,10 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
+from service.cli.output import echo, echo_line
 from service.errors import ConfigurationError, ServiceError, StorageFull
 from service.logs import end_log, logs_json
+from service.visible import one_line
 
 _log = logging.getLogger(__name__)
 
@@ -105,10 +107,10 @@ class LazyGroup(click.Group):
             code = result if isinstance(result, int) else 0
         except ConfigurationError as error:
             end_log()  # this is for who has typed it
-            report_error(str(error), error.hint)
+            report_error(*error.lines, hint=error.hint)
             code = USAGE
         except ServiceError as error:
-            report_error(str(error), error.hint)
+            report_error(*error.lines, hint=error.hint)
             code = FAILURE
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
@@ -128,12 +130,12 @@ def _let_go_of_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def report_error(message: str, hint: str = "") -> None:
+def report_error(*lines: str, hint: str = "") -> None:
     """Write ``error: …`` and ``hint: …`` to stderr, in colour on a terminal unless NO_COLOR is set."""
     if logs_json():
-        _log.error("%s", message, extra={"hint": hint} if hint else {})
+        _log.error("%s", "\n".join(lines), extra={"hint": hint} if hint else {})
         return
-    report("error", "red", message)
+    report("error", "red", *lines)
     if hint:
         report("hint", "cyan", hint)
 
@@ -151,12 +153,13 @@ def report_progress(message: str, **fields: object) -> None:
     if logs_json():
         _log.info("%s", message, extra=fields)
         return
-    click.echo(message, err=True)
+    echo_line(message)
 
 
-def report(label: str, colour: str, message: str) -> None:
-    """Write ``label: message`` to stderr, the label in colour on a terminal unless NO_COLOR is set."""
+def report(label: str, colour: str, *lines: str) -> None:
+    """Write ``label:`` and the lines to stderr, the label in colour on a terminal unless NO_COLOR is set."""
     wanted = False if os.environ.get("NO_COLOR") else None
+    message = "\n".join(map(one_line, lines))
     click.echo(f"{click.style(f'{label}:', fg=colour, bold=True)} {message}", err=True, color=wanted)
 
 
@@ -164,14 +167,14 @@ def _report_click_error(error: click.ClickException) -> None:
     message = error.format_message()
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"`{ctx.command_path} --help` explains the usage." if ctx else ""
-    report_error(message[:1].lower() + message[1:], hint)
+    report_error(message[:1].lower() + message[1:], hint=hint)
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click calls it so
     if value and not ctx.resilient_parsing:
         from service.version import version  # noqa: PLC0415 - one in a thousand calls asks for it
 
-        click.echo(f"perceptron {version()}")
+        echo(f"perceptron {version()}")
         ctx.exit()
 
 

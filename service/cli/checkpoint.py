@@ -21,6 +21,7 @@ from service.cli.app import report
 from service.cli.checkpoint_reset import STOP_FIRST, check_partition
 from service.cli.checkpoint_reset import command as reset_command
 from service.cli.options import LEARNING, STREAM, broker_url, setting_options
+from service.cli.output import echo
 from service.cli.table import size_text, time_text
 from service.errors import CheckpointError, ConfigurationError
 from service.metrics import Metrics
@@ -86,9 +87,9 @@ def show(loaded: Loaded, *, output: str) -> None:
         transport.close()
     found = [_described(partition, log) for partition, log in logs.items()]
     if output == "json":
-        click.echo(json.dumps({"group": settings.group, "partitions": found}, ensure_ascii=False))
+        echo(json.dumps({"group": settings.group, "partitions": found}, ensure_ascii=False))
     else:
-        click.echo("\n".join(line for each in found for line in _lines(each)))
+        echo("\n".join(line for each in found for line in _lines(each)))
         _show_made_with(found)
 
 
@@ -153,7 +154,7 @@ def _show_made_with(found: Sequence[dict[str, Any]]) -> None:
             text = "\n".join(f"  {name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values)
             shown.setdefault(text, []).append(each["partition"])
     for text, partitions in shown.items():
-        click.echo(f"partition {', '.join(map(str, partitions))} made with\n{text}")
+        echo(f"partition {', '.join(map(str, partitions))} made with\n{text}")
 
 
 @command.command()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from service.cli.output import echo
+
 _INSTALL = {
     "bash": "perceptron completion bash > ~/.local/share/bash-completion/completions/perceptron",
     "zsh": 'perceptron completion zsh > "${fpath[1]}/_perceptron"',
@@ -21,4 +23,4 @@ def command(ctx: click.Context, shell: str) -> None:
     """Print the completion script for SHELL; a new shell then completes with the Tab key."""
     completion = get_completion_class(shell)
     assert completion is not None
-    click.echo(completion(ctx.find_root().command, {}, "perceptron", "_PERCEPTRON_COMPLETE").source())
+    echo(completion(ctx.find_root().command, {}, "perceptron", "_PERCEPTRON_COMPLETE").source())

@@ -8,6 +8,8 @@ import click
 from pydantic import SecretStr
 
 from service.cli.options import setting_options
+from service.cli.output import echo
+from service.redaction import redacted_url
 from service.settings import Loaded, option_settings, setting_values
 
 
@@ -28,20 +30,23 @@ def show(loaded: Loaded, output: str) -> None:
     then the --config file, then the default.
     """
     rows = {
-        name: (_plain(value), loaded.origins[name]) for name, value in setting_values(loaded.settings).items()
+        name: (_plain(name, value), loaded.origins[name])
+        for name, value in setting_values(loaded.settings).items()
     }
     if output == "json":
         shown = {name: {"value": value, "source": origin} for name, (value, origin) in rows.items()}
-        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
+        echo(json.dumps(shown, indent=2, ensure_ascii=False))
         return
     table = [(name, json.dumps(value, ensure_ascii=False), origin) for name, (value, origin) in rows.items()]
     widths = [max(len(row[column]) for row in table) for column in (0, 1)]
     for name, value, origin in table:
-        click.echo(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}")
+        echo(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}")
 
 
-def _plain(value: object) -> object:
+def _plain(name: str, value: object) -> object:
     """Make a value printable; a password becomes stars, of a length that tells nothing."""
     if isinstance(value, SecretStr):
         return str(value)
+    if name == "broker":
+        return redacted_url(str(value))
     return list(value) if isinstance(value, tuple) else value

@@ -18,6 +18,7 @@ from service.cli.options import STREAM, broker_url, setting_options
 from service.errors import ConfigurationError
 from service.settings import Loaded
 from service.transport.base import Record, Transport
+from service.visible import visible
 
 _ONE_LINE = str.maketrans("\r\n", "  ")  # JSON has line breaks only between its tokens
 _PAUSE_SECONDS = 0.1  # between two looks at a topic that had nothing new
@@ -48,7 +49,7 @@ def command(
     try:
         positions = dict.fromkeys(_partitions(transport, topic, partition), from_offset)
         for record in _records(transport, topic, positions, follow=not exit_at_end):
-            stdout.write(record_line(record).encode() + b"\n")
+            stdout.write(visible(record_line(record)).encode() + b"\n")
             stdout.flush()
     finally:
         transport.close()

@@ -18,12 +18,14 @@ from service.assembly import open_stream
 from service.cli.app import report
 from service.cli.line_filter import LineFilter
 from service.cli.options import STREAM, broker_url, setting_options
-from service.cli.table import one_line, time_text
+from service.cli.output import echo
+from service.cli.table import time_text
 from service.decode import Reason
 from service.errors import ServiceError, TopicMissing
 from service.redelivery import Action, DeadLetter, Decision, Redelivery
 from service.settings import Loaded
 from service.transport.base import Transport
+from service.visible import one_line
 
 _reason_option = click.option(
     "--reason",
@@ -64,11 +66,11 @@ def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool)
         for letter in Redelivery(transport, loaded.settings, reason or "").outstanding():
             reasons[letter.reason] += 1
             if output == "json":
-                click.echo(json.dumps(_as_json(letter), ensure_ascii=False))
+                echo(json.dumps(_as_json(letter), ensure_ascii=False))
             else:
-                click.echo(_as_line(letter))
+                echo(_as_line(letter))
                 if show_values:
-                    click.echo(f"    {_shown(letter.record.value)}")
+                    echo(f"    {_shown(letter.record.value)}")
     report("outstanding", "green", f"{reasons.total()} dead letters{_by_reason(reasons)}")
 
 
@@ -156,13 +158,11 @@ def _show(decision: Decision, output: str) -> None:
             "topic": decision.output.topic,
             "message": decision.why,
         }
-        click.echo(json.dumps(fields, ensure_ascii=False))
+        echo(json.dumps(fields, ensure_ascii=False))
     elif decision.action is Action.REPLAYED:
-        click.echo(f"{letter.place}  replayed to {decision.output.topic}")
+        echo(f"{letter.place}  replayed to {decision.output.topic}")
     else:
-        click.echo(
-            f"{letter.place}  {decision.action}" + (f": {one_line(decision.why)}" if decision.why else "")
-        )
+        echo(f"{letter.place}  {decision.action}" + (f": {one_line(decision.why)}" if decision.why else ""))
 
 
 def _source(letter: DeadLetter) -> dict[str, Any]:
@@ -176,8 +176,8 @@ def _source(letter: DeadLetter) -> dict[str, Any]:
 def _as_line(letter: DeadLetter) -> str:
     source = f"{letter.source_topic}[{letter.source_partition}]@{letter.source_offset}"
     return "  ".join(
-        [letter.place, time_text(letter.record.timestamp_ms), f"{letter.reason:<14}"]
-        + [one_line(part) for part in (source, letter.message)]
+        [letter.place, time_text(letter.record.timestamp_ms)]
+        + [one_line(part) for part in (f"{letter.reason:<14}", source, letter.message)]
         + ([f"(cut: {len(letter.record.value or b'')} of {letter.full_size} bytes)"] * letter.is_truncated)
     )
 

@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry
 
 from service.assembly import open_stream
 from service.cli.app import INTERRUPTED
+from service.cli.output import echo
 from service.cli.progress import ProgressTable, counted_bar
 from service.cli.serve import http_server, stopping
 from service.cli.summary import summary_text
@@ -81,7 +82,7 @@ def command(rate: float, *, keep: bool) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="perceptron-demo-") as folder:
         _run(f"sqlite:///{Path(folder) / 'stream.db'}", rate, keep=keep)
-    click.echo(_WHERE_NEXT)
+    echo(_WHERE_NEXT)
 
 
 def _run(url: str, rate: float, *, keep: bool) -> None:
@@ -91,7 +92,7 @@ def _run(url: str, rate: float, *, keep: bool) -> None:
     live = LiveModels(settings)
     with ExitStack() as stack:
         address = stack.enter_context(_server(settings, metrics, health, live))
-        click.echo(_INTRODUCTION.format(count=len(events), url=url, address=address), err=True)
+        echo(_INTRODUCTION.format(count=len(events), url=url, address=address), err=True)
         transport = open_stream(settings, url)
         stack.callback(transport.close)
         move_bar, write_line = stack.enter_context(counted_bar(len(events), "demo"))
@@ -119,7 +120,7 @@ def _run(url: str, rate: float, *, keep: bool) -> None:
     if (keep or not is_interrupted) and 0 in metrics.last_published:  # else it ended before it began
         done = metrics.last_published[0]
         summary = summarise(done.counters, done.learner, evaluation, seconds)
-        click.echo("\n" + summary_text(summary, done.learner, _CLASSES))
+        echo("\n" + summary_text(summary, done.learner, _CLASSES))
     if is_interrupted:
         sys.exit(INTERRUPTED)
 

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import click
 
-from service.cli.table import one_line
+from service.cli.output import echo
 from service.model_file import ModelKind, read_model_file
+from service.visible import one_line
 
 _PARTS: Final = ("support", "survivors")
 
@@ -38,7 +39,7 @@ def command(file: Path, *, top: int, output: str) -> None:
     """
     model = read_model_file(file)
     shown = _described(model)
-    click.echo(json.dumps(shown, ensure_ascii=False) if output == "json" else _as_text(model, shown, top))
+    echo(json.dumps(shown, ensure_ascii=False) if output == "json" else _as_text(model, shown, top))
 
 
 def _described(model: Any) -> dict[str, Any]:  # noqa: ANN401 - any of perceptron_core's models

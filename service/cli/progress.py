@@ -13,8 +13,10 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from service.cli.output import echo_line
 from service.processor import Step
 from service.sources import Source
+from service.visible import one_line
 from service.vocabulary import Vocabulary
 
 _HEADER = """\
@@ -38,7 +40,7 @@ class ProgressTable:
     """
 
     def __init__(self, write_line: Callable[[str], None] | None = None, classes: Sequence[str] = ()) -> None:
-        self._write_line = write_line or _to_stderr
+        self._write_line = write_line or echo_line
         self._name = Vocabulary(classes).name
         self._events = 0
         self._mistakes = 0
@@ -81,11 +83,8 @@ class ProgressTable:
 
 def _cell(name: str) -> str:
     """Fit the name of a class into its column."""
+    name = one_line(name)
     return f"{name if len(name) <= 10 else name[:9] + '…':<10}"  # noqa: PLR2004 - the column's width
-
-
-def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201 - the table is what this command shows
 
 
 @contextmanager
@@ -104,12 +103,15 @@ def counted_bar(
     stream = stream or sys.stderr
     console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
     if not stream.isatty() or console.is_dumb_terminal or not total:
-        yield lambda _: None, lambda line: print(line, file=stream, flush=True)
+        yield lambda _: None, lambda line: echo_line(line, stream)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(description, total=total)
-        yield lambda completed: bar.update(task, completed=completed), console.print
+        yield (
+            lambda completed: bar.update(task, completed=completed),
+            lambda line: console.print(one_line(line)),
+        )
 
 
 @contextmanager

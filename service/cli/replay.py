@@ -13,6 +13,7 @@ import click
 from service.assembly import make_processor
 from service.cli.app import report
 from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
+from service.cli.output import echo
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.summary import summary_text
 from service.dead_letters import MESSAGE, REASON
@@ -71,7 +72,7 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     if save:
         write_atomically(save, learner.dump())
         report("saved", "green", f"the model to {save}")
-    click.echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
+    echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
 
 
 class _Replay:

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from service.cli.output import echo
 from service.messages import KINDS, json_schema
 
 
@@ -13,4 +14,4 @@ from service.messages import KINDS, json_schema
 @click.argument("message", type=click.Choice(list(KINDS)))
 def command(message: str) -> None:
     """Print the JSON Schema of a MESSAGE."""
-    click.echo(json.dumps(json_schema(message), indent=2, ensure_ascii=False))
+    echo(json.dumps(json_schema(message), indent=2, ensure_ascii=False))

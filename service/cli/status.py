@@ -11,6 +11,7 @@ import click
 
 from service.assembly import open_stream
 from service.cli.options import STREAM, broker_url, setting_options
+from service.cli.output import echo
 from service.cli.table import ABSENT, count_text, duration_text, size_text, table
 from service.settings import Loaded
 from service.standing import Standing, read_logs, standing
@@ -46,9 +47,9 @@ def command(loaded: Loaded, *, output: str) -> None:
         transport.close()
     if output == "json":
         shown = {"group": settings.group, "partitions": [_as_json(each) for each in found]}
-        click.echo(json.dumps(shown, ensure_ascii=False))
+        echo(json.dumps(shown, ensure_ascii=False))
     else:
-        click.echo(_as_text(found))
+        echo(_as_text(found))
 
 
 def _error(each: Standing) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from service.models import Learner
+from service.visible import one_line
 from service.vocabulary import Vocabulary
 
 _WEIGHTS_SHOWN: Final = 8
@@ -35,15 +36,16 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
         return []
     weights, bias = known
     ranked = sorted(weights.items(), key=lambda item: (-abs(item[1]), str(item[0])))[:_WEIGHTS_SHOWN]
-    width = max((len(str(name)) for name, _ in ranked), default=0)
-    rows = [f"  {name!s:<{width}} {weight:>+12.4f}" for name, weight in ranked]
+    named = [(one_line(str(name)), weight) for name, weight in ranked]
+    width = max((len(name) for name, _ in named), default=0)
+    rows = [f"  {name:<{width}} {weight:>+12.4f}" for name, weight in named]
     if isinstance(bias, Mapping):
-        biases = ", ".join(f"{name}: {value:+g}" for name, value in bias.items())
+        biases = one_line(", ".join(f"{name}: {value:+g}" for name, value in bias.items()))
         title = (
             f"largest of {len(weights):,} weights (positive ones speak for the class named); bias {biases}"
         )
     else:
-        positive = Vocabulary(classes).name(truth=True)
+        positive = one_line(Vocabulary(classes).name(truth=True))
         title = f"largest of {len(weights):,} weights (positive ones speak for {positive}); bias {bias:+g}"
     return ["", title, *rows]
 
@@ -52,11 +54,12 @@ def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:
     """Lay out the confusion matrix; nothing for nothing."""
     if not confusion:
         return []
-    width = max(10, *(len(name) + 2 for name in confusion))
+    names = [one_line(name) for name in confusion]
+    width = max(10, *(len(name) + 2 for name in names))
     corner = "truth \\ predicted"
-    head = f"{corner:<20}" + "".join(f"{name:>{width}}" for name in confusion)
+    head = f"{corner:<20}" + "".join(f"{name:>{width}}" for name in names)
     rows = [
         f"  {truth:<18}" + "".join(f"{count:>{width},}" for count in row.values())
-        for truth, row in confusion.items()
+        for truth, row in zip(names, confusion.values(), strict=True)
     ]
     return ["", head, *rows]

@@ -65,12 +65,3 @@ def time_text(timestamp_ms: int) -> str:
     except (ValueError, OverflowError, OSError):  # a producer may set any time
         return f"{timestamp_ms} ms"
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def one_line(text: str) -> str:
-    r"""Escape whatever would move the cursor or hide something: line breaks, control characters.
-
-    >>> one_line("née\n\x1b[2J")
-    'née\\n\\x1b[2J'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

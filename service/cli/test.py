@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
+from service.cli.output import echo
 from service.cli.summary import confusion_table
 from service.cli.training import load_examples
 from service.errors import ConfigurationError
@@ -47,7 +48,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) 
     found = load_examples(source_of, settings, "read")
     began = perf_counter()
     summary = _summarise(found, _evaluate(tested, found.examples, settings.classes), perf_counter() - began)
-    click.echo(json.dumps(summary) if output == "json" else _as_text(summary))
+    echo(json.dumps(summary) if output == "json" else _as_text(summary))
 
 
 def _evaluate(

@@ -14,6 +14,7 @@ import click
 from perceptron_core import Training
 from service.cli.app import report
 from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
+from service.cli.output import echo
 from service.cli.summary import largest_weights
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.examples import ExampleSet
@@ -60,7 +61,7 @@ def command(
         write_atomically(save, learner.dump())
         report("saved", "green", f"the model to {save}")
     summary = _summarise(found, training, learner, options, seconds)
-    click.echo(json.dumps(summary) if output == "json" else _as_text(summary, learner, settings.classes))
+    echo(json.dumps(summary) if output == "json" else _as_text(summary, learner, settings.classes))
 
 
 def _summarise(

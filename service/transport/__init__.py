@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from service.errors import ConfigurationError, TransportError
 from service.kafka_settings import KafkaClient
+from service.redaction import redacted_url
 from service.transport.base import Transport
 
 if TYPE_CHECKING:
@@ -106,6 +107,6 @@ def _servers(url: str, place: str) -> list[str]:
 
 def _malformed(url: str) -> ConfigurationError:
     return ConfigurationError(
-        f"broker: {url!r} is not the address of a stream",
+        f"broker: {redacted_url(url)!r} is not the address of a stream",
         hint="set `broker` to kafka://host:9092[,host2:9092], sqlite:///path/to/stream.db or memory://",
     )

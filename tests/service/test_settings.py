@@ -1,7 +1,9 @@
 """Every setting has one value, one origin, and a clear complaint when it is wrong."""
 
+import contextlib
 import json
 import os
+import re
 from typing import get_args
 
 import pytest
@@ -17,6 +19,7 @@ from service.settings import (
     setting_values,
     split_address,
 )
+from service.transport import open_transport
 
 
 @pytest.fixture(autouse=True)
@@ -207,6 +210,67 @@ def test_secrets_are_never_shown(tmp_path, monkeypatch):
         with pytest.raises(ConfigurationError) as caught:
             load_settings({}, write(tmp_path / "my.toml", wrong))
         assert "hunter2" not in str(caught.value) + caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "password", ["hunter2", "hun/ter2", "hun@ter2", "h/u@n/t@er2", "hunter2?a=b", "hunter2#1"]
+)
+@pytest.mark.parametrize(
+    "url",
+    [
+        "kafka://me:{}@h:9092",
+        "kafka://me:{}@h",
+        "kafka://me:{}",
+        "kafka:me:{}@h",
+        "amqp://me:{}@h",
+        "me:{}@h",
+    ],
+)
+def test_no_form_of_a_broker_url_shows_its_password(password, url):
+    refused = []
+    for read in (
+        lambda: load_settings({"broker": url.format(password)}),
+        lambda: open_transport(url.format(password)),
+    ):
+        try:
+            read()
+        except ConfigurationError as error:
+            refused.append(str(error) + error.hint)
+    assert refused
+    assert not any(part in text for part in re.split("[/@?#]", password) for text in refused if len(part) > 1)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        '{"sasl_pasword": "hunter2"}',
+        '{"sasl_password": {"hunter2": 1}}',
+        '{"password": "hunter2", "sasl_username": 1}',
+        '{"sasl_password": "hunter2"',
+        '"hunter2"',
+        '["hunter2"]',
+        "sasl_password=hunter2",
+    ],
+)
+def test_no_form_of_the_kafka_table_shows_its_password(monkeypatch, table):
+    monkeypatch.setenv("PERCEPTRON_KAFKA", table)
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings({})
+    assert "hunter2" not in str(caught.value) + caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "line", ["sasl_password = hunter2", "sasl_password = 'hunter2", "sasl_password 'hunter2'"]
+)
+def test_a_line_of_toml_or_dotenv_that_cannot_be_read_is_not_shown(tmp_path, monkeypatch, caplog, line):
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings({}, write(tmp_path / "my.toml", f"[kafka]\n{line}\n"))
+    assert "hunter2" not in str(caught.value) + caught.value.hint
+    write(tmp_path / ".env", f"PERCEPTRON_KAFKA__{line}\n")
+    monkeypatch.chdir(tmp_path)
+    with contextlib.suppress(ConfigurationError):
+        load_settings({})
+    assert "hunter2" not in caplog.text
 
 
 def test_no_secret_is_offered_on_the_command_line():

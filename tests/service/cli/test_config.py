@@ -55,3 +55,9 @@ def test_a_wrong_setting_fails_with_its_name(perceptron, monkeypatch):
     assert result.stderr.startswith(
         "error: hash_bits = '99' (from environment PERCEPTRON_HASH_BITS): must be"
     )
+
+
+def test_a_password_in_the_broker_url_is_masked(perceptron, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_BROKER", "kafka://h:hunter2")
+    result = perceptron("config", "show")
+    assert "hunter2" not in result.output

@@ -1,0 +1,166 @@
+"""Names with control characters act on no terminal: each command shows them escaped, and on one line."""
+
+import ast
+import io
+import json
+import logging
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import service.cli
+from service.logs import TextFormatter
+from service.transport import open_transport
+from service.transport.base import Output
+from service.visible import one_line, visible
+
+HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eab\r\nerror: forged\x7f"
+
+
+def assert_harmless(result):
+    output = result.stdout + result.stderr
+    assert "owned" in output, output
+    assert output.replace("\n", "").isprintable(), ascii(output)
+    assert not any(line.startswith("error: forged") for line in output.splitlines())
+
+
+@pytest.fixture
+def events(tmp_path):
+    """Write a file whose ids, names, categories and classes are hostile."""
+    rows = [
+        {
+            "id": f"{HOSTILE}{n}",
+            "features": {f"{HOSTILE}f": n % 3, "c": HOSTILE},
+            "label": [HOSTILE, "ham"][n % 2],
+        }
+        for n in range(20)
+    ]
+    rows.insert(3, {"id": "a", "features": {HOSTILE: []}})
+    (tmp_path / "events.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "events.ndjson", "--classes", f"ham,{HOSTILE}"
+
+
+@pytest.fixture
+def model(perceptron, events):
+    assert perceptron("replay", *events, "--save", "model.bin").exit_code == 0
+    return "model.bin"
+
+
+@pytest.mark.parametrize("command", ["replay", "train"])
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_learning_shows_no_control_characters(perceptron, events, command, form):
+    result = perceptron(command, *events, "--format", form)
+    assert result.exit_code == 0
+    assert_harmless(result)
+
+
+def test_the_test_of_a_model_shows_no_control_characters(perceptron, events, model):
+    assert_harmless(perceptron("test", model, *events))
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_inspect_shows_no_control_characters(perceptron, model, form):
+    result = perceptron("inspect", model, "--format", form)
+    assert_harmless(result)
+    if form == "json":
+        assert f"{HOSTILE}f" in json.loads(result.stdout)["weights"]
+
+
+def test_produce_shows_no_control_characters(perceptron, events, broker):
+    result = perceptron("produce", *events, "--broker", broker)
+    assert result.exit_code == 1
+    assert_harmless(result)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["dead-letters", "list", "--show-values"],
+        ["dead-letters", "list", "--format", "json"],
+        ["consume", "dead-letters", "--exit-at-end"],
+    ],
+    ids=["list", "json", "consume"],
+)
+def test_dead_letters_show_no_control_characters(perceptron, broker, command):
+    hostile = HOSTILE.encode()
+    headers = tuple((f"{HOSTILE}{name}", hostile) for name in "ab")
+    headers += tuple((name, hostile) for name in ("error.reason", "error.message", "source.topic"))
+    headers += (("source.partition", b"0"), ("source.offset", b"0"))
+    values = (hostile, json.dumps(HOSTILE, ensure_ascii=False).encode())
+    with closing(open_transport(broker)) as transport:
+        transport.ensure_topics({"dead-letters": 1, "events": 1})
+        transport.produce([Output("dead-letters", hostile, value, headers) for value in values])
+    result = perceptron(*command, "--broker", broker)
+    assert result.exit_code == 0, result.stderr
+    assert_harmless(result)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_config_show_shows_no_control_characters(perceptron, form):
+    assert_harmless(perceptron("config", "show", "--classes", f"ham,{HOSTILE}", "--format", form))
+
+
+WRONG = {
+    "replay": ["replay", HOSTILE],
+    "replay-csv": ["replay", f"{HOSTILE}.csv"],
+    "train": ["train", f"{HOSTILE}.csv"],
+    "test": ["test", HOSTILE, HOSTILE],
+    "plot": ["plot", "boundary", f"{HOSTILE}.csv", "--output", f"{HOSTILE}.svg"],
+    "produce": ["produce", f"{HOSTILE}.csv", "--broker", "memory://"],
+    "inspect": ["inspect", HOSTILE],
+    "consume": ["consume", HOSTILE, "--broker", "memory://"],
+    "status": ["status", "--broker", f"sqlite:///{HOSTILE}"],
+    "dead-letters": ["dead-letters", "replay", "--broker", f"sqlite:///{HOSTILE}"],
+    "checkpoint-show": ["checkpoint", "show", "--broker", HOSTILE],
+    "checkpoint-import": [
+        *("checkpoint", "import", "--partition", "0", HOSTILE),
+        *("--broker", "memory://", "--events-topic", HOSTILE),
+    ],
+    "serve": ["serve", "--broker", HOSTILE],
+    "serve-config": ["serve", "--config", HOSTILE],
+    "config": ["config", "show", f"--{HOSTILE}"],
+    "schema": ["schema", HOSTILE],
+    "none": [HOSTILE],
+    "demo": ["demo", HOSTILE],
+    "completion": ["completion", HOSTILE],
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG)
+def test_errors_show_no_control_characters(perceptron, arguments):
+    result = perceptron(*arguments)
+    assert result.exit_code != 0
+    assert_harmless(result)
+
+
+def test_log_lines_for_people_have_no_control_characters():
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(TextFormatter("%(levelname)s %(message)s"))
+    log = logging.Logger("hostile")  # noqa: LOG001 - of this test alone
+    log.addHandler(handler)
+    log.error("event %s", HOSTILE)
+    try:
+        int(HOSTILE)
+    except ValueError:
+        log.exception("failed")
+    assert stream.getvalue().replace("\n", "").isprintable()
+    assert stream.getvalue().startswith("ERROR event \\x1b]0;owned")
+
+
+def test_json_stays_the_same_json():
+    text = json.dumps({HOSTILE: "\U000e0001é"}, ensure_ascii=False, indent=2)
+    assert json.loads(visible(text)) == json.loads(text)
+    assert visible(text).replace("\n", "").isprintable()
+    assert one_line(HOSTILE).isprintable()
+
+
+MODULES = sorted(Path(service.cli.__file__).parent.glob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_commands_print_through_one_place_only(path):
+    calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    allowed = {"output": {"click.echo", "print"}, "app": {"click.echo"}}.get(path.stem, set())
+    assert {"click.echo", "click.secho", "print"}.intersection(map(ast.unparse, calls)) <= allowed
