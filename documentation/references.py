@@ -159,8 +159,9 @@ def messages() -> str:
         "# Messages\n\nJSON objects in UTF-8. Unknown fields are refused, numbers must be finite. "
         "`perceptron schema event|label|prediction|outcome` prints the JSON Schema of each kind.\n\n"
         + "\n".join(sections)
-        + "\n## dead letter\n\nThe refused record, its key, value and headers unchanged, and five headers "
-        "more: `error.reason`, `error.message`, `source.topic`, `source.partition`, `source.offset`. "
+        + "\n## dead letter\n\nThe refused record, its key, value and headers unchanged, and six headers "
+        "more: `error.reason`, `error.message`, `source.topic`, `source.partition`, `source.offset`, "
+        "`source.timestamp`. "
         "One that does not fit its topic, compressed or not, is cut, and says so: `error.truncated` is "
         "`true`; `source.size` is the size of the original value in bytes, `source.sha256` its SHA-256, "
         "`source.key_size` the size of its key, `source.headers` the number of its headers. "

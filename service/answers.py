@@ -2,6 +2,9 @@
 
 Pydantic's encoder writes every value, so a score comes back as the same double. A prediction is written
 into a prepared form instead of by way of a dictionary, which would take more than twice the time.
+
+An answer's own timestamp is the time of writing, which every topic takes and from which its retention
+counts; the time of the event is in the message.
 """
 
 from __future__ import annotations
@@ -54,15 +57,15 @@ class Answers:
         score: float,
         updates: int,
         truth: Truth | None,
-        timestamp_ms: int,
+        event_time_ms: int,
     ) -> Output:
         """Write a `Prediction`; `updates` are those the model had made when it predicted."""
         form = self._forms.get((predicted, truth)) or self._make_form(predicted, truth)
-        value = form % (to_json(event_id), to_json(score), updates)
-        return Output(self._topic, event_id.encode(), value, (), None, timestamp_ms)
+        value = form % (to_json(event_id), to_json(score), updates, event_time_ms)
+        return Output(self._topic, event_id.encode(), value)
 
     def outcome(
-        self, event_id: str, truth: Truth, predicted: Truth, delay_seconds: float, timestamp_ms: int
+        self, event_id: str, truth: Truth, predicted: Truth, delay_seconds: float, event_time_ms: int
     ) -> Output:
         """Write an `Outcome`; it has the key of its prediction."""
         fields = {
@@ -71,8 +74,9 @@ class Answers:
             "predicted": self._spell(predicted),
             "mistake": predicted != truth,
             "label_delay_seconds": delay_seconds,
+            "event_time_ms": event_time_ms,
         }
-        return Output(self._topic, event_id.encode(), to_json(fields), (), None, timestamp_ms)
+        return Output(self._topic, event_id.encode(), to_json(fields))
 
     def _make_form(self, predicted: Truth, truth: Truth | None) -> bytes:
         """Write all that predictions of one class with one truth (or none) share, with gaps for the rest.
@@ -84,7 +88,7 @@ class Answers:
             known = to_json({"truth": self._spell(truth), "mistake": predicted != truth})
             rest = b"," + known[1:]
         label = to_json(self._spell(predicted))
-        form = b'{"id":%%b,"label":%b,"score":%%b,"updates":%%d%b' % (
+        form = b'{"id":%%b,"label":%b,"score":%%b,"updates":%%d,"event_time_ms":%%d%b' % (
             label.replace(b"%", b"%%"),
             rest.replace(b"%", b"%%"),
         )

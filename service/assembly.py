@@ -80,6 +80,7 @@ def make_processor(settings: Settings, observe: Observer = lambda _: None) -> Pr
         vocabulary=Vocabulary(settings.classes),
         decoder=make_decoder(settings),
         extractor=make_extractor(settings),
+        max_ahead_seconds=settings.max_event_time_ahead_seconds,
         join=LabelJoin(settings.label_timeout_seconds, settings.max_pending, settings.max_pending_bytes),
         topics=OutputTopics(settings.predictions_topic, settings.dead_letters_topic),
         observe=observe,

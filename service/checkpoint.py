@@ -24,6 +24,8 @@ from service.transport.base import Headers, Output, Record
 _PROGRESS: Final = b"progress"
 _SNAPSHOT: Final = b"snapshot"
 _VERSION: Final = 1
+_OPTIONAL: Final = frozenset({"consumed", "now_ms"})
+"""Fields of progress that older releases did not write; left out where there is nothing to say."""
 
 
 class Address(NamedTuple):
@@ -45,6 +47,8 @@ class Progress(NamedTuple):
     """What the model had done by then: predictions, mistakes, updates, …"""
     consumed: Mapping[str, int] = MappingProxyType({})
     """Records ever processed, by input topic; empty in progress of older releases."""
+    now_ms: int | None = None
+    """The time at which it was processed, which bounds event times; None from releases without a bound."""
 
 
 @dataclass(slots=True)
@@ -102,7 +106,7 @@ class CheckpointLog:
 
 def progress_record(progress: Progress, address: Address) -> Output:
     """Write progress as a record."""
-    fields = {name: value for name, value in progress._asdict().items() if value or name != "consumed"}
+    fields = {name: value for name, value in progress._asdict().items() if value or name not in _OPTIONAL}
     value = json.dumps({"version": _VERSION, **fields}, separators=(",", ":")).encode()
     return _output(address, value, (("kind", _PROGRESS),))
 

@@ -16,14 +16,17 @@ from service.transport.base import Headers, Output, Record, RecordLimit, record_
 REASON: Final = "error.reason"
 MESSAGE: Final = "error.message"
 SOURCE: Final = ("source.topic", "source.partition", "source.offset")
+EVENT_TIME: Final = "source.timestamp"
+"""Milliseconds since the Unix epoch; a letter's own timestamp is the time of writing."""
 TRUNCATED: Final = "error.truncated"
-_TOLD: Final = (REASON, MESSAGE, *SOURCE)
+_TOLD: Final = (REASON, MESSAGE, *SOURCE, EVENT_TIME)
 """What every letter says of its record, in this order, behind the producer's own headers."""
 SIZE: Final = "source.size"
 _SHA256: Final = "source.sha256"
 _KEY_SIZE: Final = "source.key_size"
 _N_HEADERS: Final = "source.headers"
 """What a letter that was cut says besides; value, key and headers are counted as they were before."""
+HEADERS: Final = frozenset({*_TOLD, TRUNCATED, SIZE, _SHA256, _KEY_SIZE, _N_HEADERS})
 
 _COMPRESSED_MARGIN: Final = 1.05
 _COMPRESSED_FRAME_BYTES: Final = 1024
@@ -31,9 +34,9 @@ _COMPRESSED_FRAME_BYTES: Final = 1024
 
 def dead_letter(record: Record, rejection: Rejection, topic: str) -> Output:
     """Make the dead letter of a refused record: key, value and the producer's own headers unchanged."""
-    told = (rejection.reason, rejection.message, record.topic, record.partition, record.offset)
+    told = (rejection.reason, rejection.message, *record[:4])
     ours = ((name, str(value).encode(errors="replace")) for name, value in zip(_TOLD, told, strict=True))
-    return Output(topic, record.key, record.value, (*record.headers, *ours), None, record.timestamp_ms)
+    return Output(topic, record.key, record.value, (*record.headers, *ours))
 
 
 def fit(letter: Output, limit: RecordLimit) -> tuple[Output, bool]:

@@ -32,6 +32,7 @@ class Reason(StrEnum):
     NOT_FINITE = "not_finite"
     OUT_OF_RANGE = "out_of_range"
     UNKNOWN_LABEL = "unknown_label"
+    EVENT_TIME_OUT_OF_RANGE = "event_time_out_of_range"
     MODEL_ERROR = "model_error"
 
 
@@ -54,6 +55,17 @@ class Rejection(Exception):
         self.reason = reason
         self.message = message[:_LONGEST_MESSAGE]
         super().__init__(f"{reason}: {self.message}")
+
+
+def rejection_of_time(timestamp_ms: int, now_ms: int) -> Rejection:
+    """Return the refusal of an event's time, which may be any number of 64 bits."""
+    what = f"the record's timestamp, {timestamp_ms} ms,"
+    if timestamp_ms < 0:
+        return Rejection(Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is before 1970")
+    ahead = f"{(timestamp_ms - now_ms) / 1000:.0f} s ahead of the clock"
+    return Rejection(
+        Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is {ahead}, more than max_event_time_ahead_seconds allows"
+    )
 
 
 @dataclass(slots=True)

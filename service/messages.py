@@ -29,6 +29,9 @@ Features = dict[str, Scalar]
 _STRICT: Final = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
+_EVENT_TIME: Final = "The event's timestamp: milliseconds since the Unix epoch."
+
+
 class Message(BaseModel):
     """What all messages have in common: strictness."""
 
@@ -83,6 +86,7 @@ class Prediction(Message):
     updates: int = Field(ge=0, description="Updates the model had made when it predicted.")
     truth: LabelValue | None = Field(None, description="The label, where it was known already.")
     mistake: bool | None = Field(None, description="Whether `label` and `truth` differ.")
+    event_time_ms: int | None = Field(None, description=_EVENT_TIME)
 
 
 class Outcome(Message):
@@ -93,6 +97,7 @@ class Outcome(Message):
     predicted: LabelValue = Field(description="The class that had been predicted.")
     mistake: bool = Field(description="Whether the two differ.")
     label_delay_seconds: float = Field(description="Event time from the event to its label.")
+    event_time_ms: int | None = Field(None, description=_EVENT_TIME)
 
 
 class Input(TypedDict, total=False):

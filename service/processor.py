@@ -1,7 +1,6 @@
 """One partition's state machine. In: records, in order. Out: predictions, outcomes, dead letters.
 
-Receive x, predict, receive y, update on a mistake. No I/O and no clock: the state is a function of the
-records processed and of nothing else: not even of where one batch ended and the next began.
+No I/O and no clock: the state is a function of the records processed, and of the time given with each batch.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from perceptron_core import LearnerError
 from service.answers import Answers
 from service.counters import Counters
 from service.dead_letters import dead_letter
-from service.decode import Decoder, Incoming, Reason, Rejection
+from service.decode import Decoder, Incoming, Reason, Rejection, rejection_of_time
 from service.features import FeatureExtractor, X
 from service.labels import EarlyLabel, Example, LabelJoin
 from service.models import Learner
@@ -24,6 +23,7 @@ from service.transport.base import Output, Record
 from service.vocabulary import Spelling, Truth, Vocabulary
 
 _topic: Final = attrgetter("topic")
+_FURTHEST_MS: Final = 2**63
 
 
 @dataclass(slots=True)
@@ -79,6 +79,8 @@ class Processor:
         How messages are read and written.
     join
         Pairs labels with examples.
+    max_ahead_seconds
+        How far an event's time may be ahead of the time that is given with its batch.
     topics
         Where outputs go.
     observe
@@ -94,6 +96,7 @@ class Processor:
         decoder: Decoder,
         extractor: FeatureExtractor,
         join: LabelJoin,
+        max_ahead_seconds: float,
         topics: OutputTopics,
         observe: Observer = lambda _: None,
     ) -> None:
@@ -103,17 +106,20 @@ class Processor:
         self._vocabulary = vocabulary
         self._decoder = decoder
         self._extractor = extractor
+        self._max_ahead_ms = int(max_ahead_seconds * 1000)
+        self._bound_event_times(None)
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
         self.observe = observe
         self._steps: list[Step] = []
         """Labelled predictions of the batch at hand."""
 
-    def process_batch(self, records: Sequence[Record]) -> Processed:
-        """Process the next records of the partition, strictly one after the other; give what to write.
+    def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
+        """Process the next records of the partition, strictly one after the other; return what to write.
 
-        Where one batch ends and the next begins changes no output and no state.
+        Where one batch ends changes nothing but the time, `now_ms`, that bounds event times; None: no bound.
         """
+        self._bound_event_times(now_ms)
         outputs: list[Output] = []
         dead_letters: list[tuple[int, Output]] = []
         self._steps = []
@@ -178,12 +184,18 @@ class Processor:
         What the message or the model makes impossible is raised before anything else is changed.
         """
         timestamp_ms = record.timestamp_ms
+        if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
+            raise rejection_of_time(timestamp_ms, self._latest_ms - self._max_ahead_ms)
         if orphans := self.join.advance(timestamp_ms):
             self.counters.labels["orphan"] += orphans
         message = self._decoder.decode(record.value)
         if message.is_label:
             return self._receive_label(message, timestamp_ms)
         return self._receive_event(message, timestamp_ms)
+
+    def _bound_event_times(self, now_ms: int | None) -> None:
+        self._earliest_ms = 0 if now_ms is not None else -_FURTHEST_MS
+        self._latest_ms = now_ms + self._max_ahead_ms if now_ms is not None else _FURTHEST_MS
 
     def _receive_event(self, event: Incoming, timestamp_ms: int) -> Output:
         """Predict; then learn, if the truth is known and was not learned before."""
@@ -240,7 +252,8 @@ class Processor:
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000
         self._settle(label.id, example, label.truth, delay_seconds)
         self.counters.labels["matched"] += 1
-        return self._answers.outcome(label.id, label.truth, example.predicted, delay_seconds, timestamp_ms)
+        time_ms = example.timestamp_ms
+        return self._answers.outcome(label.id, label.truth, example.predicted, delay_seconds, time_ms)
 
     def _receive_label_alone(self, event_id: str, label: EarlyLabel) -> None:
         """Hold a label without an example for an event to come, unless that event was let go."""

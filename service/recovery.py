@@ -34,6 +34,7 @@ _STREAM_SETTINGS: Final = (
     "labels_topic",
     "max_message_bytes",
     "label_timeout_seconds",
+    "max_event_time_ahead_seconds",
     "max_pending",
     "max_pending_bytes",
 )
@@ -207,9 +208,7 @@ def _check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -
     for name in relevant:
         if name == "classes" and not n_batches and _both_binary(snapshot.identity, wanted):
             continue  # the names of two classes are not part of the model
-        if name == _BYTE_LIMIT and name not in snapshot.identity:
-            continue
-        if snapshot.identity.get(name) != wanted[name]:
+        if snapshot.identity.get(name, wanted[name]) != wanted[name]:  # an earlier release lacks newer ones
             raise CheckpointError(
                 f"{name}: the checkpoint was made with {snapshot.identity.get(name)!r}, "
                 f"the setting is {wanted[name]!r}",
@@ -248,7 +247,8 @@ def _learn_again(
         processor.join.max_bytes = math.inf
     for batch in batches:
         processor.process_batch(
-            list(in_step([list(reader.until(batch.offsets[topic])) for topic, reader in readers.items()]))
+            list(in_step([list(reader.until(batch.offsets[topic])) for topic, reader in readers.items()])),
+            batch.now_ms,
         )
     processor.join.max_bytes = settings.max_pending_bytes
     missing = _missing(readers, processor.counters.consumed, last)

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from enum import StrEnum
 from itertools import islice
+from time import time
 from typing import Final, NamedTuple
 
 from service.assembly import make_decoder
-from service.dead_letters import MESSAGE, REASON, SIZE, SOURCE, TRUNCATED
-from service.decode import Rejection
+from service.dead_letters import EVENT_TIME, HEADERS, MESSAGE, REASON, SIZE, SOURCE, TRUNCATED
+from service.decode import Rejection, rejection_of_time
 from service.errors import TopicMissing
 from service.settings import Settings
 from service.topics import input_topics
@@ -42,6 +43,9 @@ class DeadLetter(NamedTuple):
     full_size: int | None = None
     """Bytes of the whole value, if what did not fit was cut off."""
 
+    event_time_ms: int = 0
+    """The time of the record that was refused."""
+
     @property
     def is_truncated(self) -> bool:
         """Whether something of the record was cut off: such a letter does not go back."""
@@ -55,7 +59,9 @@ class DeadLetter(NamedTuple):
         partition, offset = (int(text) if text.isdecimal() else None for text in numbers)
         size = told.get(SIZE, "") if told.get(TRUNCATED) == "true" else ""
         full_size = int(size) if size.isdecimal() else None
-        return cls(record, told.get(REASON, ""), told.get(MESSAGE, ""), topic, partition, offset, full_size)
+        reason, message = told.get(REASON, ""), told.get(MESSAGE, "")
+        time_ms = _whole_number(told.get(EVENT_TIME, ""), record.timestamp_ms)
+        return cls(record, reason, message, topic, partition, offset, full_size, time_ms)
 
     @property
     def place(self) -> str:
@@ -68,10 +74,18 @@ class DeadLetter(NamedTuple):
         return tuple(header for header in own if header[0] != _REPLAYED_FROM)
 
 
+def _whole_number(text: str, default: int) -> int:
+    return int(text) if text.removeprefix("-").isdecimal() else default
+
+
 def _own(record: Record) -> int:
-    """Count the producer's own headers: ours are behind them, the reason first."""
+    """Count the producer's own headers: ours are the last ones, the reason first."""
     names = [name for name, _ in record.headers]
-    return len(names) - 1 - names[::-1].index(REASON) if REASON in names else len(names)
+    n_ours = next((n for n, name in enumerate(reversed(names)) if name not in HEADERS), len(names))
+    ours = names[len(names) - n_ours :]
+    if REASON in ours:
+        n_ours = ours[::-1].index(REASON) + 1
+    return len(names) - n_ours
 
 
 class Action(StrEnum):
@@ -115,6 +129,7 @@ class Redelivery:
         self._reason = reason
         self._repair = repair
         self._decoder = make_decoder(settings)
+        self._max_ahead_ms = int(settings.max_event_time_ahead_seconds * 1000)
         self._partitions = _partition_counts(transport, input_topics(settings))
 
     def outstanding(self) -> Iterator[DeadLetter]:
@@ -194,6 +209,8 @@ class Redelivery:
             why = "it does not say which topic it came from"
         elif letter.source_topic not in self._partitions:
             why = f"it came from {letter.source_topic!r}, which is not read under the present settings"
+        elif not 0 <= letter.event_time_ms <= self._now_ms() + self._max_ahead_ms:
+            why = str(rejection_of_time(letter.event_time_ms, self._now_ms()))
         else:
             try:
                 self._decoder.decode(value)
@@ -209,14 +226,22 @@ class Redelivery:
         if partition is not None and partition >= self._partitions[letter.source_topic]:
             partition = None
         headers = (*letter.own_headers(), (_REPLAYED_FROM, letter.place.encode()))
-        key, timestamp_ms = letter.record.key, letter.record.timestamp_ms
-        return Output(letter.source_topic, key, value, headers, partition, timestamp_ms)
+        key, time_ms = letter.record.key, letter.event_time_ms
+        return Output(letter.source_topic, key, value, headers, partition, time_ms)
 
     def _again(self, record: Record) -> Output:
-        """Append a letter to the dead letters again, as it is."""
-        return Output(
-            self._topic, record.key, record.value, record.headers, record.partition, record.timestamp_ms
-        )
+        """Append a letter to the dead letters again, as it is.
+
+        One of an earlier release has the time of its event as its own.
+        """
+        headers = record.headers
+        if EVENT_TIME not in dict(headers[_own(record) :]):
+            headers = (*headers, (EVENT_TIME, str(record.timestamp_ms).encode()))
+        return Output(self._topic, record.key, record.value, headers, record.partition)
+
+    @staticmethod
+    def _now_ms() -> int:
+        return int(time() * 1000)
 
     def _is_wanted(self, letter: DeadLetter) -> bool:
         return self._reason in {"", letter.reason}

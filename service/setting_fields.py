@@ -121,6 +121,12 @@ class Settings(BaseSettings):
     label_timeout_seconds: float = Field(
         86_400.0, gt=0, le=1e9, description="Event time in seconds for which an event waits for its label."
     )
+    max_event_time_ahead_seconds: float = Field(
+        3600.0,
+        gt=0,
+        le=1e9,
+        description="Seconds that an event's time may be ahead of the clock; one beyond is refused.",
+    )
     max_pending: int = Field(
         50_000, ge=1, le=100_000_000, description="Events per partition kept for their labels at most."
     )

@@ -49,7 +49,7 @@ class Task:
     letter_limit
         How large a dead letter may be.
     clock
-        Decides when a snapshot is due by its age.
+        Decides when a snapshot is due by its age, and bounds the events' times.
 
     """
 
@@ -123,7 +123,8 @@ class Task:
         """
         began = self._clock.monotonic()
         self._is_clean = False
-        outputs, compress = self._process(records)
+        now_ms = int(self._clock.time() * 1000)
+        outputs, compress = self._process(records, now_ms)
         n_outputs = len(outputs)
         self._sequence += 1
         self._offsets |= _next_offsets(records)
@@ -133,6 +134,7 @@ class Task:
             self._offsets,
             progress_counts(self._processor),
             self._processor.counters.consumed,
+            now_ms,
         )
         outputs.append(progress_record(progress, self._address))
         if self._snapshot_is_due():
@@ -182,11 +184,11 @@ class Task:
         self._is_clean = True
         self._publish()
 
-    def _process(self, records: Sequence[Record]) -> tuple[list[Output], bool]:
+    def _process(self, records: Sequence[Record], now_ms: int) -> tuple[list[Output], bool]:
         """Return what is to be written, and whether it has to be compressed."""
         began = self._clock.monotonic()
         with self._live.learning if self._live else nullcontext():
-            outputs, dead_letters = self._processor.process_batch(records)
+            outputs, dead_letters = self._processor.process_batch(records, now_ms)
         seconds_each = (self._clock.monotonic() - began) / len(records)
         self._metrics.process_duration.observe(seconds_each, times=len(records))
         self._poison.observe(records, dead_letters)

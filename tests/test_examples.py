@@ -12,6 +12,7 @@ from service.assembly import make_processor
 from service.cli.app import cli
 from service.settings import Settings
 from service.transport.base import Record
+from tests.support.reference_streams import without_time
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -65,7 +66,7 @@ def serve(folder, factory, events, topic):
             found = CliRunner().invoke(cli, arguments, input=part)
             assert found.exit_code == 0, found.output
     consumed = CliRunner().invoke(cli, ["consume", "predictions", *settings[:2], "--exit-at-end"])
-    return [json.loads(line)["value"] for line in consumed.stdout.splitlines()]
+    return [without_time(json.loads(line)["value"]) for line in consumed.stdout.splitlines()]
 
 
 @pytest.mark.parametrize("name", ["spam_pipeline.py", "forest_for_the_service.py"])
@@ -81,6 +82,7 @@ def test_a_model_of_river_is_served_and_goes_on_after_a_restart_as_if_it_had_nev
     predictions = serve(tmp_path, f"{EXAMPLES / name}:build", events, "served")
     processor = make_processor(Settings(model=f"{EXAMPLES / name}:build"))
     records = [Record("events", 0, n, 0, None, json.dumps(each).encode()) for n, each in enumerate(events)]
-    alone = [json.loads(output.value) for output in processor.process_batch(records).outputs]
+    outputs = processor.process_batch(records).outputs
+    alone = [without_time(json.loads(output.value)) for output in outputs]
     assert predictions == alone
     assert sum(each["mistake"] for each in predictions) < len(events) / 4

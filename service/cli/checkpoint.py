@@ -43,6 +43,7 @@ _RESTORING = (
     "checkpoints_topic",
     *LEARNING,
     "label_timeout_seconds",
+    "max_event_time_ahead_seconds",
     "max_pending",
     "max_pending_bytes",
     "on_data_loss",

@@ -44,6 +44,7 @@ STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
     *LEARNING,
     "create_topics",
     "label_timeout_seconds",
+    "max_event_time_ahead_seconds",
     "max_pending",
     "session_timeout_seconds",
 )

@@ -91,6 +91,7 @@ def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool)
     "dead_letters_topic",
     "classes",
     "max_message_bytes",
+    "max_event_time_ahead_seconds",
     "max_batch_records",
     "session_timeout_seconds",
 )
@@ -176,7 +177,7 @@ def _source(letter: DeadLetter) -> dict[str, Any]:
 def _as_line(letter: DeadLetter) -> str:
     source = f"{letter.source_topic}[{letter.source_partition}]@{letter.source_offset}"
     return "  ".join(
-        [letter.place, time_text(letter.record.timestamp_ms)]
+        [letter.place, time_text(letter.event_time_ms)]
         + [one_line(part) for part in (f"{letter.reason:<14}", source, letter.message)]
         + ([f"(cut: {len(letter.record.value or b'')} of {letter.full_size} bytes)"] * letter.is_truncated)
     )
@@ -187,7 +188,7 @@ def _as_json(letter: DeadLetter) -> dict[str, Any]:
     return {
         "partition": record.partition,
         "offset": record.offset,
-        "time": time_text(record.timestamp_ms),
+        "time": time_text(letter.event_time_ms),
         "reason": letter.reason,
         "message": letter.message,
         "source": _source(letter),

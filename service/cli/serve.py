@@ -45,6 +45,7 @@ class Stoppable(Protocol):
     "partitions",
     "create_topics",
     "label_timeout_seconds",
+    "max_event_time_ahead_seconds",
     "max_pending",
     "max_pending_bytes",
     "max_rejected_ratio",

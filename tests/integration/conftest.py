@@ -17,6 +17,7 @@ from service.transport.base import Output, Record, Transport
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_place import KAFKA_CLIENTS, Place
 from tests.support.perceptron_process import PerceptronProcess
+from tests.support.reference_streams import without_time
 
 pytest.register_assert_rewrite("tests.integration.claims", "tests.integration.worker_claims")
 
@@ -66,8 +67,8 @@ class Stream:
         return [record for partition in range(count) for record in self.transport.read(name, partition)]
 
     def answers(self) -> list[dict[str, object]]:
-        """Give what stands on the predictions topic."""
-        return [json.loads(record.value or b"") for record in self.records("predictions")]
+        """Return what stands on the predictions topic, without the time of the events."""
+        return [without_time(json.loads(record.value or b"")) for record in self.records("predictions")]
 
 
 Serve = Callable[..., PerceptronProcess]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 
@@ -20,6 +21,7 @@ from tests.support.kafka_place import KAFKA_CLIENTS
 pytestmark = [pytest.mark.kafka, pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)]
 
 NO_LIMIT = {"max_rejected_ratio": 1}
+YEAR_80000_MS = 2_462_000_000_000_000
 GOOD = b'{"id":"good","text":"x"}'
 
 
@@ -128,6 +130,41 @@ def test_answers_about_the_longest_ids_fit_a_small_topic(stream, serve, make_top
     answers = stream.answers()
     assert [answer["id"] for answer in answers if "score" in answer] == ids
     assert [answer["id"] for answer in answers if "predicted" in answer] == ids
+
+
+def test_event_times_that_no_output_topic_takes_are_dead_letters_and_stop_nothing(stream, serve, make_topic):
+    """The output topics take what is one hour ahead at most; this events topic takes any time."""
+    make_topic("events", message_timestamp_after_max_ms=2**63 - 1)
+    make_topic("predictions", message_timestamp_after_max_ms=3_600_000)
+    make_topic("dead-letters", message_timestamp_after_max_ms=3_600_000)
+    stream.transport.ensure_topics({stream.topics["labels"]: 1})
+    now = time.time_ns() // 1_000_000
+    times = [now, now + 3 * 3_600_000, YEAR_80000_MS, now]
+    stream.produce([b'{"id":"%d","text":"x"}' % n for n in range(4)], times_ms=times)
+    assert serve("--exit-at-end", **NO_LIMIT).wait() == 0
+    assert [answer["id"] for answer in stream.answers()] == ["0", "3"]
+    letters = stream.records("dead-letters")
+    told = [dict(letter.headers) for letter in letters]
+    assert [each["error.reason"] for each in told] == [b"event_time_out_of_range"] * 2
+    assert [int(each["source.timestamp"]) for each in told] == times[1:3]
+    assert all(now <= letter.timestamp_ms < now + 120_000 for letter in letters)
+
+
+def test_predictions_of_an_old_backlog_live_from_the_time_they_are_written(stream, serve, make_topic):
+    """A retention of seven days would delete those of events ten days old that had their time."""
+    make_topic("predictions", retention_ms=7 * 86_400_000)
+    stream.create()
+    now = time.time_ns() // 1_000_000
+    old = now - 10 * 86_400_000
+    stream.produce([GOOD, b'{"id":"good","label":true}', b"junk"], times_ms=[old, old + 1, old + 2])
+    assert serve("--exit-at-end", **NO_LIMIT).wait() == 0
+    written = stream.records("predictions")
+    assert [json.loads(record.value)["event_time_ms"] for record in written] == [old, old]
+    assert all(now <= record.timestamp_ms < now + 120_000 for record in written)
+    (letter,) = stream.records("dead-letters")
+    assert int(dict(letter.headers)["source.timestamp"]) == old + 2
+    settings = Settings(**stream.settings)
+    assert [each.event_time_ms for each in Redelivery(stream.transport, settings).outstanding()] == [old + 2]
 
 
 def test_a_letter_that_was_compressed_goes_back_whole(stream, serve, kafka_bootstrap):

@@ -42,8 +42,8 @@ class Feed:
             value = json.dumps(value).encode()
         return Record(topic, 0, next(self._offsets), int(at_seconds * 1000), key, value, headers)
 
-    def __call__(self, value, **where):
-        return tuple(self.processor.process_batch([self.record(value, **where)]).outputs)
+    def __call__(self, value, now_ms=None, **where):
+        return tuple(self.processor.process_batch([self.record(value, **where)], now_ms).outputs)
 
     def answer(self, value, **where):
         """Give the one output's value, parsed."""

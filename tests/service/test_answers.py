@@ -30,16 +30,22 @@ def test_a_prediction_is_valid_json_that_keeps_every_bit_of_the_score(
         updates=updates,
         truth=truth,
         mistake=None if truth is None else predicted != truth,
+        event_time_ms=5,
     )
     assert str(json.loads(output.value)["score"]) == str(score)  # and the sign of a zero
-    assert (output.topic, output.key, output.timestamp_ms) == ("predictions", event_id.encode(), 5)
+    assert (output.topic, output.key, output.timestamp_ms) == ("predictions", event_id.encode(), None)
 
 
 @given(ids, st.booleans(), st.booleans(), finite)
 def test_an_outcome_is_valid_json_under_the_key_of_its_prediction(event_id, truth, predicted, delay):
     output = answers().outcome(event_id, truth, predicted, delay, 5)
     assert Outcome.model_validate_json(output.value) == Outcome(
-        id=event_id, label=truth, predicted=predicted, mistake=predicted != truth, label_delay_seconds=delay
+        id=event_id,
+        label=truth,
+        predicted=predicted,
+        mistake=predicted != truth,
+        label_delay_seconds=delay,
+        event_time_ms=5,
     )
     assert output.key == event_id.encode()
 
@@ -54,7 +60,7 @@ def test_names_of_classes_may_hold_any_character(predicted, truth):
 
 def test_without_a_truth_nothing_is_said_of_a_mistake():
     output = answers().prediction("a", True, 1.0, 2, None, 0)
-    assert output.value == b'{"id":"a","label":true,"score":1.0,"updates":2}'
+    assert output.value == b'{"id":"a","label":true,"score":1.0,"updates":2,"event_time_ms":0}'
 
 
 def test_answers_follow_the_labels_of_the_stream():

@@ -20,15 +20,21 @@ def test_an_event_is_predicted_before_it_is_learned_from():
         "label": False,
         "score": 0.0,
         "updates": 0,
+        "event_time_ms": 0,
         "truth": True,
         "mistake": True,
     }
-    assert feed.answer(event("b", "win")) == {"id": "b", "label": True, "score": 2.0, "updates": 1}
+    second = {"id": "b", "label": True, "score": 2.0, "updates": 1, "event_time_ms": 0}
+    assert feed.answer(event("b", "win")) == second
 
 
-def test_a_prediction_carries_key_and_event_time_of_its_event():
-    (output,) = Feed()(event("a"), at_seconds=12.5, key=b"chosen")
-    assert (output.topic, output.key, output.timestamp_ms) == ("predictions", b"a", 12_500)
+def test_an_answer_tells_the_time_of_its_event_and_is_written_as_of_now():
+    feed = Feed()
+    (prediction,) = feed(event("a"), at_seconds=12.5, key=b"chosen")
+    (outcome,) = feed(label("a", True), at_seconds=20)
+    for output in (prediction, outcome):
+        assert (output.topic, output.key, output.timestamp_ms) == ("predictions", b"a", None)
+        assert json.loads(output.value)["event_time_ms"] == 12_500
 
 
 def test_a_stream_gives_the_mistakes_and_weights_of_the_bare_model():
@@ -58,6 +64,7 @@ def test_poison_becomes_a_dead_letter_with_reason_origin_and_the_original_bytes(
         "source.topic": b"events",
         "source.partition": b"0",
         "source.offset": b"1",
+        "source.timestamp": b"0",
     }
     assert feed.model.weights == weights
     assert feed.counters.rejected == {reason: 1}
@@ -139,6 +146,7 @@ def test_a_label_that_comes_later_is_learned_on_the_features_of_its_event():
         "predicted": False,
         "mistake": True,
         "label_delay_seconds": 3.5,
+        "event_time_ms": 1000,
     }
     assert feed.counters.labels["matched"] == 1
     assert feed.processor.join.n_pending == 0
@@ -245,6 +253,25 @@ def test_answers_are_in_the_streams_own_label_vocabulary():
     named = Feed(classes="ham,spam")
     assert named.answer(event("a"))["label"] == "ham"
     assert named.answer(event("b", label="spam"))["truth"] == "spam"
+
+
+@pytest.mark.parametrize("at_seconds", [3600.001, 3 * 3600, 80_000 * 366 * 86_400, -0.001, -(2**53) / 1000])
+def test_an_event_time_out_of_range_is_a_dead_letter_and_moves_no_clock(at_seconds):
+    feed = Feed(label_timeout_seconds=10)
+    feed(event("a", "win"), now_ms=0)
+    before = pack(feed.processor.state()["join"])
+    (letter,) = feed(event("b", "win", label=True), now_ms=0, at_seconds=at_seconds)
+    headers = dict(letter.headers)
+    assert headers["error.reason"] == b"event_time_out_of_range"
+    assert int(headers["source.timestamp"]) == int(at_seconds * 1000)
+    assert letter.timestamp_ms is None
+    assert pack(feed.processor.state()["join"]) == before
+    assert feed.processor.learner.updates == 0
+
+
+@pytest.mark.parametrize(("at_seconds", "now_ms"), [(3600, 0), (0, 10**12), (80_000 * 366 * 86_400, None)])
+def test_an_event_time_within_the_bound_is_taken_and_without_a_clock_any(at_seconds, now_ms):
+    assert Feed().answer(event("a"), at_seconds=at_seconds, now_ms=now_ms)["id"] == "a"
 
 
 def test_every_labelled_prediction_is_told_to_the_observer_in_order():

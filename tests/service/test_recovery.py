@@ -1,5 +1,6 @@
 import json
 import logging
+import time
 
 import pytest
 from hypothesis import given
@@ -10,12 +11,13 @@ from prometheus_client import CollectorRegistry
 from perceptron_core.serialisation import pack
 from service import recovery
 from service.assembly import make_processor
+from service.checkpoint import progress_record
 from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
 from service.health import Health
 from service.labels import LabelJoin
 from service.metrics import Metrics
 from service.models import BUILT_IN
-from service.recovery import restore
+from service.recovery import identity, restore
 from service.runner import Runner
 from service.task import Task
 from service.transport import open_transport
@@ -158,6 +160,39 @@ def test_labels_of_a_topic_of_their_own_are_learned_again_in_the_recorded_order(
     assert found.offsets == {"events": 8, "labels": 4}
     assert found.processor.counters == last.counters
     assert found.processor.learner.model.weights == last.learner.model.weights
+
+
+def test_an_event_time_is_judged_again_by_the_clock_of_its_batch(stream, monkeypatch):
+    without_final_snapshot(monkeypatch)
+    now_ms = time.time_ns() // 1_000_000
+    stream.ensure_topics({"events": 1})
+    values = [json.dumps(event(name, "win", label=True)).encode() for name in "abc"]
+    times = [now_ms - 5000, now_ms + 3_605_000, now_ms]
+    stream.produce([Output("events", None, v, (), 0, t) for v, t in zip(values, times, strict=True)])
+    run(stream)
+    processor = restored(stream).processor
+    assert processor.counters.rejected == {"event_time_out_of_range": 1}
+    assert processor.counters.predictions == 2
+
+
+def test_what_a_release_without_a_bound_on_event_times_has_written_is_restored(stream, monkeypatch):
+    """Its progress has no time and its snapshots no setting for the bound."""
+    without_final_snapshot(monkeypatch)
+    monkeypatch.setattr(
+        "service.task.progress_record", lambda p, a: progress_record(p._replace(now_ms=None), a)
+    )
+    monkeypatch.setattr("service.task.identity", lambda s: unbounded(identity(s)))
+    produce(stream, [(1, event("a"))])
+    run(stream)
+    monkeypatch.undo()
+    (progress, *_) = (r for r in stream.read("checkpoints", 0) if dict(r.headers)["kind"] == b"progress")
+    assert "now_ms" not in json.loads(progress.value)
+    assert restored(stream).sequence == 1
+
+
+def unbounded(found):
+    del found["max_event_time_ahead_seconds"]
+    return found
 
 
 def test_a_handed_over_task_leaves_nothing_to_learn_again(stream):

@@ -1,6 +1,7 @@
 import itertools
 import json
 import threading
+import time
 from random import Random
 
 import pytest
@@ -75,7 +76,7 @@ def test_the_time_of_every_message_is_counted(stream):
 
 
 def test_the_loop_runs_step_by_step_and_reads_no_clock_but_the_one_it_is_given(stream):
-    produce(stream, event("a"), event("b"))
+    produce_timed(stream, [(0, event("a")), (0, event("b"))])
     clock, health = SetClock(), Health()
     metrics = Metrics(CollectorRegistry(), clock)
     runner = Runner(stream, settings(max_batch_records=1), metrics=metrics, health=health, clock=clock)
@@ -141,6 +142,19 @@ def test_a_backlog_on_two_topics_is_learned_as_it_came(stream, max_batch_records
     run(live)
     assert answers(stream) == answers(live)
     live.close()
+
+
+def test_outputs_are_written_as_of_now_whatever_the_time_of_their_events(stream):
+    before = time.time_ns() // 1_000_000
+    ten_days_ago, ahead = before - 10 * 86_400_000, before + 3 * 3_600_000
+    produce_timed(
+        stream, [(ten_days_ago, event("a")), (ahead, event("b")), (ten_days_ago + 1, label("a", True))]
+    )
+    run(stream)
+    written = [*stream.read("predictions", 0), *stream.read("dead-letters", 0)]
+    assert all(before <= record.timestamp_ms <= before + 60_000 for record in written)
+    assert [a["event_time_ms"] for a in answers(stream)] == [ten_days_ago] * 2
+    assert int(dict(written[-1].headers)["source.timestamp"]) == ahead
 
 
 def test_letters_that_a_topic_refuses_although_it_said_it_takes_them_are_cut_short(stream, monkeypatch):

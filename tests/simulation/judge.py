@@ -174,12 +174,13 @@ def _plain(record):
     if record.topic == "dead-letters":
         headers = {name: value.decode() for name, value in record.headers}
         source = (headers["source.topic"], int(headers["source.partition"]), int(headers["source.offset"]))
+        source += (int(headers["source.timestamp"]),)
         return (record.topic, record.key, record.value, headers["error.reason"], source)
     return (record.topic, record.key, json.loads(record.value))
 
 
 def _expected(record, message, answer):
     if message.kind == "bad":
-        source = (record.topic, record.partition, record.offset)
+        source = (record.topic, record.partition, record.offset, record.timestamp_ms)
         return ("dead-letters", record.key, record.value, answer["reason"], source)
     return ("predictions", message.id.encode(), answer)

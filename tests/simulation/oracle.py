@@ -247,7 +247,13 @@ class Partition:
         else:
             truth = self._first_seen(message, truth, Kept(message.x, predicted, time))
         self.counts["predictions"] += 1
-        answer = {"id": message.id, "label": self._spell(predicted), "score": score, "updates": updates}
+        answer = {
+            "id": message.id,
+            "label": self._spell(predicted),
+            "score": score,
+            "updates": updates,
+            "event_time_ms": time,
+        }
         if truth is not None:
             answer |= {"truth": self._spell(truth), "mistake": predicted != truth}
         return answer
@@ -284,6 +290,7 @@ class Partition:
             "predicted": self._spell(kept.predicted),
             "mistake": kept.predicted != truth,
             "label_delay_seconds": (time - kept.time) / 1000,
+            "event_time_ms": kept.time,
         }
 
     def _early_or_late(self, event_id, truth, time):

@@ -233,11 +233,11 @@ def test_a_crash_in_the_middle_repeats_nothing(dead_letters, replay, stream, mon
     refuse(stream, *(event(str(n), label="spam") for n in range(10)))
     commit, commits = SqliteWriter.commit, []
 
-    def failing(self, outputs, offsets):
+    def failing(self, outputs, offsets, **options):
         commits.append(len(outputs))
         if len(commits) == 3:
             raise TransactionFailed("the power is off")
-        commit(self, outputs, offsets)
+        commit(self, outputs, offsets, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(SqliteWriter, "commit", failing)

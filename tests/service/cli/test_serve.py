@@ -19,7 +19,7 @@ from service.settings import Settings
 from service.transport import open_transport
 from service.transport.base import Output
 from tests.support.perceptron_process import PerceptronProcess
-from tests.support.reference_streams import phishing_events, run_bare, sms_events
+from tests.support.reference_streams import phishing_events, run_bare, sms_events, without_time
 
 ANY_PORT = {"http": "127.0.0.1:0"}
 
@@ -61,7 +61,7 @@ def listens(port):
 
 
 def predictions(stream):
-    return [json.loads(record.value) for record in stream.read("predictions", 0)]
+    return [without_time(json.loads(record.value)) for record in stream.read("predictions", 0)]
 
 
 @pytest.mark.parametrize(("events", "mistakes"), [(phishing_events, 205), (sms_events, 171)])
