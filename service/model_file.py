@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError, HashedClassifier, from_bytes
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.models import Learner
 from service.river import RiverLearner
+
+_PRIVATE: Final = 0o600
 
 
 class ModelKind(NamedTuple):
@@ -67,6 +71,8 @@ def read_model_file(path: Path) -> Any:  # noqa: ANN401 - any of perceptron_core
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that, whatever happens, it is the old one or the new one and never half of it.
 
+    A new file is for its owner alone: a model may hold words of private texts. An old one's rights are kept.
+
     Raises
     ------
     ServiceError
@@ -79,7 +85,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # beside it: a rename crosses no disks
     try:
         try:
-            with temporary.open("wb") as file:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as file:
+                _take_over_rights(path, file.fileno())
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -91,6 +98,16 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise ServiceError(
             f"{path}: cannot be written: {error.strerror}", hint="check the folder, its rights and its space"
         ) from None
+
+
+def _take_over_rights(path: Path, descriptor: int) -> None:
+    """Give a new file the owner, as far as allowed, and the rights of the one it is to replace."""
+    if not path.exists() or not hasattr(os, "fchown"):
+        return
+    status = path.stat()
+    with suppress(PermissionError):
+        os.fchown(descriptor, status.st_uid, status.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
 def _sync_directory(directory: Path) -> None:

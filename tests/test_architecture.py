@@ -61,7 +61,7 @@ service.checkpoint service.poison
 service.standing
 
 # Streams: each adapter a stack of its own.
-service.transport.sqlite.schema service.transport.sqlite.assignment
+service.transport.sqlite.schema service.transport.sqlite.files service.transport.sqlite.assignment
 service.transport.sqlite.liveness service.transport.sqlite.heartbeat
 service.transport.sqlite.database
 service.transport.sqlite.log service.transport.sqlite.group

@@ -5,6 +5,7 @@ In: blocks of statements. Out: their transactions, all or nothing; `TransportErr
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sqlite3
 import threading
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from service.errors import AccessRefused, MessageTooLarge, StorageFull, TransportError, TransportUnavailable
 from service.transport.sqlite import schema
+from service.transport.sqlite.files import OpenFiles, create_private
 
 BUSY_TIMEOUT_SECONDS = 5.0
 """How long to wait while another process writes before saying `TransportUnavailable`."""
@@ -54,8 +56,10 @@ class Database:
         self.name = str(path) if path else "memory"
         self._lock = threading.RLock()
         self._writes = 0
+        self._files: OpenFiles | None = None
         if path:
             _make_directory(path)
+            create_private(path)
         with translated(self.name):
             self._connection = sqlite3.connect(
                 path or ":memory:",
@@ -80,6 +84,9 @@ class Database:
             self._connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
         if new:
             self._create()
+        schema.check(self._connection, self.name)  # opens all files of the stream
+        if self.path:
+            self._files = OpenFiles(self.path)
 
     def _create(self) -> None:
         with self.writing() as connection:
@@ -105,6 +112,7 @@ class Database:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Run a block on one consistent view of the stream."""
         with self._lock, translated(self.name), self._transaction("BEGIN"):
+            self._check_files()
             yield self._connection
 
     @contextmanager
@@ -112,6 +120,7 @@ class Database:
         """Run a block as one transaction: durable when it ends, without a trace when it raises."""
         with self._lock, translated(self.name), self._transaction("BEGIN IMMEDIATE"):
             yield self._connection
+            self._check_files(at_once=True)
             self._writes += 1
 
     @contextmanager
@@ -129,13 +138,21 @@ class Database:
     def version(self) -> tuple[int, int]:
         """Give a value that changes whenever anybody commits; cheap enough to ask in a loop."""
         with self._lock, translated(self.name):
+            self._check_files()
             (others,) = self._connection.execute("PRAGMA data_version").fetchone()
             return others, self._writes
 
     def close(self) -> None:
         """Close the connection. Idempotent."""
         with self._lock, translated(self.name):
-            self._connection.close()
+            if self._files is None or self._files.may_be_closed():
+                self._connection.close()
+            else:  # nor may the interpreter close it at exit
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+
+    def _check_files(self, *, at_once: bool = False) -> None:
+        if self._files is not None:
+            self._files.check(at_once=at_once)
 
 
 def _make_directory(path: Path) -> None:

@@ -32,7 +32,7 @@ class LivenessLock:
         # flock belongs to the open file, not to the process: two members in one process work,
         # and a program started from here does not inherit it.
         with suppress(OSError):
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             _try_lock(self._file)
 
     def release(self) -> None:

@@ -196,6 +196,20 @@ def test_an_address_where_nobody_listens_is_a_clear_error_within_seconds(serve):
     assert "`broker`" in error
 
 
+@pytest.mark.parametrize("suffix", ["", "-wal"])
+def test_a_stream_whose_file_is_deleted_while_it_runs_ends_within_seconds_with_its_name(
+    serve, tmp_path, suffix
+):
+    path = tmp_path / "stream.db"
+    process = serve(broker=f"sqlite:///{path}")
+    process.ready()
+    lost = path.with_name(path.name + suffix)
+    lost.unlink()
+    assert process.wait(20) == 1
+    (error,) = process.errors
+    assert error.startswith(f"{lost} was deleted, moved or replaced")
+
+
 def test_a_file_that_is_no_stream_is_a_clear_error_and_stays_as_it_was(serve, tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("my notes, not a database\n" * 100)

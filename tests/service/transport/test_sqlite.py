@@ -6,6 +6,9 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -283,3 +286,76 @@ def test_a_member_that_left_can_do_nothing_more(transport: SqliteTransport) -> N
         member.consumer.writer(0)
     with pytest.raises(TransportError, match="has left"):
         member.consumer.poll(0, 1)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_stream_is_for_its_owner_alone(path: Path, transport: SqliteTransport) -> None:
+    transport.produce([Output("events", None, b"a")])
+    Alone(transport)
+    assert {mode(file) for file in path.parent.iterdir()} == {0o600}
+
+
+def test_a_stream_that_exists_keeps_its_rights(path: Path, transport: SqliteTransport) -> None:
+    transport.close()
+    path.chmod(0o660)
+    with contextlib.closing(SqliteTransport(path)) as again:
+        again.produce([Output("events", None, b"a")])
+        assert {mode(file) for file in path.parent.iterdir()} == {0o660}
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("way", ["deleted", "replaced"])
+def test_a_file_that_is_gone_is_noticed_before_the_next_commit_and_within_seconds(
+    path: Path, transport: SqliteTransport, suffix: str, way: str
+) -> None:
+    alone = Alone(transport)
+    transport.produce([Output("events", None, b"a")])
+    lost = path.with_name(path.name + suffix)
+    lost.rename(path.with_name("elsewhere"))
+    if way == "replaced":
+        shutil.copy(path.with_name("elsewhere"), lost)
+    with pytest.raises(TransportError, match=f"{lost} was deleted, moved or replaced") as caught:
+        transport.produce([Output("events", None, b"b")])
+    assert "stop every process" in caught.value.hint
+    with pytest.raises(TransportError, match=str(lost)):
+        alone.consumer.poll(2, 1)
+    transport.close()
+
+
+def test_a_waiting_consumer_notices_within_seconds_that_the_log_is_gone(
+    path: Path, transport: SqliteTransport
+) -> None:
+    alone = Alone(transport)
+    path.with_name("stream.db-wal").unlink()
+    with pytest.raises(TransportError, match=r"stream\.db-wal was deleted"):
+        alone.consumer.poll(5, 1)
+
+
+def test_a_deleted_log_loses_nothing_if_nobody_has_begun_another(
+    path: Path, transport: SqliteTransport
+) -> None:
+    transport.produce([Output("events", None, b"a")])
+    path.with_name("stream.db-wal").unlink()
+    transport.close()
+    with contextlib.closing(SqliteTransport(path)) as again:
+        assert values(again) == [b"a"]
+
+
+def test_a_deleted_log_is_not_written_over_what_others_have_committed_since(
+    path: Path, transport: SqliteTransport
+) -> None:
+    transport.produce([Output("events", None, b"ours") for _ in range(50)])
+    for suffix in ("-wal", "-shm"):
+        path.with_name(f"stream.db{suffix}").unlink()
+    other = (
+        "import sys; from service.transport.sqlite import SqliteTransport as S; "
+        "from service.transport.base import Output; s = S(sys.argv[1]); s.ensure_topics({'events': 1}); "
+        "s.produce([Output('events', None, b'theirs')]); s.close()"
+    )
+    subprocess.run([sys.executable, "-c", other, str(path)], check=True)
+    transport.close()
+    with contextlib.closing(SqliteTransport(path)) as again:
+        assert values(again) == [b"theirs"]
