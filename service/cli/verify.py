@@ -13,8 +13,9 @@ from service.audit.findings import Finding, Report
 from service.cli.app import FAILURE, report
 from service.cli.options import CONSUMING, broker_url, setting_options
 from service.cli.progress import counted_bar
-from service.cli.table import count_text, one_line
+from service.cli.table import count_text
 from service.settings import Loaded
+from service.visible import one_line
 
 _SHOWN: Final = 20
 
