@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from service.errors import TransportError, TransportUnavailable
 from service.health import Health, State
+from service.transport.base import Place
 
 _log = logging.getLogger(__name__)
 
@@ -28,12 +30,23 @@ class Availability:
     def __init__(self, health: Health) -> None:
         self._health = health
         self.is_away = False
+        self._waits_for = ""
 
     def failed(self, error: TransportError, wait_seconds: float) -> None:
         """Report an error after which the same is tried again in `wait_seconds`."""
         _log.warning("%s; trying again in %.1f s", error, wait_seconds, extra={"hint": error.hint})
         self.note(error)
         self._health.become(State.UNAVAILABLE, str(error))
+
+    def waits_for(self, places: Sequence[Place]) -> bool:
+        """Report the topics and partitions whose records others wait for; return whether there are any."""
+        names = ", ".join(f"{topic}[{partition}]" for topic, partition in places)
+        if names and names != self._waits_for:
+            _log.warning("waiting for %s: records there may be earlier than those that are here", names)
+        self._waits_for = names
+        if names:
+            self._health.become(State.UNAVAILABLE, f"waiting for {names}")
+        return bool(names)
 
     def note(self, error: TransportError) -> None:
         """Take from an error whether the stream is away."""

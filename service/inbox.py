@@ -2,29 +2,31 @@
 
 Events and their labels may lie on topics of their own, which nothing orders but the time of their records.
 A service that keeps up takes them as they come; one that catches up must not take a day of events before
-the first label of that day. So the topics of a partition are merged by event time, and a record waits as
-long as an earlier one may come from a topic that is known to hold more (as in Kafka Streams, KIP-353).
+the first label of that day. So the topics of a partition are merged by event time, and a record waits
+until every other topic has shown its next record or is known to have none (as in Kafka Streams, KIP-353).
+The topic that is ahead is held meanwhile: what waits here is bounded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from heapq import merge
-from itertools import groupby, islice, takewhile
-from math import inf
+from itertools import groupby, islice
 from operator import attrgetter
 from typing import Final
 
-from service.transport.base import Record
+from service.ends import Ask, Ends
+from service.transport.base import Place, Record
 
-_PATIENCE_SECONDS: Final = 5.0
-"""How long records wait for a topic from which nothing comes although it holds more: librdkafka may take more
-than a second to begin with one."""
+_MOST_WAITING: Final = 10_000
+"""Records of one topic of a partition that may wait before it is held, if a batch is not larger. A client may
+throw away what it has fetched of a topic that is held: the pauses should be few."""
 
-_MOST_WAITING: Final = 20_000
-"""Records of a partition that wait at most: more than one fetch brings of any topic."""
+_MOST_WAITING_BYTES: Final = 16_777_216
+"""The same in bytes of keys and values."""
 
 _topic: Final = attrgetter("topic")
 _event_time: Final = attrgetter("timestamp_ms")
@@ -39,39 +41,65 @@ def in_step(topics: Iterable[Sequence[Record]]) -> Iterator[Record]:
     return merge(*topics, key=_event_time)
 
 
-Horizon = tuple[float, int]
-"""The last place in the order up to which everything has come: event time, number of the topic."""
-
-NOTHING: Final[Horizon] = (-inf, 0)
-EVERYTHING: Final[Horizon] = (inf, 0)
-
-
 @dataclass(slots=True)
 class _Waiting:
     """One partition's records."""
 
     by_topic: dict[str, list[Record]]
-    lag_at_start: Mapping[str, int]
+    n_bytes: Counter[str] = field(default_factory=Counter)
+    held: set[str] = field(default_factory=set)
     blocked_since: float | None = None
-    """When (monotonic seconds) nothing could be given for the first time, and nothing could ever since."""
+    """When (monotonic seconds) records waited for another topic for the first time, and ever since."""
 
     def __len__(self) -> int:
         return sum(map(len, self.by_topic.values()))
 
-    def first(self, max_records: int, horizon: Horizon) -> Sequence[Record]:
-        """Cut off the first records, in step, none behind the horizon."""
-        if horizon == NOTHING:
+    def add(self, topic: str, records: Sequence[Record]) -> None:
+        self.by_topic[topic].extend(records)
+        if len(self.by_topic) > 1:
+            self.n_bytes[topic] += _size_bytes(records)
+
+    def first(self, max_records: int, finished: Collection[str]) -> list[Record]:
+        """Cut off the first records, in step, up to where a topic that is not finished has no more here."""
+        unfinished = [records for topic, records in self.by_topic.items() if topic not in finished]
+        if not all(unfinished):
             return []
-        rank = {topic: n for n, topic in enumerate(self.by_topic)}
-        merged = islice(in_step(self.by_topic.values()), max_records)
-        given = list(
-            merged
-            if horizon == EVERYTHING
-            else takewhile(lambda each: (each.timestamp_ms, rank[each.topic]) <= horizon, merged)
-        )
-        for topic, count in Counter(map(_topic, given)).items():
-            del self.by_topic[topic][:count]
+        stops = {id(records[-1]) for records in unfinished}
+        given = []
+        for record in islice(in_step(filter(None, self.by_topic.values())), max_records):
+            given.append(record)
+            if id(record) in stops:
+                break
+        self._cut(given)
         return given
+
+    def first_of_one(self, max_records: int) -> list[Record]:
+        """Cut off the first records of the only topic."""
+        (records,) = self.by_topic.values()
+        given = records[:max_records]
+        del records[:max_records]
+        return given
+
+    def _cut(self, given: Sequence[Record]) -> None:
+        for topic, count in Counter(map(_topic, given)).items():
+            cut = self.by_topic[topic]
+            self.n_bytes[topic] -= _size_bytes(cut[:count])
+            del cut[:count]
+
+    def empty_topics(self) -> list[str]:
+        """List the topics that keep the others waiting, if any waits."""
+        empty = [topic for topic, records in self.by_topic.items() if not records]
+        return empty if len(empty) < len(self.by_topic) else []
+
+    def hold(self, most_records: int) -> Collection[str]:
+        """Choose the topics that are so far ahead that no more of them is wanted before half is taken."""
+        for topic, records in self.by_topic.items():
+            fullness = max(len(records) / most_records, self.n_bytes[topic] / _MOST_WAITING_BYTES)
+            if fullness >= 1:
+                self.held.add(topic)
+            elif fullness < 1 / 2:
+                self.held.discard(topic)
+        return self.held
 
 
 class Inbox:
@@ -87,12 +115,13 @@ class Inbox:
     def __init__(self, topics: Sequence[str]) -> None:
         self._topics = tuple(topics)
         self._partitions: dict[int, _Waiting] = {}
+        self._ends = Ends()
 
     def __len__(self) -> int:
         """Count the records of all partitions."""
         return sum(map(len, self._partitions.values()))
 
-    def counts(self) -> Counter[tuple[str, int]]:
+    def counts(self) -> Counter[Place]:
         """Count the records by topic and partition."""
         return Counter(
             {
@@ -102,59 +131,103 @@ class Inbox:
             }
         )
 
-    def open(self, partition: int, lag: Mapping[str, int]) -> None:
-        """Take records of a partition from now on; `lag` is how much there is of each topic to be polled."""
-        self._partitions[partition] = _Waiting({topic: [] for topic in self._topics}, lag)
+    def open(self, partition: int) -> None:
+        """Take records of a partition from now on."""
+        self._partitions[partition] = _Waiting({topic: [] for topic in self._topics})
+        self._ends.forget(partition)
 
     def add(self, partition: int, records: Sequence[Record]) -> None:
         """Take what was polled of a partition: each topic's records in their order. Not if it is not open."""
         if (waiting := self._partitions.get(partition)) is not None:
             for topic, run in groupby(records, _topic):
-                waiting.by_topic[topic].extend(run)
+                found = list(run)
+                waiting.add(topic, found)
+                self._ends.delivered((topic, partition), len(found))
 
     def forget(self, partition: int) -> None:
         """Close a partition and drop its records: it is no longer ours, or they will come again."""
         self._partitions.pop(partition, None)
 
+    def held(self, max_records: int) -> frozenset[Place]:
+        """Return the topics and partitions that are ahead of the others by so much that they have to wait."""
+        if len(self._topics) == 1:
+            return frozenset()
+        most = max(_MOST_WAITING, max_records)
+        return frozenset(
+            (topic, partition)
+            for partition, waiting in self._partitions.items()
+            for topic in waiting.hold(most)
+        )
+
     def take(
-        self, max_records: int, lag: Mapping[tuple[str, int], int], now: float
+        self, max_records: int, ask: Ask, lag: Mapping[Place, int], now: float
     ) -> dict[int, Sequence[Record]]:
-        """Give a batch of each partition that has one now.
+        """Take a batch of each partition that has one now.
 
         Parameters
         ----------
         max_records
             Of one batch.
+        ask
+            Asks the stream how much it holds.
         lag
-            How much is still to be polled, by topic and partition; of one that is missing, nothing is known
-            yet but what `open` was told.
+            How much of it the client has heard of.
         now
             Monotonic seconds.
 
         """
-        taken = {}
-        for partition, waiting in self._partitions.items():
-            batch = waiting.first(max_records, self._horizon(partition, waiting, lag))
-            if batch:
-                waiting.blocked_since = None
-            elif waiting and self._is_out_of_patience(waiting, now):
-                batch = waiting.first(max_records, EVERYTHING)
-            if batch:
-                taken[partition] = batch
-        return taken
-
-    def _horizon(self, partition: int, waiting: _Waiting, lag: Mapping[tuple[str, int], int]) -> Horizon:
-        """Find how far the order is known; of one topic alone it is."""
         if len(self._topics) == 1:
-            return EVERYTHING
-        unfinished = [
-            (records[-1].timestamp_ms, number) if records else NOTHING
-            for number, (topic, records) in enumerate(waiting.by_topic.items())
-            if lag.get((topic, partition), waiting.lag_at_start[topic])
-        ]
-        return min(unfinished, default=EVERYTHING)
+            found = {p: waiting.first_of_one(max_records) for p, waiting in self._partitions.items()}
+            return {partition: batch for partition, batch in found.items() if batch}
+        batches = {p: waiting.first(max_records, ()) for p, waiting in self._partitions.items()}
+        reached = self._reached(batches, max_records, partial(self._ends.reached, ask=ask, lag=lag, now=now))
+        for partition, batch in batches.items():
+            waiting = self._partitions[partition]
+            if finished := reached.get(partition):
+                batch.extend(waiting.first(max_records - len(batch), finished))
+            self._note_progress(waiting, batch, now)
+        return {partition: batch for partition, batch in batches.items() if batch}
 
-    def _is_out_of_patience(self, waiting: _Waiting, now: float) -> bool:
-        if waiting.blocked_since is None:
+    def _reached(
+        self,
+        batches: Mapping[int, Sequence[Record]],
+        max_records: int,
+        look: Callable[[Collection[Place]], Collection[Place]],
+    ) -> dict[int, set[str]]:
+        """Find out which topics end here, of those for whose sake a batch is not full; by partition."""
+        empty = [
+            (topic, partition)
+            for partition, batch in batches.items()
+            if len(batch) < max_records
+            for topic in self._partitions[partition].empty_topics()
+        ]
+        found: dict[int, set[str]] = {}
+        for topic, partition in look(empty):
+            found.setdefault(partition, set()).add(topic)
+        return found
+
+    @staticmethod
+    def _note_progress(waiting: _Waiting, batch: Sequence[Record], now: float) -> None:
+        if batch or not waiting:
+            waiting.blocked_since = None
+        elif waiting.blocked_since is None:
             waiting.blocked_since = now
-        return now - waiting.blocked_since >= _PATIENCE_SECONDS or len(waiting) >= _MOST_WAITING
+
+    def rush(self, now: float) -> None:
+        """Note that so much comes of some topics that others may have to wait for their turn."""
+        for waiting in self._partitions.values():
+            if waiting.blocked_since is not None:
+                waiting.blocked_since = now
+
+    def blocked(self, since: float) -> list[Place]:
+        """List the topics and partitions from which nothing has come since then, and others wait for it."""
+        return [
+            (topic, partition)
+            for partition, waiting in self._partitions.items()
+            if waiting.blocked_since is not None and waiting.blocked_since <= since
+            for topic in waiting.empty_topics()
+        ]
+
+
+def _size_bytes(records: Iterable[Record]) -> int:
+    return sum(len(each.key or b"") + len(each.value or b"") for each in records)

@@ -26,13 +26,21 @@ from service.processor import Observer
 from service.settings import Settings
 from service.tasks import Tasks
 from service.topics import ensure_topics, input_topics
-from service.transport.base import Consumer, Record, Transport
+from service.transport.base import Consumer, Place, Record, Transport
 
 _IDLE_POLL_SECONDS: Final = 0.2
 """How long one poll waits when nothing comes: the delay with which a stop is noticed."""
 
 _SHORT_POLL_SECONDS: Final = 0.02
 """How long one waits for records that others here wait for."""
+
+_MOST_POLLED: Final = 1000
+"""Records that one poll asks for, in search of those that others here wait for."""
+
+
+_BLOCKED_SECONDS: Final = 5.0
+"""How long records wait for those of another topic before it is said: a client may take more than a second to
+begin with a topic."""
 
 
 class Runner:
@@ -78,7 +86,11 @@ class Runner:
         self._activity = Activity(metrics, settings.log_interval_seconds, clock)
         self._availability = Availability(health)
         self._inbox = Inbox(input_topics(settings))
-        self._lag: Mapping[tuple[str, int], int] = {}
+        self._lag: Mapping[Place, int] = {}
+        self._due = inf
+        """When (monotonic seconds) a batch is to be taken of what is here, full or not."""
+        self._is_blocked = False
+        """Whether nothing of it could be taken."""
         random = random or Random()  # noqa: S311  nothing to guess here
         self._backoff = Backoff(random)
         self._tasks = Tasks(
@@ -164,33 +176,48 @@ class Runner:
         Only raw records wait here, never half-processed state: when a partition is lost meanwhile, its
         records are simply forgotten.
         """
-        wait_seconds, due = _IDLE_POLL_SECONDS, inf
+        wait_seconds = self._first_wait_seconds()
         while not self._stop.is_set():
             self._receive(wait_seconds)
             if not self._inbox:
+                self._due = inf
                 break
             now, is_full = self._clock.monotonic(), len(self._inbox) >= self._settings.max_batch_records
-            due = min(due, now + self._settings.commit_interval_seconds)
-            if is_full or now >= due:
-                batch = self._inbox.take(self._settings.max_batch_records, self._lag, now)
+            self._due = min(self._due, now + self._settings.commit_interval_seconds)
+            if is_full or now >= self._due:
+                ask, limit = self._consumer.remaining, self._settings.max_batch_records
+                batch = self._inbox.take(limit, ask, self._lag, now)
+                self._is_blocked = not batch
                 if batch:
-                    return batch
-            wait_seconds = min(max(due - now, _SHORT_POLL_SECONDS), _IDLE_POLL_SECONDS)
+                    self._due = inf
+                return batch
+            wait_seconds = min(max(self._due - now, _SHORT_POLL_SECONDS), _IDLE_POLL_SECONDS)
         return {}
+
+    def _first_wait_seconds(self) -> float:
+        """Return how long to wait for records, with those in mind that are here already."""
+        if not self._inbox:
+            return _IDLE_POLL_SECONDS
+        return _SHORT_POLL_SECONDS if self._is_blocked else 0.0
 
     def _receive(self, timeout_seconds: float) -> None:
         """Poll for what a batch lacks, or, if what is here waits for other records, for those."""
         limit = self._settings.max_batch_records
         room = limit - len(self._inbox)
-        for partition, records in self._poll(timeout_seconds, room if room > 0 else limit).items():
+        wanted = room if room > 0 else max(limit, _MOST_POLLED)
+        polled = self._poll(timeout_seconds, wanted)
+        for partition, records in polled.items():
             self._inbox.add(partition, records)
+        if sum(map(len, polled.values())) >= wanted // 2:  # more than half of it only one topic may get
+            self._inbox.rush(self._clock.monotonic())
         waiting = self._inbox.counts()
         self._metrics.lag = {place: count + waiting[place] for place, count in self._lag.items()}
 
     def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, list[Record]]:
         """Poll; while the stream is away or full, wait for it to come back."""
         try:
-            polled = self._consumer.poll(timeout_seconds, max_records)
+            held = self._inbox.held(self._settings.max_batch_records)
+            polled = self._consumer.poll(timeout_seconds, max_records, held)
         except (TransportUnavailable, StorageFull) as error:
             wait_seconds = self._backoff.next_seconds()
             self._availability.failed(error, wait_seconds)
@@ -211,6 +238,8 @@ class Runner:
     def _report_health(self) -> None:
         """Ready once every partition that is ours is at work, and has done what it failed to do before."""
         if self._tasks.is_behind:
+            return
+        if self._availability.waits_for(self._inbox.blocked(self._clock.monotonic() - _BLOCKED_SECONDS)):
             return
         if self._tasks.at_work:
             self._health.become(State.READY)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
@@ -187,7 +187,7 @@ class Tasks:
             )
             restored.processor.observe = self._observer(partition, restored.processor, live)
             self._consumer.start(partition, task.offsets)
-            self._inbox.open(partition, self._lag_behind(partition, task.offsets))
+            self._inbox.open(partition)
         except BaseException:
             self._put_away(partition)
             writer.close()
@@ -199,11 +199,6 @@ class Tasks:
         limits = {topic: self._transport.record_limit(topic) for topic in output_topics(self._settings)}
         limit = limits[self._settings.dead_letters_topic]
         return min(limit, _SHORT) if self._refused[partition] >= _SHORT_AFTER else limit
-
-    def _lag_behind(self, partition: int, offsets: Mapping[str, int]) -> Mapping[str, int]:
-        """Ask how much there is: a consumer may know only later, and an empty topic must hold nobody up."""
-        ends = {topic: self._transport.bounds(topic, partition)[1] for topic in self._topics}
-        return {topic: end - offsets.get(topic, 0) for topic, end in ends.items()}
 
     def _put_away(self, partition: int) -> None:
         """Forget the records that wait for a partition, and show its model no longer."""

@@ -47,7 +47,8 @@ perceptron_core
 service service.errors service.visible service.vocabulary service.transport.base
 service.kafka_settings service.secret_files service.redaction service.health service.counters service.rows
 service.features service.clock service.backoff service.logs service.visitor service.version
-service.merged_metrics service.garbage service.inbox service.availability
+service.merged_metrics service.garbage service.ends service.availability
+service.inbox
 
 # The way of a message: bytes → message → x → prediction → update.
 service.binary service.multiclass service.river
@@ -74,6 +75,7 @@ service.transport.kafka_writer
 service.transport.kafka_member service.transport.kafka_transport
 service.transport.kafka_python.errors
 service.transport.kafka_python.cluster service.transport.kafka_python.membership
+service.transport.kafka_python.messages
 service.transport.kafka_python.producer
 service.transport.kafka_python.consumer
 service.transport.kafka_python.transport

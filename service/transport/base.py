@@ -10,9 +10,15 @@ input topic goes with it (the topics are co-partitioned). Readers see committed 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple, Protocol
 
 Headers = tuple[tuple[str, bytes], ...]
+
+Place = tuple[str, int]
+"""A topic and a partition."""
+
+NOWHERE: Final[frozenset[Place]] = frozenset()
 
 
 class Record(NamedTuple):
@@ -106,10 +112,13 @@ class Writer(Protocol):
 class Consumer(Protocol):
     """One member of a consumer group."""
 
-    def poll(self, timeout_seconds: float, max_records: int) -> dict[int, list[Record]]:
+    def poll(
+        self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
+    ) -> dict[int, list[Record]]:
         """Wait up to `timeout_seconds` for records; at most `max_records`, by partition.
 
         A partition's records are ordered by topic (as given to `Transport.join`), then offset.
+        Of the places in `hold` none are delivered: they stay where they are until a later poll.
         Calls the assignee when partitions come or go.
 
         Raises
@@ -148,10 +157,29 @@ class Consumer(Protocol):
     def positions(self, partition: int) -> dict[str, int]:
         """Give the next offset to be delivered, by topic. Only for partitions that were started."""
 
-    def lag(self) -> dict[tuple[str, int], int]:
+    def lag(self) -> dict[Place, int]:
         """Count the records not yet delivered, by (topic, partition), for started partitions.
 
         Counts from what the client already knows; makes no request that can wait long.
+        """
+
+    def remaining(self, places: Collection[Place]) -> dict[Place, int]:
+        """Ask the stream how many offsets lie between what was delivered and the end of each place.
+
+        The end is that of the committed records at the time of the call, before the first open
+        transaction. 0 says that every record before it was delivered; more may also be offsets without
+        a record, which the consumer has yet to pass.
+
+        Parameters
+        ----------
+        places
+            Of partitions that were started; of others nothing is returned.
+
+        Raises
+        ------
+        TransportUnavailable
+            The stream has not answered within a second or two.
+
         """
 
     def has_joined(self) -> bool:

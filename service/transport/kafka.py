@@ -28,6 +28,8 @@ from service.transport.base import RecordLimit
 CONNECT_TIMEOUT_SECONDS: Final = 5.0
 # An unanswered request ends its connection after this; a frozen broker is noticed by it.
 REQUEST_TIMEOUT_SECONDS: Final = 10.0
+# A look at where partitions end, on which the loop waits.
+LOOK_SECONDS: Final = 2.0
 # A new topic's partitions get their leaders within milliseconds, on a busy cluster within seconds.
 TOPIC_TIMEOUT_SECONDS: Final = 30.0
 # A transaction's markers reach its partitions within milliseconds; a broker that is busy takes longer.

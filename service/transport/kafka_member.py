@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
 from service.errors import OwnershipLost, TransportError
+from service.transport.base import NOWHERE, Place
 from service.transport.kafka import ConsumerOptions, former_transactional_id, transactional_id
 from service.transport.kafka_writer import KafkaWriter, TransactionalProducer
 
@@ -37,6 +38,8 @@ class KafkaMember(ABC):
         self._options = options
         self._check_topics = check_topics
         self._writers: dict[int, KafkaWriter] = {}
+        self._held: frozenset[Place] = NOWHERE
+        """What the client has paused."""
 
     def writer(self, partition: int) -> KafkaWriter:
         """Make the writer of an owned partition; see `Consumer.writer`."""
@@ -72,6 +75,14 @@ class KafkaMember(ABC):
         if former != transactional_id(*place):
             self._open_producer(former, partition, compress=False).drop()
 
+    def _hold(self, wanted: AbstractSet[Place]) -> None:
+        """Let the client deliver none of these places, and all others that are ours."""
+        ours = {(topic, partition) for topic in self._topics for partition in self._delivered}
+        hold = frozenset(ours & wanted)
+        if hold != self._held:
+            self._pause(hold - self._held, (self._held - hold) & ours)
+            self._held = hold
+
     def _close_writers(self) -> None:
         for writer in self._writers.values():
             writer.close()
@@ -91,6 +102,15 @@ class KafkaMember(ABC):
             return self._is_member()
         except TransportError:
             return False
+
+    @property
+    @abstractmethod
+    def _delivered(self) -> AbstractSet[int]:
+        """The partitions that are ours and were started."""
+
+    @abstractmethod
+    def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
+        """Let the client pause these places and go on with those. Raises `TransportError`."""
 
     @property
     @abstractmethod

@@ -7,11 +7,8 @@ from time import monotonic
 from typing import Any, Protocol
 
 from service.errors import OwnershipLost, ServiceError, TransactionFailed
-from service.transport.base import Output
+from service.transport.base import Output, Place
 from service.transport.kafka import HINTS
-
-Place = tuple[str, int]
-"""A topic and a partition."""
 
 
 class TransactionalProducer(Protocol):

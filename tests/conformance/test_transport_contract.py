@@ -385,6 +385,75 @@ def test_a_second_topic_comes_with_its_partition_after_the_first(
     assert len(member.records) == 20
 
 
+def test_of_what_is_held_nothing_comes_until_it_is_no_longer_held(
+    stream: Stream, transport: Transport
+) -> None:
+    events, labels = stream.topic("events"), stream.topic("labels")
+    transport.ensure_topics({events: 1, labels: 1})
+    member = assigned(transport, stream, events, labels)
+    transport.produce(numbered(events, 500) + numbered(labels, 500))
+    held = {(events, 0)}
+    while len(member.records) < 500:
+        for records in member.consumer.poll(0.1, 100, held).values():
+            member.records += records
+    assert {record.topic for record in member.records} == {labels}
+    assert member.consumer.poll(0.2, 1000, held) == {}
+    eventually(lambda: len(member.records) >= 1000, member)
+    assert [record.value for record in member.records if record.topic == events] == texts(*range(500))
+
+
+def test_what_was_held_in_the_middle_goes_on_there(stream: Stream, transport: Transport) -> None:
+    topic, other = stream.topic("events"), stream.topic("labels")
+    transport.ensure_topics({topic: 3, other: 3})
+    member = assigned(transport, stream, topic, other, partitions=3)
+    transport.produce([output for partition in range(3) for output in numbered(topic, 300, partition)])
+    for n in range(12):
+        for records in member.consumer.poll(0.1, 100, {(topic, n % 3), (topic, (n + 1) % 3)}).values():
+            member.records += records
+    eventually(lambda: len(member.records) >= 900, member)
+    for partition in range(3):
+        found = [record.value for record in member.records if record.partition == partition]
+        assert found == texts(*range(300))
+
+
+def test_what_was_held_when_it_is_started_again_comes(stream: Stream, transport: Transport) -> None:
+    topic, other = stream.topic("events"), stream.topic("labels")
+    transport.ensure_topics({topic: 1, other: 1})
+    member = assigned(transport, stream, topic, other)
+    assert member.consumer.poll(0.1, 100, {(topic, 0), (other, 0)}) == {}
+    transport.produce(numbered(topic, 10))
+    member.consumer.start(0, {topic: next(iter(transport.read(topic, 0))).offset})
+    eventually(lambda: member.values() == texts(*range(10)), member)
+
+
+def test_what_remains_is_counted_up_to_the_end_that_the_stream_has_now(
+    stream: Stream, transport: Transport
+) -> None:
+    events, labels = stream.topic("events"), stream.topic("labels")
+    transport.ensure_topics({events: 1, labels: 1})
+    member = assigned(transport, stream, events, labels)
+    places = [(events, 0), (labels, 0)]
+    assert member.consumer.remaining(places) == dict.fromkeys(places, 0)
+    transport.produce(numbered(labels, 5))
+    assert member.consumer.remaining(places) == {(events, 0): 0, (labels, 0): 5}
+    eventually(lambda: len(member.records) == 5, member)
+    assert member.consumer.remaining(places) == dict.fromkeys(places, 0)
+    assert member.consumer.remaining([(events, 7)]) == {}
+
+
+def test_what_ends_with_the_marks_of_a_transaction_is_delivered_to_its_end(
+    stream: Stream, transport: Transport
+) -> None:
+    events, labels = stream.topic("events"), stream.topic("labels")
+    transport.ensure_topics({events: 1, labels: 1})
+    member = assigned(transport, stream, events, labels)
+    writer = member.consumer.writer(0)
+    writer.commit(numbered(labels, 3), {})
+    writer.close()
+    eventually(lambda: len(member.records) == 3, member)
+    eventually(lambda: member.consumer.remaining([(labels, 0)]) == {(labels, 0): 0}, member)
+
+
 def test_lag_and_the_end_are_told_as_they_are(stream: Stream, transport: Transport) -> None:
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})

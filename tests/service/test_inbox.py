@@ -1,31 +1,47 @@
 """Topics that are read together are taken in step."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.errors import TransportUnavailable
 from service.inbox import Inbox, in_step
 from service.transport.base import Record
 
 EVENTS, LABELS = "events", "labels"
 MANY = 10_000
-NOTHING_MORE = {(EVENTS, 0): 0, (LABELS, 0): 0}
+UNHEARD = {}
 
 
 def records(topic, *times):
     return [Record(topic, 0, offset, time, None, b"") for offset, time in enumerate(times)]
 
 
-def inbox(*polled, **lag_at_start):
+class Rest:
+    """A stream's answers about how much is left, and the times it was asked."""
+
+    def __init__(self, **left):
+        self.left = {(EVENTS, 0): 0, (LABELS, 0): 0} | {(topic, 0): n for topic, n in left.items()}
+        self.asked = []
+
+    def __call__(self, places):
+        self.asked.append(sorted(places))
+        return {place: self.left[place] for place in places}
+
+
+def away(_):
+    raise TransportUnavailable("labels[0] does not answer")
+
+
+def inbox(*polled):
     made = Inbox((EVENTS, LABELS))
-    made.open(0, {EVENTS: 0, LABELS: 0} | lag_at_start)
+    made.open(0)
     for each in polled:
         made.add(0, each)
     return made
 
 
-def taken(made, *, lag, limit=MANY, now=0.0):
-    return [(each.topic, each.timestamp_ms) for each in made.take(limit, lag, now).get(0, ())]
+def taken(made, ask, *, limit=MANY, now=0.0, lag=UNHEARD):
+    return [(each.topic, each.timestamp_ms) for each in made.take(limit, ask, lag, now).get(0, ())]
 
 
 times = st.lists(st.integers(0, 20), max_size=30)
@@ -53,80 +69,171 @@ def test_a_batch_taken_apart_and_merged_again_is_itself(one, other, n):
     assert list(again) == batch
 
 
-@given(times.map(sorted), times.map(sorted), st.integers(1, 40), st.data())
-def test_however_a_backlog_is_polled_and_cut_it_is_taken_in_order_of_time(one, other, limit, data):
+@given(times, times, st.integers(1, 40), st.data())
+def test_however_a_backlog_is_polled_and_cut_it_is_taken_as_one_that_was_there(one, other, limit, data):
     coming = {EVENTS: records(EVENTS, *one), LABELS: records(LABELS, *other)}
     expected, made, found = list(in_step(coming.values())), inbox(), []
+    now = 0.0
     while any(coming.values()) or made:
         topic = data.draw(st.sampled_from([topic for topic in coming if coming[topic]] or [EVENTS]))
         n = data.draw(st.integers(1, 10))
         polled, coming[topic] = coming[topic][:n], coming[topic][n:]
         made.add(0, polled)
-        found += made.take(limit, {(topic, 0): len(rest) for topic, rest in coming.items()}, 0.0).get(0, [])
+        now += data.draw(st.sampled_from([0.0, 0.05, 1.0]))
+        left = {(topic, 0): len(rest) for topic, rest in coming.items()}
+        found += made.take(limit, lambda places, left=left: {p: left[p] for p in places}, {}, now).get(0, [])
     assert found == expected
 
 
 def test_a_record_waits_for_a_topic_that_holds_more():
     made = inbox(records(EVENTS, 1, 2))
-    assert taken(made, lag=NOTHING_MORE | {(LABELS, 0): 7}) == []
+    assert taken(made, Rest(labels=1)) == []
     made.add(0, records(LABELS, 1))
-    assert taken(made, lag=NOTHING_MORE) == [(EVENTS, 1), (LABELS, 1), (EVENTS, 2)]
+    assert taken(made, Rest(), now=1.0) == [(EVENTS, 1), (LABELS, 1), (EVENTS, 2)]
 
 
-@pytest.mark.parametrize(("at_start", "expected"), [(3, []), (0, [(EVENTS, 1)])])
-def test_of_a_topic_of_which_nothing_was_heard_holds_what_was_there_at_the_start(at_start, expected):
-    assert taken(inbox(records(EVENTS, 1), labels=at_start), lag={(EVENTS, 0): 0}) == expected
+def test_a_record_waits_however_many_wait_and_however_long():
+    made = inbox(records(EVENTS, *range(MANY)))
+    assert taken(made, Rest(labels=1), now=0.0) == []
+    assert taken(made, Rest(labels=1), now=3600.0) == []
+
+
+def test_a_record_waits_for_a_topic_whose_end_nobody_tells():
+    made = inbox(records(EVENTS, 1))
+    assert taken(made, away, now=0.0) == []
+    assert taken(made, Rest(), now=0.9) == [], "it is asked again after a second"
+    assert taken(made, Rest(), now=1.0) == [(EVENTS, 1)]
 
 
 def test_what_is_later_than_the_last_of_a_topic_that_holds_more_stays():
     made = inbox(records(EVENTS, 1, 5), records(LABELS, 3))
-    assert taken(made, lag=NOTHING_MORE | {(LABELS, 0): 1}) == [(EVENTS, 1), (LABELS, 3)]
+    assert taken(made, Rest(labels=1)) == [(EVENTS, 1), (LABELS, 3)]
     assert made.counts() == {(EVENTS, 0): 1, (LABELS, 0): 0}
 
 
 def test_nothing_waits_for_a_topic_that_holds_no_more():
-    assert taken(inbox(records(EVENTS, 1, 2)), lag=NOTHING_MORE) == [(EVENTS, 1), (EVENTS, 2)]
+    assert taken(inbox(records(EVENTS, 1, 2)), Rest()) == [(EVENTS, 1), (EVENTS, 2)]
+
+
+def test_an_end_is_asked_for_again_when_the_answer_is_old():
+    made, rest = inbox(), Rest()
+    for now in (0.0, 0.05, 0.1):
+        made.add(0, records(EVENTS, 1))
+        assert taken(made, rest, now=now) == [(EVENTS, 1)]
+    assert rest.asked == [[(LABELS, 0)], [(LABELS, 0)]]
+
+
+def test_an_end_is_asked_for_again_when_more_came_than_was_known_of():
+    made, rest = inbox(records(EVENTS, 1)), Rest()
+    taken(made, rest)
+    made.add(0, records(LABELS, 1))
+    made.add(0, records(EVENTS, 1))
+    rest.left[LABELS, 0] = 5
+    assert taken(made, rest) == [(EVENTS, 1), (LABELS, 1)]
+    made.add(0, records(EVENTS, 2))
+    assert taken(made, rest) == []
+    assert rest.asked.count([(LABELS, 0)]) == 2
+
+
+def test_an_end_is_asked_for_again_when_the_client_hears_of_more():
+    made, rest = inbox(records(EVENTS, 1)), Rest()
+    taken(made, rest)
+    made.add(0, records(EVENTS, 2))
+    rest.left[LABELS, 0] = 1
+    assert taken(made, rest, lag={(LABELS, 0): 1}) == []
+
+
+def test_what_a_client_has_heard_of_before_the_end_was_asked_for_is_no_news():
+    """An open transaction, say: more is written, and none of it may be read."""
+    made, rest, lag = inbox(records(EVENTS, 1)), Rest(), {(LABELS, 0): 7}
+    assert taken(made, rest, lag=lag) == [(EVENTS, 1)]
+    made.add(0, records(EVENTS, 2))
+    assert taken(made, rest, lag=lag) == [(EVENTS, 2)]
+    assert len(rest.asked) == 1
+
+
+def test_no_end_is_asked_for_while_more_is_known_to_come():
+    made, rest = inbox(records(EVENTS, *range(10))), Rest(labels=5)
+    for time in range(4):
+        taken(made, rest)
+        made.add(0, [Record(LABELS, 0, time, time, None, b"")])
+    assert rest.asked == [[(LABELS, 0)]]
+
+
+def test_a_batch_that_is_full_asks_for_no_end():
+    made, rest = inbox(records(EVENTS, 1, 2, 3), records(LABELS, 9)), Rest(labels=5)
+    assert taken(made, rest, limit=2) == [(EVENTS, 1), (EVENTS, 2)]
+    assert rest.asked == []
 
 
 def test_one_topic_alone_never_waits():
     made = Inbox((EVENTS,))
-    made.open(0, {EVENTS: 2})
+    made.open(0)
     made.add(0, records(EVENTS, 5, 1))
-    assert taken(made, lag={(EVENTS, 0): 9}) == [(EVENTS, 5), (EVENTS, 1)]
+    assert taken(made, away) == [(EVENTS, 5), (EVENTS, 1)]
+    assert made.held(1) == frozenset()
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(4.9, []), (5.0, [(EVENTS, 1)])])
-def test_patience_with_a_topic_from_which_nothing_comes_has_an_end(seconds, expected):
-    made, lag = inbox(records(EVENTS, 1)), NOTHING_MORE | {(LABELS, 0): 1}
-    assert taken(made, lag=lag, now=10.0) == []
-    assert taken(made, lag=lag, now=10.0 + seconds) == expected
+def test_a_topic_that_is_ahead_is_held_until_half_of_it_is_taken():
+    made = inbox(records(EVENTS, *range(MANY)))
+    assert made.held(5) == {(EVENTS, 0)}
+    made.add(0, records(LABELS, *range(MANY)))
+    taken(made, Rest(labels=1), limit=MANY - 2)
+    assert made.held(5) == {(EVENTS, 0)}
+    taken(made, Rest(labels=1), limit=4)
+    assert made.held(5) == frozenset()
 
 
-def test_who_was_out_of_patience_stays_so_until_topics_are_in_step_again():
-    made, lag = inbox(records(EVENTS, 1, 2)), NOTHING_MORE | {(LABELS, 0): 1}
-    taken(made, lag=lag, now=0.0)
-    assert taken(made, lag=lag, limit=1, now=5.0) == [(EVENTS, 1)]
-    assert taken(made, lag=lag, limit=1, now=5.1) == [(EVENTS, 2)]
-    made.add(0, records(EVENTS, 3))
-    assert taken(made, lag=lag, limit=1, now=5.2) == [(EVENTS, 3)]
+def test_a_topic_of_large_records_is_held_sooner():
+    large = [Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(16)]
+    assert inbox(large[:15]).held(5) == frozenset()
+    assert inbox(large).held(5) == {(EVENTS, 0)}
 
 
-def test_no_more_wait_than_there_is_room_for():
-    made, lag = inbox(records(EVENTS, *range(20_000))), NOTHING_MORE | {(LABELS, 0): 1}
-    assert len(taken(made, lag=lag, limit=1000)) == 1000
-    assert taken(made, lag=lag, limit=1000) == []
+@given(times, times, st.integers(1, 5))
+def test_when_nothing_more_is_wanted_there_is_a_batch(one, other, limit):
+    """Or else a topic that is held and one that is waited for would wait for each other."""
+    made = inbox(records(EVENTS, *one), records(LABELS, *other))
+    if one and other:
+        assert taken(made, Rest(events=1, labels=1), limit=limit)
+
+
+def test_who_is_waited_for_is_known_after_a_while():
+    made = inbox(records(EVENTS, 1))
+    taken(made, Rest(labels=1), now=10.0)
+    assert made.blocked(since=9.9) == []
+    taken(made, Rest(labels=1), now=20.0)
+    assert made.blocked(since=10.0) == [(LABELS, 0)]
+    made.add(0, records(LABELS, 2))
+    taken(made, Rest(), now=21.0)
+    assert made.blocked(since=21.0) == []
+
+
+def test_nobody_is_waited_for_while_polls_bring_as_much_as_they_were_asked_for():
+    made = inbox(records(EVENTS, 1))
+    taken(made, Rest(labels=1), now=10.0)
+    made.rush(now=15.0)
+    assert made.blocked(since=14.0) == []
+    assert made.blocked(since=15.0) == [(LABELS, 0)]
 
 
 def test_a_partition_that_waits_holds_no_other_up():
     made = inbox(records(EVENTS, 1))
-    made.open(1, {EVENTS: 0, LABELS: 0})
+    made.open(1)
     made.add(1, [Record(EVENTS, 1, 0, 9, None, b"")])
-    lag = {(EVENTS, 0): 0, (LABELS, 0): 1, (EVENTS, 1): 0, (LABELS, 1): 0}
-    assert list(made.take(MANY, lag, 0.0)) == [1]
+    assert list(made.take(MANY, lambda places: {(t, p): int(p == 0) for t, p in places}, {}, 0.0)) == [1]
 
 
 def test_what_is_forgotten_is_not_given_and_takes_nothing_more():
     made = inbox(records(EVENTS, 1))
     made.forget(0)
     made.add(0, records(EVENTS, 1))
-    assert (len(made), taken(made, lag=NOTHING_MORE)) == (0, [])
+    assert (len(made), taken(made, Rest())) == (0, [])
+
+
+def test_what_was_known_of_an_end_is_forgotten_when_a_partition_is_read_from_elsewhere():
+    made = inbox(records(EVENTS, 1))
+    assert taken(made, Rest()) == [(EVENTS, 1)]
+    made.open(0)
+    made.add(0, records(EVENTS, 1))
+    assert taken(made, Rest(labels=3)) == []

@@ -17,7 +17,7 @@ from tests.simulation.oracle import Partition
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.world import SimulationFailure
 
-JUDGES_ORDER = False
+JUDGES_ORDER = True
 
 
 def judge(world):

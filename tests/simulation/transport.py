@@ -93,7 +93,6 @@ class SimulatedConsumer:
         self._assigned = frozenset()
         self._positions = {}
         self.known_ends = {}
-        self._ends_at_start = {}
         self._told_ends = {}
         self._is_settled = False
         self._is_closed = False
@@ -103,15 +102,15 @@ class SimulatedConsumer:
 
     @property
     def told_ends(self):
-        """How far the process knows each source to reach: from the start, and from what `lag` told it."""
-        return self._ends_at_start | self._told_ends
+        """How far the process knows each source to reach, from what it was told."""
+        return self._told_ends
 
-    def poll(self, timeout_seconds, max_records):
+    def poll(self, timeout_seconds, max_records, hold=frozenset()):
         self._life.before("poll")
         self._broker.let_silent_go()
         if self._follow():
             return {}
-        records = self._fetch(max_records)
+        records = self._fetch(max_records, hold)
         if not records:
             self._life.idle(timeout_seconds)
         return records
@@ -156,10 +155,12 @@ class SimulatedConsumer:
             del self._positions[source]
             self.known_ends.pop(source, None)
 
-    def _fetch(self, max_records):
+    def _fetch(self, max_records, hold):
         """Let chance decide which sources answer first, and with how much."""
         life, taken, left = self._life, {}, max_records
         for source in life.order_of_sources(self._positions):
+            if source in hold:
+                continue
             log = self._broker.logs[source]
             self.known_ends[source] = log.end
             position = max(self._positions[source], log.start)
@@ -186,7 +187,6 @@ class SimulatedConsumer:
         for topic in self._topics:
             log = self._broker.logs[topic, partition]
             self._positions[topic, partition] = offsets.get(topic, log.start)
-            self._ends_at_start[topic, partition] = log.end
             self._told_ends.pop((topic, partition), None)
             self.known_ends.pop((topic, partition), None)
 
@@ -212,10 +212,15 @@ class SimulatedConsumer:
         return {topic: at for (topic, p), at in self._positions.items() if p == partition}
 
     def lag(self):
-        self._told_ends = {
-            source: self.known_ends[source] for source in self._positions if source in self.known_ends
-        }
-        return {source: max(0, end - self._positions[source]) for source, end in self._told_ends.items()}
+        told = {source: self.known_ends[source] for source in self._positions if source in self.known_ends}
+        self._told_ends |= {source: max(end, self._told_ends.get(source, 0)) for source, end in told.items()}
+        return {source: max(0, end - self._positions[source]) for source, end in told.items()}
+
+    def remaining(self, places):
+        self._life.before("remaining")
+        told = {source: self._broker.logs[source].end for source in places if source in self._positions}
+        self._told_ends |= told
+        return {source: max(0, end - self._positions[source]) for source, end in told.items()}
 
     def has_joined(self):
         return self._is_settled

@@ -140,6 +140,8 @@ class Cluster:
         question: Callable[..., Mapping[Subject, Future[Answer]]],
         subjects: object,
         where: str,
+        *,
+        timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
         **options: object,
     ) -> dict[Subject, Answer]:
         """Ask one of `AdminClient`'s questions; give the answer for each subject.
@@ -157,9 +159,11 @@ class Cluster:
             What it takes.
         where
             How messages name a subject: a format.
+        timeout_seconds
+            How long to wait for the answers.
 
         """
-        deadline = monotonic() + REQUEST_TIMEOUT_SECONDS
+        deadline = monotonic() + timeout_seconds
         while True:
             with translated(self.name):
                 asked = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
@@ -204,12 +208,15 @@ class Cluster:
         places: Sequence[TopicPartition],
         which: OffsetSpec,
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+        *,
+        timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
     ) -> dict[tuple[str, int], int]:
         """Ask where partitions begin or end, by topic and partition."""
         found = self.ask(
             AdminClient.list_offsets,
             dict.fromkeys(places, which),
             "{0.topic}[{0.partition}]",
+            timeout_seconds=timeout_seconds,
             isolation_level=isolation,
         )
         return {(place.topic, place.partition): each.offset for place, each in found.items()}
@@ -230,6 +237,16 @@ class Cluster:
         """Let the client for questions go. Idempotent."""
         self._is_closed = True
         self._admin = None
+
+
+def committed_offsets(client: Consumer, topics: Sequence[str], partition: int) -> dict[str, int]:
+    """Ask for the committed offsets of the client's group, by topic."""
+    places = [TopicPartition(topic, partition) for topic in topics]
+    found = client.committed(places, timeout=REQUEST_TIMEOUT_SECONDS)
+    for place in found:
+        if place.error is not None:
+            raise KafkaException(place.error)
+    return {place.topic: place.offset for place in found if place.offset >= 0}
 
 
 def _is_done(future: Future[Any]) -> bool:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from time import monotonic
 from typing import Final
 
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
 from service.errors import (
@@ -25,13 +19,14 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.transport.base import Assignee, Record
-from service.transport.confluent.cluster import Cluster
+from service.transport.base import NOWHERE, Assignee, Place, Record
+from service.transport.confluent.cluster import Cluster, committed_offsets
 from service.transport.confluent.errors import FOREIGN, as_exception, translate, translated
 from service.transport.confluent.membership import Membership
 from service.transport.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, as_record, take
 from service.transport.confluent.producer import BulkProducer
 from service.transport.kafka import (
+    LOOK_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
     ConsumerOptions,
     away,
@@ -39,7 +34,6 @@ from service.transport.kafka import (
     out_of_range,
 )
 from service.transport.kafka_member import KafkaMember
-from service.transport.kafka_writer import Place
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1
@@ -122,9 +116,12 @@ class ConfluentConsumer(KafkaMember):
             raise RuntimeError("the consumer is closed")
         return self._client
 
-    def poll(self, timeout_seconds: float, max_records: int) -> dict[int, list[Record]]:
+    def poll(
+        self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
+    ) -> dict[int, list[Record]]:
         """Wait for records; see `Consumer.poll`."""
         deadline = monotonic() + timeout_seconds
+        self._hold(hold)
         while True:
             with translated(self._cluster.name):
                 self._take(deadline - monotonic(), max_records)
@@ -133,6 +130,16 @@ class ConfluentConsumer(KafkaMember):
             if self._taken or announced or monotonic() >= deadline:
                 self._check_alive()
                 return self._give()
+
+    @property
+    def _delivered(self) -> set[int]:
+        return self._membership.begun
+
+    def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
+        """Pause and resume; what was fetched of a place that is paused is thrown away and fetched again."""
+        with translated(self._cluster.name):
+            self._open_client.pause([TopicPartition(*place) for place in pause])
+            self._open_client.resume([TopicPartition(*place) for place in resume])
 
     def _take(self, left_seconds: float, max_records: int) -> None:
         room = max_records - sum(map(len, self._taken.values()))
@@ -206,6 +213,7 @@ class ConfluentConsumer(KafkaMember):
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:
         """Deliver from these offsets on; see `Consumer.start`."""
         self._check_owned(partition)
+        self._hold({place for place in self._held if place[1] != partition})
         self._forget({partition})
         with translated(self._where(partition)):
             self._membership.begin(
@@ -277,6 +285,15 @@ class ConfluentConsumer(KafkaMember):
                 found[place.topic, place.partition] = max(0, end - position)
         return found
 
+    def remaining(self, places: Collection[Place]) -> dict[Place, int]:
+        """Count the offsets up to the present ends; see `Consumer.remaining`."""
+        begun = [TopicPartition(*place) for place in places if place[1] in self._membership.begun]
+        if not begun:
+            return {}
+        ends = self._cluster.offsets(begun, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
+        # Of what was never delivered the position is not known, unless there is nothing.
+        return {place: max(0, end - self._positions.get(place, 0)) for place, end in ends.items()}
+
     def has_joined(self) -> bool:
         """Tell whether the group has given us our share; see `Consumer.has_joined`."""
         try:
@@ -289,8 +306,9 @@ class ConfluentConsumer(KafkaMember):
         """Tell whether everything there was delivered; see `Consumer.at_end`."""
         if self._taken or self._membership.owned - self._membership.begun or not self.has_joined():
             return False
-        ends = self._cluster.offsets(self._begun_places(), OffsetSpec.latest())
-        return all(self._positions.get(place, 0) >= end for place, end in ends.items())
+        return not any(
+            self.remaining([(each.topic, each.partition) for each in self._begun_places()]).values()
+        )
 
     def _begun_places(self) -> list[TopicPartition]:
         return [
@@ -325,13 +343,3 @@ class ConfluentConsumer(KafkaMember):
     def _describe(self) -> ConsumerGroupDescription:
         """Ask the group's coordinator who its members are, and what each of them has."""
         return self._cluster.ask(AdminClient.describe_consumer_groups, [self._group], "{}")[self._group]
-
-
-def committed_offsets(client: Consumer, topics: Sequence[str], partition: int) -> dict[str, int]:
-    """Ask for the committed offsets of the client's group, by topic."""
-    places = [TopicPartition(topic, partition) for topic in topics]
-    found = client.committed(places, timeout=REQUEST_TIMEOUT_SECONDS)
-    for place in found:
-        if place.error is not None:
-            raise KafkaException(place.error)
-    return {place.topic: place.offset for place in found if place.offset >= 0}

@@ -61,6 +61,7 @@ class Membership:
         if partition in self.begun:
             self._client.incremental_unassign(self._places([partition]))
         self._client.incremental_assign(list(places))
+        self._client.resume(list(places))  # they may have been paused when we had them before
         self.begun.add(partition)
 
     def is_member(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from service.transport.base import Output
+from service.transport.base import Output, Place
 from service.transport.confluent.cluster import LIBRDKAFKA_LOG, Cluster
 from service.transport.confluent.errors import FOREIGN, as_exception, translated
 from service.transport.kafka import (
@@ -24,7 +24,6 @@ from service.transport.kafka import (
     seconds_left,
     transaction_request_seconds,
 )
-from service.transport.kafka_writer import Place
 
 # What librdkafka takes for a partition, and for a time. It has no way to say the first millisecond of 1970.
 _BY_KEY: Final = -1

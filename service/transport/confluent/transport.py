@@ -30,8 +30,8 @@ from confluent_kafka.admin import (
 
 from service.errors import AccessRefused, TopicMissing, TransportUnavailable
 from service.transport.base import Assignee, Output, Record
-from service.transport.confluent.cluster import Cluster
-from service.transport.confluent.consumer import ConfluentConsumer, committed_offsets
+from service.transport.confluent.cluster import Cluster, committed_offsets
+from service.transport.confluent.consumer import ConfluentConsumer
 from service.transport.confluent.errors import meaning_of, translate, translated
 from service.transport.confluent.messages import PARTITION_EOF, as_record, take
 from service.transport.confluent.producer import BulkProducer

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from time import monotonic
 from typing import Any, Final
 
@@ -10,8 +11,9 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.errors import LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
 
-from service.transport.base import Assignee, Record
+from service.transport.base import NOWHERE, Assignee, Place, Record
 from service.transport.kafka import (
+    LOOK_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
     ConsumerOptions,
     away,
@@ -24,6 +26,7 @@ from service.transport.kafka_member import KafkaMember
 from service.transport.kafka_python.cluster import Cluster, learn_topics
 from service.transport.kafka_python.errors import translated
 from service.transport.kafka_python.membership import Membership, hold_still
+from service.transport.kafka_python.messages import as_record, take
 from service.transport.kafka_python.producer import DeadlineProducer, producer_options
 
 # New partitions are announced between two waits, so a wait is short.
@@ -93,9 +96,12 @@ class KafkaPythonConsumer(KafkaMember):
             heartbeat_interval_ms=heartbeat_interval_ms(self._options.session_timeout_seconds),
         )
 
-    def poll(self, timeout_seconds: float, max_records: int) -> dict[int, list[Record]]:
+    def poll(
+        self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
+    ) -> dict[int, list[Record]]:
         """Wait for records; see `Consumer.poll`."""
         deadline = monotonic() + timeout_seconds
+        self._hold(hold)
         while True:
             with translated(self._cluster.name), self._membership.joined_anew():
                 self._take(seconds_left(deadline), max_records)
@@ -109,11 +115,14 @@ class KafkaPythonConsumer(KafkaMember):
     def _take(self, left_seconds: float, max_records: int) -> None:
         """Ask each client once; wait only for the last, which is the one that gave records last.
 
-        The other one is asked first, so it does not starve, nor do its records wait for nothing.
+        The other one is asked first and for half, so that neither starves, nor do its records wait for
+        nothing. A client of which all is held would wait without an end.
         """
         self._membership.keep_join()
+        if self._is_held(self._clients[-1]):
+            self._clients.reverse()
         *others, last = self._clients
-        others_gave = sum(self._ask(client, 0.0, max_records) for client in others)
+        others_gave = sum(self._ask(client, 0.0, (max_records + 1) // 2) for client in others)
         wait_seconds = min(left_seconds, _SHARED_WAIT_SECONDS if others else _WAIT_SECONDS)
         last_gave = self._ask(last, 0.0 if self._taken else wait_seconds, max_records)
         if others_gave and not last_gave:
@@ -123,7 +132,7 @@ class KafkaPythonConsumer(KafkaMember):
         """Take what there is room for; tell whether there was anything."""
         room = max_records - sum(map(len, self._taken.values()))
         try:
-            batches = client.poll(timeout_ms=wait_seconds * 1000, max_records=room) if room > 0 else {}
+            batches = take(client, room, wait_seconds) if room > 0 else {}
         except OffsetOutOfRangeError as error:
             ((place, offset),) = error.args[0].items()
             client.pause(place)  # or each poll would raise the same, and give nobody anything
@@ -136,6 +145,26 @@ class KafkaPythonConsumer(KafkaMember):
         for place, records in batches.items():
             self._taken.setdefault(place, []).extend(records)
         return bool(batches)
+
+    @property
+    def _delivered(self) -> set[int]:
+        return self._started & self._owned
+
+    def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
+        """Pause and resume; what was fetched of a place that is paused is kept."""
+        with translated(self._cluster.name):
+            for topic, client in self._each_topic():
+                client.pause(*(TopicPartition(*place) for place in pause if place[0] == topic))
+                client.resume(*(TopicPartition(*place) for place in resume if place[0] == topic))
+
+    def _is_held(self, client: Any) -> bool:  # noqa: ANN401 - no types
+        """Return whether nothing is wanted of a client now, though something is of another."""
+        return bool(self._held) and all(
+            (topic, partition) in self._held
+            for topic, each in self._each_topic()
+            for partition in self._started
+            if each is client
+        )
 
     def _follow_assignment(self) -> None:
         """Give the second client the partitions that the group has given the first."""
@@ -174,6 +203,7 @@ class KafkaPythonConsumer(KafkaMember):
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:
         """Deliver from these offsets on; see `Consumer.start`."""
         self._check_owned(partition)
+        self._hold({place for place in self._held if place[1] != partition})
         with translated(self._where(partition)):
             for topic, client in self._each_topic():
                 place = TopicPartition(topic, partition)
@@ -240,6 +270,23 @@ class KafkaPythonConsumer(KafkaMember):
                     found[topic, partition] = max(0, end - position)
         return found
 
+    def remaining(self, places: Collection[Place]) -> dict[Place, int]:
+        """Count the offsets up to the present ends; see `Consumer.remaining`."""
+        found = {}
+        with translated(self._cluster.name):
+            for topic, client in self._each_topic():
+                ours = [
+                    TopicPartition(*place)
+                    for place in places
+                    if place[0] == topic and place[1] in self._started
+                ]
+                ends = client.end_offsets(ours, timeout_ms=LOOK_SECONDS * 1000) if ours else {}
+                for place, end in ends.items():
+                    position = self._position(client, *place, timeout_seconds=0)
+                    # Of what was never fetched the position may not be known, unless there is nothing.
+                    found[tuple(place)] = max(0, end - (position or 0), len(self._taken.get(place, ())))
+        return found
+
     def has_joined(self) -> bool:
         """Tell whether the group has given us our share; see `Consumer.has_joined`."""
         return self._membership.is_settled
@@ -249,13 +296,7 @@ class KafkaPythonConsumer(KafkaMember):
         owned = self._membership.owned
         if self._taken or not self._membership.is_settled or owned - self._started:
             return False
-        for topic, client in self._each_topic():
-            places = [TopicPartition(topic, partition) for partition in owned]
-            with translated(self._cluster.name):
-                ends = client.end_offsets(places, timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000)
-                if any((self._position(client, *place) or 0) < end for place, end in ends.items()):
-                    return False
-        return True
+        return not any(self.remaining([(topic, each) for topic in self._topics for each in owned]).values())
 
     def close(self) -> None:
         """Hand over and leave; see `Consumer.close`."""
@@ -288,19 +329,6 @@ class KafkaPythonConsumer(KafkaMember):
             TopicPartition(topic, partition), timeout_ms=timeout_seconds * 1000
         )
         return offset
-
-
-def as_record(found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types
-    """Make our record of a `ConsumerRecord`."""
-    return Record(
-        found.topic,
-        found.partition,
-        found.offset,
-        found.timestamp,
-        found.key,
-        found.value,
-        tuple((name, value or b"") for name, value in found.headers),
-    )
 
 
 def committed_offsets(client: Any, topics: Sequence[str], partition: int) -> dict[str, int]:  # noqa: ANN401 - no types

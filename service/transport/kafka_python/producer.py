@@ -21,7 +21,7 @@ from kafka.errors import (
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import TransactionFailed, TransportError
-from service.transport.base import Output
+from service.transport.base import Output, Place
 from service.transport.kafka import (
     CLIENT_LIMIT,
     HINTS,
@@ -30,7 +30,6 @@ from service.transport.kafka import (
     seconds_left,
 )
 from service.transport.kafka_python.errors import translate
-from service.transport.kafka_writer import Place
 
 # One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
 _BATCH_BYTES: Final = 262_144

@@ -20,8 +20,9 @@ from service.transport.kafka import (
     away,
 )
 from service.transport.kafka_python.cluster import Cluster, learn_topics
-from service.transport.kafka_python.consumer import KafkaPythonConsumer, as_record, committed_offsets
+from service.transport.kafka_python.consumer import KafkaPythonConsumer, committed_offsets
 from service.transport.kafka_python.errors import translated
+from service.transport.kafka_python.messages import as_record
 from service.transport.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka_transport import KafkaTransport
 

@@ -6,11 +6,12 @@ In: records. Out: outputs and offsets, in one transaction, while the partition i
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
 from service.errors import OffsetOutOfRange, OwnershipLost, TransportError
-from service.transport.base import Assignee, Output, Record
+from service.transport.base import NOWHERE, Assignee, Output, Place, Record
 from service.transport.sqlite.database import Database
 from service.transport.sqlite.group import Membership, Standing
 from service.transport.sqlite.heartbeat import Heartbeat
@@ -92,7 +93,9 @@ class SqliteConsumer:
             self._membership.renew, interval_seconds=session_seconds / 6, patience_seconds=patience_seconds
         )
 
-    def poll(self, timeout_seconds: float, max_records: int) -> dict[int, list[Record]]:
+    def poll(
+        self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
+    ) -> dict[int, list[Record]]:
         """Wait for records, or until partitions came or went; see the protocol."""
         if self._closed:
             raise TransportError(f"{self._membership} has left")
@@ -101,7 +104,7 @@ class SqliteConsumer:
         while True:
             version = self._database.version()
             changed = self._look(version)
-            records = self._fetch(max_records)
+            records = self._fetch(max_records, hold)
             # Whoever was assigned partitions may want to start them before we wait on.
             if records or changed or not self._wait(version, deadline):
                 return records
@@ -163,8 +166,8 @@ class SqliteConsumer:
         self._assigned -= partitions
         self._positions = {s: at for s, at in self._positions.items() if s[0] not in partitions}
 
-    def _fetch(self, max_records: int) -> dict[int, list[Record]]:
-        """Read the next records of what was started, each source getting its fair share."""
+    def _fetch(self, max_records: int, hold: AbstractSet[Place]) -> dict[int, list[Record]]:
+        """Read the next records of what was started and is not held, each source getting its fair share."""
         if not self._positions:
             return {}
         records: dict[int, list[Record]] = {}
@@ -176,7 +179,11 @@ class SqliteConsumer:
                 if not first <= position <= self._ends[partition, topic]:
                     raise self._out_of_range(topic, partition, position)
                 positions[partition, topic] = position
-            available = {source: self._ends[source] - position for source, position in positions.items()}
+            available = {
+                (partition, topic): self._ends[partition, topic] - position
+                for (partition, topic), position in positions.items()
+                if (topic, partition) not in hold
+            }
             grants = shares(max_records, available, self._turn)
             for partition, topic in sorted(grants, key=self._order):
                 start = positions[partition, topic]
@@ -239,6 +246,14 @@ class SqliteConsumer:
             for (partition, topic), at in self._positions.copy().items()
         }
 
+    def remaining(self, places: Collection[Place]) -> dict[Place, int]:
+        """Count the offsets up to the present ends; see `Consumer.remaining`."""
+        return {
+            (topic, partition): max(0, self._log.bounds(topic, partition)[1] - position)
+            for topic, partition in places
+            if (position := self._positions.get((partition, topic))) is not None
+        }
+
     def has_joined(self) -> bool:
         """Tell whether we own what the group has planned for us; not before the first poll."""
         return self._settled
@@ -248,9 +263,7 @@ class SqliteConsumer:
         started = {partition for partition, _ in self._positions}
         if not self._settled or started != self._assigned:
             return False
-        return all(
-            at >= self._log.bounds(topic, partition)[1] for (partition, topic), at in self._positions.items()
-        )
+        return not any(self.remaining([(topic, partition) for partition, topic in self._positions]).values())
 
     def close(self) -> None:
         """Leave the group: last commits first, then the partitions are free. Idempotent."""

@@ -1,0 +1,92 @@
+"""A backlog of events and of their labels, each on a topic of its own, is taken in the order of time.
+
+`PERCEPTRON_ORDER_RECORDS=200000` makes it a long one.
+"""
+
+import json
+import os
+import random
+import time
+
+import pytest
+
+from service.transport.base import Output
+from tests.support.kafka_place import KAFKA_CLIENTS
+from tests.support.taken_order import backlog, taken_too_early
+
+RECORDS = int(os.environ.get("PERCEPTRON_ORDER_RECORDS", "6000"))
+LIMIT_SECONDS = 120 + RECORDS / 100
+KILLS = 3
+
+pytestmark = pytest.mark.timeout(2 * LIMIT_SECONDS)
+
+
+@pytest.fixture(
+    params=["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
+)
+def kind(request):
+    """Give each kind of stream in turn."""
+    return request.param
+
+
+@pytest.fixture
+def kafka_client(kind):
+    return kind if kind in KAFKA_CLIENTS else KAFKA_CLIENTS[0]
+
+
+@pytest.fixture
+def url(request, kind, tmp_path):
+    if kind == "sqlite":
+        return f"sqlite:///{tmp_path}/stream.db"
+    return f"kafka://{request.getfixturevalue('kafka_bootstrap')}"
+
+
+def write(stream, partitions):
+    """Write the whole backlog, each event and its label to the partition of its id."""
+    made = backlog(RECORDS, start_ms=int(time.time() * 1000) - RECORDS - 3_600_000)
+    stream.create(partitions)
+    for topic, timed in (("events", made.events), ("labels", made.labels)):
+        outputs = [
+            Output(stream.topics[topic], json.loads(value)["id"].encode(), value, timestamp_ms=time_ms)
+            for time_ms, value in timed
+        ]
+        for start in range(0, len(outputs), 5000):
+            stream.transport.produce(outputs[start : start + 5000])
+
+
+def too_early(stream, partitions):
+    return sum(
+        taken_too_early(
+            *(
+                list(stream.transport.read(stream.topics[topic], partition))
+                for topic in ("predictions", "events", "labels")
+            )
+        )
+        for partition in range(partitions)
+    )
+
+
+@pytest.mark.parametrize("kills", [0, KILLS])
+@pytest.mark.parametrize("batch", [5, 1000])
+@pytest.mark.parametrize("partitions", [1, 4, 6])
+def test_a_backlog_on_two_topics_is_taken_in_order_of_time(stream, serve, partitions, batch, kills):
+    write(stream, partitions)
+    given = {
+        "max_batch_records": batch,
+        "label_timeout_seconds": 1e8,
+        "max_pending": 1_000_000,
+        "session_timeout_seconds": 1,
+        "snapshot_interval_records": 20_000,
+    }
+    moment = random.Random(batch)
+    began = time.monotonic()
+    for _ in range(kills):
+        process = serve(**given)
+        process.eventually(lambda now=process: now.partitions() != set())
+        time.sleep(moment.uniform(0, min(1.0, RECORDS / 20_000)))
+        process.kill()
+    assert serve("--exit-at-end", **given).wait(LIMIT_SECONDS) == 0
+    seconds = time.monotonic() - began
+    found = too_early(stream, partitions)
+    print(f"{found} of {RECORDS} records too early; {seconds:.1f} s")  # noqa: T201
+    assert found == 0
