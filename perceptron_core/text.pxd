@@ -35,9 +35,12 @@ cdef class TextHasher:
     @cython.locals(row=Py_ssize_t, value=double)
     cpdef int append(self, text) except -1
 
+    @cython.locals(repeats=Repeats, indices=int[::1], values=double[::1])
     cdef int _allocate(self) except -1
 
-    @cython.locals(n=Py_ssize_t, most=Py_ssize_t, room=Py_ssize_t)
+    @cython.locals(
+        n=Py_ssize_t, most=Py_ssize_t, room=Py_ssize_t, capacity=Py_ssize_t, indices=int[::1], values=double[::1]
+    )
     cdef int _reserve(self) except -1
 
     @cython.locals(at=Py_ssize_t, n=Py_ssize_t)

@@ -47,6 +47,7 @@ class TextHasher:
         Shortest and longest n-gram.
     token_pattern
         Regular expression that finds words; fast for a run of one class, such as ``\w+`` or ``[a-z0-9]+``.
+        `ValueError` is raised for one that might backtrack without bound.
     lowercase
         Whether text is turned into lower case first, as `str.lower` does.
     counts
@@ -163,10 +164,9 @@ class TextHasher:
             self._scale_to_unit_length(row)
 
     def _allocate(self) -> None:
-        self.filled = 0
-        self.indices = _zeros("i", _FIRST_CAPACITY)
-        self.values = _zeros("d", _FIRST_CAPACITY)
-        self._repeats = Repeats(self.bits, self._counts)
+        repeats = Repeats(self.bits, self._counts)
+        indices, values = _zeros("i", _FIRST_CAPACITY), _zeros("d", _FIRST_CAPACITY)
+        self.filled, self.indices, self.values, self._repeats = 0, indices, values, repeats
 
     def _reserve(self) -> None:
         """Make room for the n-grams of the text."""
@@ -176,8 +176,9 @@ class TextHasher:
         room = most + self._tokens.starts[self._tokens.count] + SPARE_BYTES  # as `_hash_fours` wants it
         if len(self.indices) < self.filled + room:
             capacity = 2 * (self.filled + room)
-            self.indices = _resized("i", self.indices, self.filled, capacity)
-            self.values = _resized("d", self.values, self.filled, capacity)
+            indices = _resized("i", self.indices, self.filled, capacity)
+            values = _resized("d", self.values, self.filled, capacity)
+            self.indices, self.values = indices, values
 
     def _hash_ngrams(self, data: Bytes) -> int:
         """Write the index of each n-gram behind those of earlier texts; give where they end."""

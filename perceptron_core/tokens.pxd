@@ -17,7 +17,7 @@ cdef class Tokenizer:
     cdef bytearray _kind_of, _joined, _copy
     cdef Py_ssize_t _n_in_a_row
 
-    @cython.locals(capacity=Py_ssize_t)
+    @cython.locals(capacity=Py_ssize_t, starts=int[::1], joined=bytearray, copy=bytearray)
     cdef int _reserve(self, Py_ssize_t size) except -1
 
     @cython.locals(size=Py_ssize_t)

@@ -10,6 +10,7 @@ from array import array
 from typing import Literal
 
 from perceptron_core.ascii import copy_ascii
+from perceptron_core.patterns import compile_pattern
 
 Bytes = bytes | bytearray
 
@@ -37,7 +38,7 @@ class Tokenizer:
     token_pattern
         Regular expression that finds words. A run of one class, such as ``\w+`` or ``[a-z0-9]+``, is found
         without making objects, since one table says of each code point whether it is in the class; other
-        patterns are slower.
+        patterns are slower. One that might backtrack without bound is refused: see `compile_pattern`.
     fewest
         Tokens that are of use: fewer count as none.
     lowercase
@@ -57,7 +58,7 @@ class Tokenizer:
     ) -> None:
         run = _RUN_OF_ONE_CLASS.fullmatch(token_pattern)
         self._words = analyzer == "words"
-        self._find_words = re.compile(token_pattern).finditer
+        self._find_words = compile_pattern(token_pattern).finditer
         self._in_class = re.compile(run[1]).fullmatch if run else None
         self._kind_of = bytearray(_CODE_POINTS if run and self._words else 0)
         self._fewest = fewest
@@ -71,10 +72,9 @@ class Tokenizer:
         """Make room for a text of so many bytes; what was there is lost."""
         if len(self.starts) < size + 2:
             capacity = 2 * size + 2
-            self.starts = array("i", [0]) * capacity
-            self._joined = bytearray(capacity)
-            self._copy = bytearray(capacity + SPARE_BYTES)
-            self._n_in_a_row = 0
+            starts = array("i", [0]) * capacity
+            joined, copy = bytearray(capacity), bytearray(capacity + SPARE_BYTES)
+            self.starts, self._joined, self._copy, self._n_in_a_row = starts, joined, copy, 0
 
     def cut(self, text: str) -> Bytes:
         """Set `starts` and `count`; give the bytes they are about, which the next call may overwrite.

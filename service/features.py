@@ -7,7 +7,6 @@ value 1, a token of the text becomes `text=token`. With hashing, names become in
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any, Final, Literal
 
 import mmh3
 
+from perceptron_core.patterns import compile_pattern
 from perceptron_core.text import TextHasher
 
 _TEXT_PREFIX = "text="
@@ -125,7 +125,7 @@ def _as_numbers(features: Mapping[str, bool | int | float | str]) -> X:
 
 
 def _word_ngrams(pattern: str, shortest: int, longest: int) -> Callable[[str], Iterable[str]]:
-    find = re.compile(pattern).finditer
+    find = compile_pattern(pattern).finditer
 
     def ngrams(text: str) -> Iterable[str]:
         words = [match.group() for match in find(text)]

@@ -21,6 +21,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from perceptron_core.patterns import compile_pattern
 from service.kafka_settings import KafkaClient, KafkaSettings, disagreement
 from service.logs import LogFormat
 from service.setting_forms import lower, parse_ngrams, parse_object, parse_workers, split_names
@@ -245,10 +246,7 @@ class Settings(BaseSettings):
     @field_validator("token_pattern")
     @classmethod
     def _check_pattern(cls, pattern: str) -> str:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"not a regular expression: {error}") from None
+        compile_pattern(pattern)
         return pattern
 
     @field_validator("http")

@@ -15,6 +15,7 @@ MAP = """
 # What a learner is: numbers in, numbers out.
 perceptron_core.errors perceptron_core.version perceptron_core.step
 perceptron_core.values perceptron_core.envelope perceptron_core.ascii
+perceptron_core.patterns
 perceptron_core.tokens
 perceptron_core.murmur perceptron_core.repeats
 perceptron_core.text
