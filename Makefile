@@ -1,6 +1,8 @@
 # make demo   set up everything and run the main job on the embedded broker; DEMO_ARGS=--keep: go on until Ctrl-C
 # make test   set up everything and pass the tests, with what was built and installed, not with what lies here
 # make test-uncompiled   the same for the core as it runs where there is no compiler
+# make test-sanitized   the core with its memory and its arithmetic checked by the compiler, allocations failing
+# make test-lowest   the fast tests with the lowest releases of what the package depends on
 # make lint   ruff with all rules, mypy --strict
 # make chaos  the long form of the tests that kill, freeze and cut things
 # make simulate  thousands of runs in which everything goes wrong that can; SEEDS=1000000, or SEED=7 for one with its story
@@ -21,8 +23,14 @@ BENCH_ARGS ?=
 SEEDS ?= 10000
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
+SANITIZED_TESTS := $(addprefix tests/perceptron_core/test_,$(addsuffix .py,failing_allocations serialisation slots \
+  hashed_slots golden golden_multiclass repeats text text_batches))
+SANITIZED := $(CURDIR)/build/sanitized
+LOWEST ?= .venv-lowest
+LOWEST_TESTS ?= tests/service tests/conformance/test_transport_contract.py tests/perceptron_core/test_golden.py
 
-.PHONY: demo test test-uncompiled lint chaos simulate bench docs docs-plots dist release-check clean
+.PHONY: demo test test-uncompiled test-sanitized test-lowest lint chaos simulate bench docs docs-plots dist \
+  release-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/perceptron demo $(DEMO_ARGS)
@@ -35,6 +43,26 @@ test-uncompiled: $(VENV)/installed-dev
 	rm -f $(UNCOMPILED)/perceptron_core/*.so
 	PYTHONPATH=$(UNCOMPILED) PERCEPTRON_REQUIRE_COMPILED=0 $(BIN)/pytest \
 	  tests/perceptron_core tests/conformance/test_river*.py perceptron_core $(PARALLEL) $(PYTEST_ARGS)
+
+# A copy of the sources, so that nothing built for users is mixed with it. Python's own allocator hands out parts of
+# larger blocks, whose ends nobody could see.
+test-sanitized: $(VENV)/installed-dev
+	@case "$$(gcc -print-file-name=libasan.so 2>/dev/null)" in /*) ;; \
+	  *) echo "skipped: the core is not sanitized, as gcc or its libasan is missing"; exit 0;; esac; set -ex; \
+	rm -rf $(SANITIZED); mkdir -p $(SANITIZED)/source; \
+	cp -R perceptron_core service setup.py pyproject.toml README.md LICENSE $(SANITIZED)/source; \
+	rm -f $(SANITIZED)/source/perceptron_core/*.so; \
+	PERCEPTRON_SANITIZE=address,undefined $(BIN)/pip install --quiet --no-deps --target $(SANITIZED)/site $(SANITIZED)/source; \
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	  PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/site PERCEPTRON_REQUIRE_COMPILED=1 $(BIN)/pytest $(SANITIZED_TESTS) $(PARALLEL) $(PYTEST_ARGS)
+
+# The declared minimum of each package that is imported, and what these need as new as it comes.
+test-lowest: $(VENV)/bin/pip
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/pip install --quiet --upgrade 'pip>=25.1' uv
+	PERCEPTRON_UNCOMPILED=1 $(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct '.[confluent,plot,sklearn]'
+	$(LOWEST)/bin/pip install --quiet --group lowest
+	$(LOWEST)/bin/pytest -p no:anyio -m 'not slow and not kafka' $(LOWEST_TESTS) $(PARALLEL) $(PYTEST_ARGS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

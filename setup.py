@@ -19,8 +19,20 @@ CORE = Path("perceptron_core")
 SHARED = "perceptron_core._cython"
 """What Cython would otherwise repeat in every module."""
 
+# PERCEPTRON_SANITIZE=address,undefined: with these checks in the machine code (make test-sanitized).
+SANITIZERS = os.environ.get("PERCEPTRON_SANITIZE", "")
+CHECKED = [
+    f"-fsanitize={SANITIZERS}",
+    "-fno-sanitize-recover=undefined",
+    "-fno-omit-frame-pointer",
+    "-O1",
+    "-g1",
+]
 # No fused multiply-add: it rounds once where the interpreter rounds twice.
-FLAGS = [] if sys.platform == "win32" else ["-O3", "-g0", "-ffp-contract=off", "-Wno-unused-function"]
+FLAGS = [*(CHECKED if SANITIZERS else ["-O3", "-g0"]), "-ffp-contract=off", "-Wno-unused-function"]
+LINK_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else []
+if sys.platform == "win32":
+    FLAGS = []
 
 DIRECTIVES = {
     "language_level": 3,
@@ -58,11 +70,13 @@ class BuildAllOrNone(build_ext):
 def extensions() -> list[Extension]:
     """List what is to be compiled."""
     modules = [
-        Extension(f"{CORE}.{path.stem}", [str(source(path))], extra_compile_args=FLAGS)
+        Extension(
+            f"{CORE}.{path.stem}", [str(source(path))], extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS
+        )
         for path in sorted(CORE.glob("*.pxd"))
     ]
     return cythonize(
-        [Extension(SHARED, [], extra_compile_args=FLAGS), *modules],
+        [Extension(SHARED, [], extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS), *modules],
         build_dir="build/c",
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=SHARED,

@@ -13,12 +13,16 @@ cdef class AveragedMulticlassRule(AdditiveMulticlassRule):
     cdef public Column late_biases
 
     cpdef clear(self)
+
+    @cython.locals(number=Py_ssize_t)
     cpdef meet(self, label)
+
+    cdef forget_last(self, label, Py_ssize_t n_known)
 
     @cython.locals(number=Py_ssize_t, column=Column, late=double)
     cdef score(self, Entries x)
 
-    cpdef double mean(self, double current, double late) noexcept
+    cpdef double mean(self, double current, double late) except? -1
 
     @cython.locals(guess=int)
     cdef learn(self, Entries x, int number, double w)

@@ -21,16 +21,23 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
 
     def clear(self) -> None:
         """Start with no class and no feature."""
+        columns: list[Column] = []
+        biases = Column()
         AdditiveMulticlassRule.clear(self)
-        self.late_columns, self.late_biases = [], Column()
+        self.late_columns, self.late_biases = columns, biases
 
     def meet(self, label: Label) -> None:
         """Start a class with zero weights; it comes last at ties."""
+        number = len(self.labels)
+        self.late_biases.grow(number + 1)
+        self.late_biases.cells[number] = 0.0
         AdditiveMulticlassRule.meet(self, label)
-        column = Column()
-        self.slots.add_column(column)
-        self.late_columns.append(column)
-        self.late_biases.grow(len(self.labels))
+        self.start_column(self.late_columns, Column())
+
+    def forget_last(self, label: Label, n_known: int) -> None:
+        """Undo `meet`, or what was done of it."""
+        self.drop_columns(self.late_columns, n_known)
+        AdditiveMulticlassRule.forget_last(self, label, n_known)
 
     def score(self, x: Entries) -> None:
         """Compute the mean score w̄·x + b̄ of each class."""
@@ -50,8 +57,8 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
         guess = self.best(NO_CLASS)
         step = None
         if guess != number:
-            self.move(x, number, guess, w, self.n_examples)
             step = Step(w, self.labels[number], self.labels[guess], self.n_examples)
+            self.move(x, number, guess, w, self.n_examples)
         self.n_examples += 1
         return step
 

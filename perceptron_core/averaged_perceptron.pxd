@@ -30,7 +30,7 @@ cdef class AveragedRule(BinaryRule):
     @cython.locals(mistaken=bint, step=double)
     cdef double step(self, Entries x, int sign, double w, double current, double a) except? -1
 
-    cpdef double mean(self, double current, double late) noexcept
+    cpdef double mean(self, double current, double late) except? -1
 
     @cython.locals(late=double, n_zeros=Py_ssize_t)
     cdef add(self, Entries x, double step)

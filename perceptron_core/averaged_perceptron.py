@@ -179,8 +179,9 @@ class AveragedPerceptron(AveragedRule, CompiledClassifier):
 
     def _clear(self) -> None:
         """Start with no feature stored."""
-        self.current_column, self.late_column = Column(), Column()
-        self.slots = self._slots_of(self.current_column, self.late_column)
+        current, late = Column(), Column()
+        self.slots = self._slots_of(current, late)
+        self.current_column, self.late_column = current, late
 
     @property
     def current_weights(self) -> Vector:

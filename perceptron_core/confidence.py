@@ -37,10 +37,13 @@ def bound(gain: Vector, covariance: Matrix, total: float) -> Vector:
     return bounded
 
 
-def downdate(covariance: Matrix, gain: Mapping[Any, float], r: float, total: float) -> None:
-    """Subtract gain·gainᵀ/(r + total) from the covariance, in place."""
+def downdated(covariance: Matrix, gain: Mapping[Any, float], r: float, total: float) -> Matrix:
+    """Return the covariance minus gain·gainᵀ/(r + total); rows that stay as they are, are shared."""
+    result = dict(covariance)
     entries = [(name, value) for name, value in gain.items() if value]
     for name, value in entries:
-        row = covariance.setdefault(name, {name: 1.0})
+        row = dict(covariance.get(name, {name: 1.0}))
         for other, factor in entries:
             row[other] = row.get(other, 0.0) - value * factor / (r + total)
+        result[name] = row
+    return result

@@ -26,7 +26,7 @@ cdef class ConfidenceWeightedRule(LinearRule):
     @cython.locals(v=double, alpha=double, rho=double)
     cdef double learn_diagonal(self, Entries x, double a, int sign, double w) except -1
 
-    @cython.locals(v=double, alpha=double)
+    @cython.locals(v=double, alpha=double, bias=double, covariance=dict)
     cdef double learn_full(self, Entries x, double a, int sign, double w) except -1
 
     cdef dict with_constant(self, Entries x)

@@ -41,10 +41,10 @@ class ConfidenceWeightedRule(LinearRule):
 
     def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
         """Learn an example; give y·α."""
+        alpha = 0.0
+        if self.is_due(sign * a, x):
+            alpha = self.learn_full(x, a, sign, w) if self.full else self.learn_diagonal(x, a, sign, w)
         self.n_mistakes += self.fires(a) != (sign > 0)
-        if not self.is_due(sign * a, x):
-            return 0.0
-        alpha = self.learn_full(x, a, sign, w) if self.full else self.learn_diagonal(x, a, sign, w)
         self.n_updates += alpha > 0
         return sign * alpha
 
@@ -58,6 +58,7 @@ class ConfidenceWeightedRule(LinearRule):
 
     def learn_diagonal(self, x: Entries, a: float, sign: int, w: float) -> float:
         """Learn under independent weights; give α."""
+        self.slots.make_room(x)
         if self.forgetting < 1:
             self.variance_column.widen(x, self.forgetting)
         self.bias_variance = min(1.0, self.bias_variance / self.intercept_forgetting)
@@ -80,9 +81,11 @@ class ConfidenceWeightedRule(LinearRule):
         if alpha > 0:
             gain = confidence.direction(self.covariance, self.with_constant(x))
             gain = confidence.bound(gain, self.covariance, v)
-            confidence.downdate(self.covariance, gain, self.rho(alpha, v, w), v)
-            self.bias += sign * alpha * gain.pop(None, 0.0)
+            covariance = confidence.downdated(self.covariance, gain, self.rho(alpha, v, w), v)
+            bias = sign * alpha * gain.pop(None, 0.0)
             self.slots.add(self.weight_column, gain, sign * alpha)
+            self.bias += bias
+            self.covariance = covariance
         return alpha
 
     def with_constant(self, x: Entries) -> Vector:
@@ -144,10 +147,10 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, LinearClassifier):
         self.covariance = {}
 
     def _clear(self) -> None:
-        self.weight_column, self.variance_column = Column(), Variances(1.0)
+        weights, variances = Column(), Variances(1.0)
         # With all covariances there are no variances beside them.
-        columns = (self.weight_column,) if self.full else (self.weight_column, self.variance_column)
-        self.slots = self._slots_of(*columns)
+        self.slots = self._slots_of(weights) if self.full else self._slots_of(weights, variances)
+        self.weight_column, self.variance_column = weights, variances
 
     @property
     def variances(self) -> Vector:

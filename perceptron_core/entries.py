@@ -61,8 +61,8 @@ class Entries:
         slots, values = _integers(2 * self.capacity), _doubles(2 * self.capacity)
         memoryview(slots)[: self.capacity] = memoryview(self.slots)
         memoryview(values)[: self.capacity] = memoryview(self.values)
-        self.slots, self.values = slots, values
         self.names += [None] * self.capacity
+        self.slots, self.values = slots, values  # from here on nothing is allocated
         self.capacity *= 2
 
 
@@ -76,10 +76,11 @@ class Column:
         self.default = default
 
     def grow(self, capacity: int) -> None:
-        """Make room for `capacity` slots."""
-        cells = _doubles(capacity)
-        memoryview(cells)[: len(self.cells)] = memoryview(self.cells)
-        self.cells = cells
+        """Make room for `capacity` slots, if there is none yet: some columns may have it, out of memory."""
+        if capacity > len(self.cells):
+            cells = _doubles(capacity)
+            memoryview(cells)[: len(self.cells)] = memoryview(self.cells)
+            self.cells = cells
 
     def dot(self, x: Entries, start: float) -> float:
         """Compute start + w·x, summed from `start` in the order of `x`; a missing cell counts 0."""

@@ -29,6 +29,8 @@ cdef class HashedSlots(Slots):
 
     cdef claim(self, Entries x)
 
+    cdef make_room(self, Entries x)
+
     cdef sweep(self, Entries x)
 
     cdef sweep_all(self)

@@ -99,6 +99,9 @@ class HashedSlots(Slots):
     def claim(self, x: Entries) -> None:
         """Do nothing: every feature has its slot."""
 
+    def make_room(self, x: Entries) -> None:
+        """Do nothing: every feature has its slot."""
+
     def sweep(self, x: Entries) -> None:
         """Do nothing: every feature keeps its slot."""
 

@@ -38,8 +38,9 @@ class LinearClassifier(LinearRule, CompiledClassifier):
 
     def _clear(self) -> None:
         """Start with no feature stored."""
-        self.weight_column = Column()
-        self.slots = self._slots_of(self.weight_column)
+        weights = Column()
+        self.slots = self._slots_of(weights)
+        self.weight_column = weights
 
     @property
     def weights(self) -> Vector:

@@ -15,7 +15,11 @@ cdef class MulticlassAROWRule(MulticlassRule):
     cdef public Column bias_variances
 
     cpdef clear(self)
+
+    @cython.locals(number=Py_ssize_t)
     cpdef meet(self, label)
+
+    cdef forget_last(self, label, Py_ssize_t n_known)
 
     @cython.locals(rival=int, loss=double, total=double, r=double, alpha=double)
     cdef learn(self, Entries x, int number, double w)

@@ -26,17 +26,23 @@ class MulticlassAROWRule(MulticlassRule):
 
     def clear(self) -> None:
         """Start with no class and no feature."""
+        columns: list[Variances] = []
+        biases = Column()
         MulticlassRule.clear(self)
-        self.variance_columns, self.bias_variances = [], Column()
+        self.variance_columns, self.bias_variances = columns, biases
 
     def meet(self, label: Label) -> None:
         """Start a class with zero weights, of which nothing is known."""
+        number = len(self.labels)
+        self.bias_variances.grow(number + 1)
+        self.bias_variances.cells[number] = 1.0
         MulticlassRule.meet(self, label)
-        column = Variances(1.0)
-        self.slots.add_column(column)
-        self.variance_columns.append(column)
-        self.bias_variances.grow(len(self.labels))
-        self.bias_variances.cells[len(self.labels) - 1] = 1.0
+        self.start_column(self.variance_columns, Variances(1.0))
+
+    def forget_last(self, label: Label, n_known: int) -> None:
+        """Undo `meet`, or what was done of it."""
+        self.drop_columns(self.variance_columns, n_known)
+        MulticlassRule.forget_last(self, label, n_known)
 
     def learn(self, x: Entries, number: int, w: float) -> Step | None:
         """Learn an example; its weight divides r."""
@@ -49,10 +55,11 @@ class MulticlassAROWRule(MulticlassRule):
         alpha = loss / (r + total)
         if not total or not alpha:
             return None
+        step = Step(alpha, self.labels[number], self.labels[rival])
         self.slots.claim(x)
         self.learn_class(number, x, alpha, r, total)
         self.learn_class(rival, x, -alpha, r, total)
-        return Step(alpha, self.labels[number], self.labels[rival])
+        return step
 
     def variance(self, number: int, x: Entries) -> float:
         """Compute the variance of a class's score at `x`."""

@@ -31,8 +31,9 @@ class MulticlassPassiveAggressiveRule(AdditiveMulticlassRule):
         tau = self.tau(loss, 2.0 * (x.squared_norm() + self.fit_intercept), self.C * w)
         if not tau:
             return None
+        step = Step(tau, self.labels[number], self.labels[rival])
         self.move(x, number, rival, tau, 0)
-        return Step(tau, self.labels[number], self.labels[rival])
+        return step
 
     def tau(self, loss: float, squared_length: float, price: float) -> float:
         """Compute the step size; 0 for an example of length 0, which no weights can move."""

@@ -16,8 +16,9 @@ class MulticlassPerceptronRule(AdditiveMulticlassRule):
         guess = self.best(NO_CLASS)
         if guess == number:
             return None
+        step = Step(w, self.labels[number], self.labels[guess])
         self.move(x, number, guess, w, 0)
-        return Step(w, self.labels[number], self.labels[guess])
+        return step
 
 
 class MulticlassPerceptron(MulticlassPerceptronRule, LinearMulticlass):

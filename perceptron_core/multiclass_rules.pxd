@@ -20,7 +20,16 @@ cdef class MulticlassRule:
     cdef public Column scores
 
     cpdef clear(self)
+
+    @cython.locals(number=Py_ssize_t)
     cpdef meet(self, label)
+
+    cdef start_column(self, list columns, Column column)
+    cdef forget_last(self, label, Py_ssize_t n_known)
+    cdef drop_columns(self, list columns, Py_ssize_t n_kept)
+
+    @cython.locals(number=int)
+    cdef learn_first(self, label, Entries x, double w)
 
     @cython.locals(number=Py_ssize_t, column=Column)
     cdef score(self, Entries x)
@@ -30,11 +39,11 @@ cdef class MulticlassRule:
 
     cdef learn(self, Entries x, int number, double w)
 
+    @cython.locals(guess=int, number=int)
+    cdef learn_label(self, label, Entries x, double w)
+
     @cython.locals(slots=Slots, entries=Entries)
     cdef Entries resolve(self, x)
-
-    @cython.locals(guess=int, number=int)
-    cdef int count(self, label) except -1
 
     @cython.locals(number=Py_ssize_t)
     cpdef dict by_class(self, Column column)

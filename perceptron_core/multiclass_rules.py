@@ -33,19 +33,40 @@ class MulticlassRule:
 
     def clear(self) -> None:
         """Start with no class and no feature."""
-        self.slots = Slots()
-        self.labels, self.numbers, self.weight_columns = [], {}, []
-        self.biases, self.scores = Column(), Column()
+        slots, biases, scores = Slots(), Column(), Column()
+        self.labels, self.numbers, self.weight_columns = [], {}, []  # all or none
+        self.slots, self.biases, self.scores = slots, biases, scores
 
     def meet(self, label: Label) -> None:
-        """Start a class with zero weights; it comes last at ties."""
-        self.numbers[label] = len(self.labels)
+        """Start a class with zero weights; it comes last at ties.
+
+        `forget_last` undoes it, whatever of it was done.
+        """
+        number = len(self.labels)
+        self.biases.grow(number + 1)
+        self.scores.grow(number + 1)
+        self.biases.cells[number] = self.scores.cells[number] = 0.0
+        self.start_column(self.weight_columns, Column())
         self.labels.append(label)
-        column = Column()
+        self.numbers[label] = number
+
+    def start_column(self, columns: list[Any], column: Column) -> None:
+        """Add a class's column of features to those of the other classes."""
+        columns.append(column)
         self.slots.add_column(column)
-        self.weight_columns.append(column)
-        self.biases.grow(len(self.labels))
-        self.scores.grow(len(self.labels))
+
+    def forget_last(self, label: Label, n_known: int) -> None:
+        """Undo `meet`, or what was done of it, with `n_known` classes before; nothing is allocated."""
+        if label in self.numbers:
+            del self.numbers[label]
+        while len(self.labels) > n_known:
+            self.labels.pop()
+        self.drop_columns(self.weight_columns, n_known)
+
+    def drop_columns(self, columns: list[Any], n_kept: int) -> None:
+        """Remove all but the first columns of a list of columns of features, by class."""
+        while len(columns) > n_kept:
+            self.slots.drop_column(columns.pop())
 
     def score(self, x: Entries) -> None:
         """Compute the score w·x + b of each class."""
@@ -93,23 +114,33 @@ class MulticlassRule:
         label = y if type(y) is str and y in self.numbers else self.check_label(y)
         weight = example_weight(w)
         entries = self.resolve(x)
-        step = None
-        if weight > 0:
-            self.score(entries)
-            number = self.count(label)
-            step = self.learn(entries, number, weight)
-            self.n_updates += step is not None
+        step = self.learn_label(label, entries, weight) if weight > 0 else None
         self.slots.put_back(entries)
         return step
 
-    def count(self, label: Label) -> int:
-        """Count the mistake if the scores make one of an example of this class; give its number."""
+    def learn_label(self, label: Label, x: Entries, w: float) -> Step | None:
+        """Score and learn an example of weight w > 0, and count; all of it or, out of memory, nothing."""
+        self.score(x)
         guess = self.best(NO_CLASS)
-        if label not in self.numbers:
-            self.meet(label)
-        number = self.numbers[label]
+        if label in self.numbers:
+            number = self.numbers[label]
+            step = self.learn(x, number, w)
+        else:
+            number = len(self.labels)
+            step = self.learn_first(label, x, w)
         self.n_mistakes += guess != number
-        return number
+        self.n_updates += step is not None
+        return step
+
+    def learn_first(self, label: Label, x: Entries, w: float) -> Step | None:
+        """Learn the first example of a class; both or nothing."""
+        number = len(self.labels)
+        try:
+            self.meet(label)
+            return self.learn(x, number, w)
+        except BaseException:
+            self.forget_last(label, number)
+            raise
 
     def resolve(self, x: Any) -> Entries:
         """Look the features of `x` up, as `Slots.resolve` does."""

@@ -21,6 +21,9 @@ cdef class Names:
     cdef long long[::1] _ordinals
 
     cpdef int find(self, name) except -2
+    cpdef bint has(self, int slot) except -1
+    cpdef at(self, int slot)
+    cpdef int make_room(self, Py_ssize_t n_names, Py_ssize_t n_slots) except -1
     cpdef add(self, name, int slot)
     cpdef remove(self, name)
     cpdef list items(self)

@@ -18,6 +18,7 @@ class Names:
 
     def __init__(self) -> None:
         self._slot_of: dict[Any, int] = {}
+        self._name_at: dict[int, Any] = {}
         self.version = 0
         """Counts names that came or went."""
 
@@ -28,14 +29,29 @@ class Names:
         """Give the slot of a name, `NO_SLOT` if it has none."""
         return self._slot_of.get(name, NO_SLOT)
 
+    def has(self, slot: int) -> bool:
+        """Return whether a name has this slot."""
+        return slot in self._name_at
+
+    def at(self, slot: int) -> Any:
+        """Return the name that has a slot."""
+        return self._name_at[slot]
+
+    def make_room(self, n_names: int, n_slots: int) -> None:
+        """Allocate what so many more names need, all with slots below `n_slots`.
+
+        A dictionary allocates for itself.
+        """
+
     def add(self, name: Any, slot: int) -> None:
         """Add a name that is not there yet."""
         self._slot_of[name] = slot
+        self._name_at[slot] = name
         self.version += 1
 
     def remove(self, name: Any) -> None:
         """Remove a name that is there."""
-        del self._slot_of[name]
+        del self._name_at[self._slot_of.pop(name)]
         self.version += 1
 
     def items(self) -> list[tuple[Any, int]]:

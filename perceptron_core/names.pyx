@@ -8,7 +8,7 @@ cimport cython
 from cpython.dict cimport PyDict_CheckExact, PyDict_Next
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport calloc, free
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 import array
 
@@ -124,7 +124,7 @@ cdef class Names:
         self._resize(FIRST_BITS)
 
     def __dealloc__(self):
-        free(self._cells)
+        PyMem_Free(self._cells)
 
     def __len__(self):
         return self._n
@@ -137,16 +137,36 @@ cdef class Names:
         cdef Cell* cell = self._cell_of(<PyObject*>name, fingerprint(<PyObject*>name))
         return NO_SLOT if cell.name == NULL else cell.slot
 
+    cpdef bint has(self, int slot) except -1:
+        """Return whether a name has this slot."""
+        return slot < len(self._names) and self._names[slot] is not NOBODY
+
+    cpdef at(self, int slot):
+        """Return the name that has a slot."""
+        return self._names[slot]
+
+    cpdef int make_room(self, Py_ssize_t n_names, Py_ssize_t n_slots) except -1:
+        """Allocate what so many more names need, all with slots below `n_slots`: `add` then needs nothing."""
+        cdef int bits = self._bits
+        cdef Py_ssize_t n_now = len(self._names)
+        cdef long long[::1] ordinals
+        while 2 * (self._n + n_names) > <Py_ssize_t>1 << bits:  # at most half full
+            bits += 1
+        if bits > self._bits:
+            self._resize(bits)
+        if n_slots > n_now:
+            ordinals = array.array("q", bytes(8 * n_slots))
+            ordinals[:n_now] = self._ordinals
+            self._names += [NOBODY] * (n_slots - n_now)
+            self._ordinals = ordinals
+        return 0
+
     cpdef add(self, name, int slot):
         """Add a name that is not there yet."""
-        if 2 * (self._n + 1) > <Py_ssize_t>1 << self._bits:  # at most half full
-            self._resize(self._bits + 1)
+        self.make_room(1, slot + 1)
         cdef unsigned int mark = fingerprint(<PyObject*>name)
         cdef Cell* cell = self._cell_of(<PyObject*>name, mark)
         cell.name, cell.fingerprint, cell.slot = <PyObject*>name, mark, slot
-        if slot >= len(self._names):
-            self._names += [NOBODY] * max(slot, 1 << FIRST_BITS)
-            self._ordinals = array.array("q", bytes(self._ordinals) + bytes(8 * (len(self._names) - len(self._ordinals))))
         self._names[slot] = name
         self._ordinals[slot] = self._n_ever
         self._n += 1
@@ -346,7 +366,7 @@ cdef class Names:
         cdef size_t n_old = <size_t>1 << self._bits if old != NULL else 0
         cdef size_t k, at
         cdef size_t mask = (<size_t>1 << bits) - 1
-        cdef Cell* cells = <Cell*>calloc(mask + 1, sizeof(Cell))
+        cdef Cell* cells = <Cell*>PyMem_Calloc(mask + 1, sizeof(Cell))
         if cells == NULL:
             raise MemoryError
         self._cells, self._bits = cells, bits
@@ -356,7 +376,7 @@ cdef class Names:
                 while cells[at].name != NULL:
                     at = (at + 1) & mask
                 cells[at] = old[k]
-        free(old)
+        PyMem_Free(old)
 
 
 cdef unsigned int fingerprint(PyObject* name) except? 1:

@@ -22,11 +22,11 @@ class PassiveAggressiveRule(AdditiveRule):
 
     def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
         """Learn an example; the step y·τ is that of w ← w + y·τ·x, b ← b + y·τ. Its weight multiplies C."""
-        self.n_mistakes += self.fires(a) != (sign > 0)
         step = sign * self.tau(hinge(sign * a), x.squared_norm() + self.fit_intercept, self.C * w)
         if step:
             self.add(x, step)
             self.n_updates += 1
+        self.n_mistakes += self.fires(a) != (sign > 0)
         return step
 
     def tau(self, loss: float, squared_norm: float, price: float) -> float:

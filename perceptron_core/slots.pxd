@@ -7,15 +7,19 @@ cdef int NO_SLOT
 
 
 cdef class Slots:
-    cdef tuple _columns
+    cdef list _columns
     cdef Names _names
-    cdef list _free
+    cdef int[::1] _free
+    cdef Py_ssize_t _n_free
     cdef Py_ssize_t _n_slots
     cdef Py_ssize_t _capacity
     cdef Entries _spare
 
     @cython.locals(slot=Py_ssize_t)
     cpdef add_column(self, Column column)
+
+    @cython.locals(last=Py_ssize_t)
+    cdef drop_column(self, Column column)
 
     @cython.locals(entries=Entries)
     cdef Entries resolve(self, x)
@@ -29,6 +33,8 @@ cdef class Slots:
 
     @cython.locals(k=Py_ssize_t)
     cdef claim(self, Entries x)
+
+    cdef make_room(self, Entries x)
 
     @cython.locals(k=Py_ssize_t, slot=int)
     cdef sweep(self, Entries x)
@@ -47,7 +53,7 @@ cdef class Slots:
     @cython.locals(slot=int)
     cpdef write(self, Column column, cells)
 
-    @cython.locals(slot=int, cell=double)
+    @cython.locals(slot=int, cell=double, amount=double)
     cpdef add(self, Column column, amounts, double step)
 
     @cython.locals(k=Py_ssize_t, slot=int)
@@ -60,3 +66,6 @@ cdef class Slots:
 
     @cython.locals(column=Column, slot=int)
     cdef int _new_slot(self, name) except -1
+
+    @cython.locals(capacity=Py_ssize_t, free=int[::1], column=Column)
+    cdef int _make_room(self, Py_ssize_t n_names) except -1

@@ -5,6 +5,7 @@ A name whose cells are all 0 leaves, and its slot is used again. `slots.pxd` giv
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -19,12 +20,19 @@ class Slots:
 
     Slots are used again. So none may be kept from one call to the next, but in entries, which know by
     their version that they are out of date.
+
+    All memory that a call needs is allocated before the first cell, name or count is changed: a call that
+    raises `MemoryError` changes nothing.
     """
 
+    _free: array[int]
+
     def __init__(self, *columns: Column) -> None:
-        self._columns = columns
+        self._columns = [*columns]
         self._names = Names()
-        self._free: list[int] = []
+        self._free = _integers(0)
+        """A stack of the slots that names have left, `_n_free` of them."""
+        self._n_free = 0
         self._n_slots = 0
         self._capacity = 0
         self._spare: Entries | None = None
@@ -34,7 +42,13 @@ class Slots:
         column.grow(self._capacity)
         for slot in range(self._capacity):
             column.cells[slot] = column.default
-        self._columns += (column,)
+        self._columns.append(column)
+
+    def drop_column(self, column: Column) -> None:
+        """Remove a column if it is the last one."""
+        last = len(self._columns) - 1
+        if last >= 0 and self._columns[last] is column:
+            self._columns.pop()
 
     def resolve(self, x: Mapping[Any, Any]) -> Entries:
         """Look the features of `x` up; `put_back` takes what this gives, when it is done with.
@@ -71,11 +85,18 @@ class Slots:
         """Give every entry a slot that has none and whose value is not 0."""
         self.refresh(x)
         if x.n_missing:
+            self._make_room(x.n_missing)
             for k in range(x.n):
                 if x.slots[x.first_slot + k] < 0 and x.values[x.first_value + k] != 0:
                     x.slots[x.first_slot + k] = self._new_slot(x.names[k])
                     x.n_missing -= 1
             x.version = self._names.version
+
+    def make_room(self, x: Entries) -> None:
+        """Allocate what a `claim` of the entries needs."""
+        self.refresh(x)
+        if x.n_missing:
+            self._make_room(x.n_missing)
 
     def sweep(self, x: Entries) -> None:
         """Let the names among the entries go whose cells are 0 in all columns."""
@@ -89,9 +110,9 @@ class Slots:
 
     def sweep_all(self) -> None:
         """Let all names go whose cells are 0 in all columns."""
-        for name, slot in self._names.items():
-            if self._is_zero(slot):
-                self._release(name, slot)
+        for slot in range(self._n_slots):
+            if self._names.has(slot) and self._is_zero(slot):
+                self._release(self._names.at(slot), slot)
 
     def clear(self) -> None:
         """Let all names go.
@@ -101,8 +122,9 @@ class Slots:
         for column in self._columns:
             for slot in range(self._capacity):
                 column.cells[slot] = column.default
-        for name, slot in self._names.items():
-            self._release(name, slot)
+        for slot in range(self._n_slots):
+            if self._names.has(slot):
+                self._release(self._names.at(slot), slot)
 
     def stored(self, column: Column) -> dict[Any, float]:
         """Give the cells of a column by name, zeros too."""
@@ -123,8 +145,9 @@ class Slots:
             column.cells[slot] = cell
 
     def add(self, column: Column, amounts: Mapping[Any, float], step: float) -> None:
-        """Add step·amount to the cells of a column by name, be they ever so large."""
-        for name, amount in amounts.items():
+        """Add step·amount to the cells of a column by name, whatever the size of the result."""
+        self._make_room(len(amounts))
+        for name, amount in [*amounts.items()]:
             slot = self._names.find(name)
             cell = (column.cells[slot] if slot >= 0 else column.default) + step * amount
             if slot < 0 and cell != 0:
@@ -148,7 +171,8 @@ class Slots:
 
     def _release(self, name: Any, slot: int) -> None:
         self._names.remove(name)
-        self._free.append(slot)
+        self._free[self._n_free] = slot
+        self._n_free += 1
 
     def _is_zero(self, slot: int) -> bool:
         for column in self._columns:  # noqa: SIM110  a generator is slower, and not compiled
@@ -157,16 +181,31 @@ class Slots:
         return True
 
     def _new_slot(self, name: Any) -> int:
-        if self._free:
-            slot = self._free.pop()
+        self._make_room(1)
+        if self._n_free:
+            self._n_free -= 1
+            slot = self._free[self._n_free]
         else:
             slot = self._n_slots
             self._n_slots += 1
-        if slot >= self._capacity:
-            self._capacity = max(_FIRST_CAPACITY, 2 * self._capacity)
-            for column in self._columns:
-                column.grow(self._capacity)
         for column in self._columns:
             column.cells[slot] = column.default
         self._names.add(name, slot)
         return slot
+
+    def _make_room(self, n_names: int) -> None:
+        """Allocate what so many more names need; what was allocated when it fails is not lost."""
+        capacity = self._capacity
+        while capacity < self._n_slots - self._n_free + n_names:
+            capacity = max(_FIRST_CAPACITY, 2 * capacity)
+        self._names.make_room(n_names, capacity)
+        if capacity > self._capacity:
+            free = _integers(capacity)
+            memoryview(free)[: self._n_free] = memoryview(self._free)[: self._n_free]
+            for column in self._columns:
+                column.grow(capacity)
+            self._free, self._capacity = free, capacity
+
+
+def _integers(n: int) -> array[int]:
+    return array("i", bytes(4 * n))

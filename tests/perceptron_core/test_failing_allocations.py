@@ -1,0 +1,44 @@
+"""Whatever allocation fails in a call, the objects go on as if the call had not been made."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perceptron_core import COMPILED
+from tests.perceptron_core.golden_multiclass.write import MULTICLASS
+from tests.support.binary_learners import LEARNERS
+
+ROOT = Path(__file__).parents[2]
+HASHING = [
+    "hashed-averaged",
+    "hashed-arow",
+    "hasher-words",
+    "hasher-characters",
+    "hasher-counts",
+    "hasher-pattern",
+]
+CASES = [*LEARNERS, *MULTICLASS, *HASHING]
+
+pytestmark = [
+    pytest.mark.skipif(
+        importlib.util.find_spec("_testcapi") is None,
+        reason="this Python has no _testcapi to fail allocations",
+    ),
+    pytest.mark.skipif(not COMPILED, reason="interpreted, every addition allocates: memory is Python's own"),
+]
+
+
+@pytest.mark.parametrize("cases", [CASES[start::4] for start in range(4)], ids=lambda cases: cases[0])
+def test_after_any_failing_allocation_learners_go_on_as_if_the_call_had_not_been_made(cases):
+    # In processes of their own, so that a crash names its step. The debugging allocator sees what is written
+    # beyond an array's end.
+    environment = {"PYTHONMALLOC": "debug"} | os.environ
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.perceptron_core.failing_allocations", *cases],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, "\n".join([*done.stdout.splitlines()[-3:], done.stderr[-3000:]])
