@@ -30,6 +30,9 @@ from perceptron_core.voted_perceptron import VotedPerceptron
 
 _KIND: Final = b"perceptron-model"
 _VERSION: Final = 1
+_VERSION_WITH_SETTINGS: Final = 2
+"""The same and, last, the settings under which the model was made."""
+_MAX_BYTES: Final = 2 << 30
 
 
 class Model(Protocol):
@@ -78,8 +81,15 @@ def _schedulers() -> Mapping[str, type[Any]]:
     return {cls.__name__: cls for cls in (Constant, InverseScaling)}
 
 
-def to_bytes(model: Model) -> bytes:
+def to_bytes(model: Model, settings: Mapping[str, Any] | None = None) -> bytes:
     """Write a model down: parameters and state, versioned and checksummed, no pickle.
+
+    Parameters
+    ----------
+    model
+        A model of this package.
+    settings
+        Plain values to keep beside it, such as how its features are made; `settings_of` returns them.
 
     Raises
     ------
@@ -92,30 +102,93 @@ def to_bytes(model: Model) -> bytes:
     if _class_of(cls.__name__) is not cls:
         raise TypeError(f"{cls.__name__} is no model of perceptron_core")
     params = _parameters(cls, model._get_params())  # noqa: SLF001
-    return seal(_KIND, _VERSION, pack([cls.__name__, params, model._get_state()]))  # noqa: SLF001
+    written = [cls.__name__, params, model._get_state()]  # noqa: SLF001
+    if settings is None:
+        return seal(_KIND, _VERSION, pack(written))
+    return seal(_KIND, _VERSION_WITH_SETTINGS, pack([*written, dict(settings)]))
 
 
-def from_bytes(data: bytes) -> Any:
+def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
     """Read a model that `to_bytes` wrote; it goes on exactly as the original would.
+
+    Parameters
+    ----------
+    data
+        What `to_bytes` wrote.
+    max_bytes
+        Memory that the tables of a model may take whose size does not follow from the data: 2**bits cells for
+        each column of a `HashedClassifier`, rows times tags of a `StructuredPerceptron`. None: 2 GiB, or 64
+        times the data, whichever is more.
 
     Raises
     ------
     DamagedError
-        The data is not what `to_bytes` wrote, or was written by a release newer than this one.
+        The data is not what `to_bytes` wrote, asks for more than `max_bytes`, or was written by a release
+        newer than this one.
 
     """
-    _, body = unseal(_KIND, range(1, _VERSION + 1), data)
-    name, params, state = unpack(body)
-    model = _made(name, params)
+    body = _unsealed(data)
+    limit = max(_MAX_BYTES, 64 * len(data)) if max_bytes is None else max_bytes
+    try:
+        name, params, state, *_ = unpack(body)
+        return _restored(name, params, state, limit)
+    except (DamagedError, MemoryError):
+        raise
+    except Exception as error:
+        raise DamagedError(
+            f"this perceptron-model is sealed but holds no sound model: {type(error).__name__}: {error}"
+        ) from error
+
+
+def settings_of(data: bytes) -> dict[str, Any] | None:
+    """Return the settings that `to_bytes` wrote beside a model, None if there are none.
+
+    Raises `DamagedError` as `from_bytes` does.
+    """
+    try:
+        _, _, _, *settings = unpack(_unsealed(data))
+        return dict(*settings) if settings else None
+    except DamagedError:
+        raise
+    except Exception as error:
+        raise DamagedError(f"this perceptron-model holds no sound settings: {error}") from error
+
+
+def _unsealed(data: bytes) -> bytes:
+    _, body = unseal(_KIND, range(_VERSION, _VERSION_WITH_SETTINGS + 1), data)
+    return body
+
+
+def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], limit: int) -> Any:
+    if name == "StructuredPerceptron":
+        # Weights and their late sums, for each table.
+        tables = state["emissions"], state["transitions"]
+        n_rows = sum(len(table["keys"]) + 1 for table in tables)
+        _refuse_above(limit, 2 * 8 * n_rows * len(state["tags"]))
+        if any(table["columns"] != len(state["tags"]) for table in tables):
+            raise DamagedError("this perceptron-model has other tags than columns")
+    model = _made(name, params, limit)
     model._set_state(state)  # noqa: SLF001
     return model
 
 
-def _made(name: str, params: Mapping[str, Any]) -> Any:
+def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
     cls = _class_of(name)
     if cls is None:
         raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
-    return cls(**{parameter: _read(value) for parameter, value in params.items()})
+    parameters = {parameter: _read(value, limit) for parameter, value in params.items()}
+    if cls is HashedClassifier:
+        # Weights, and what the learner may keep beside them.
+        _refuse_above(limit, 2 * 8 * 2 ** min(parameters["bits"], 64))
+    return cls(**parameters)
+
+
+def _refuse_above(limit: int, n_bytes: int) -> None:
+    if n_bytes > limit:
+        raise DamagedError(
+            f"this perceptron-model asks for {n_bytes} bytes of memory, which its size does not explain; "
+            "from_bytes(data, max_bytes=...) allows them"
+        )
 
 
 def _parameters(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,12 +212,12 @@ def _written(what: str, value: Any) -> Any:
     return value
 
 
-def _read(value: Any) -> Any:
+def _read(value: Any, limit: int) -> Any:
     """Read what `_written` wrote."""
     if not isinstance(value, dict):
         return value
     if "model" in value:
-        return _made(value["model"], value["parameters"])
+        return _made(value["model"], value["parameters"], limit)
     return _schedulers()[value["scheduler"]](**value["parameters"])
 
 

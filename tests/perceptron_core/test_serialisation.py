@@ -1,13 +1,26 @@
+import contextlib
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from river import optim
 
-from perceptron_core import DamagedError, Perceptron, from_bytes, to_bytes
+from perceptron_core import (
+    AROW,
+    BatchPerceptron,
+    DamagedError,
+    HashedClassifier,
+    Perceptron,
+    StructuredPerceptron,
+    from_bytes,
+    to_bytes,
+)
 from perceptron_core.envelope import seal, unseal
-from perceptron_core.serialisation import pack, unpack
+from perceptron_core.multiclass import MulticlassClassifier
+from perceptron_core.serialisation import pack, settings_of, unpack
+from tests.perceptron_core.golden_multiclass.write import MULTICLASS
+from tests.support.binary_learners import LEARNERS
 
 names = st.text(st.characters(exclude_categories=[])) | st.integers(-(2**63), 2**64 - 1) | st.booleans()
 names |= st.tuples(st.text(max_size=3), st.integers(0, 9))
@@ -62,7 +75,7 @@ def test_every_truncation_is_noticed(length):
 
 
 def test_a_newer_version_is_refused_by_name():
-    with pytest.raises(DamagedError, match="version 9; this release reads 1 to 1"):
+    with pytest.raises(DamagedError, match="version 9; this release reads 1 to 2"):
         from_bytes(seal(b"perceptron-model", 9, b""))
 
 
@@ -113,3 +126,101 @@ def test_a_schedule_is_written_by_name_and_one_we_do_not_know_is_refused():
     unknown = Perceptron(learning_rate=optim.schedulers.Optimal(optim.losses.Hinge()))
     with pytest.raises(TypeError, match=r"learning_rate is a Optimal; .* Constant, InverseScaling"):
         to_bytes(unknown)
+
+
+def plain(learner):
+    """Give what a learner that has learned a little is written as, unpacked."""
+    model = learner.clone()
+    several = isinstance(model, MulticlassClassifier)
+    for turn in range(3):
+        x = {0: 1.0, 5: 2.0} if isinstance(model, HashedClassifier) else {"a": 1.0, "b": turn - 0.5}
+        labels = (getattr(model, "classes", None) or ["ant", "bee"]) if several else [True, False]
+        model.learn_one(x, labels[turn % 2])
+    return unpack(to_bytes(model)[34:])
+
+
+SENTENCES = StructuredPerceptron()
+SENTENCES.learn_one([["the"], ["run"]], ["D", "N"])
+BODIES = {
+    **{name: plain(learner) for name, learner in (LEARNERS | MULTICLASS).items()},
+    "hashed": plain(HashedClassifier(AROW(), bits=4)),
+    "structured": unpack(to_bytes(SENTENCES)[34:]),
+    "batch": unpack(to_bytes(BatchPerceptron().fit([{"a": 1.0}, {"b": 1.0}], [True, False]))[34:]),
+}
+ANYTHING = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.floats(),
+    st.text(max_size=3), st.binary(max_size=9),
+    st.lists(st.integers(), max_size=2), st.dictionaries(st.text(max_size=2), st.integers(0, 3), max_size=2),
+    st.sampled_from(["Perceptron", "HashedClassifier", "StructuredPerceptron", "VotedPerceptron"]),
+)  # fmt: skip
+
+
+def changed(data, value):
+    """Give a plain value with something in it replaced, left out or added."""
+    if not isinstance(value, (dict, tuple)) or not value or data.draw(st.integers(0, 5)) == 0:
+        return data.draw(ANYTHING)
+    items = [*(value.items() if isinstance(value, dict) else enumerate(value))]
+    at = data.draw(st.integers(0, len(items) - 1))
+    name, inner = items[at]
+    match data.draw(st.sampled_from(["inside", "inside", "inside", "gone", "renamed"])):
+        case "gone":
+            del items[at]
+        case "renamed":
+            items[at] = (data.draw(st.text(max_size=3)), inner)
+        case _:
+            items[at] = (name, changed(data, inner))
+    return dict(items) if isinstance(value, dict) else [inner for _, inner in items]
+
+
+@pytest.mark.parametrize("name", BODIES)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_sealed_body_that_holds_no_model_is_damaged_whatever_is_wrong_with_it(name, data):
+    try:
+        body = pack(changed(data, BODIES[name]))
+    except (TypeError, ValueError, OverflowError):
+        assume(False)
+    with contextlib.suppress(DamagedError):
+        from_bytes(seal(b"perceptron-model", 1, body))
+
+
+@given(st.binary(max_size=40))
+def test_a_sealed_body_of_any_bytes_is_damaged(body):
+    with pytest.raises(DamagedError):
+        from_bytes(seal(b"perceptron-model", 1, body))
+
+
+@pytest.mark.parametrize("bits", [30, 2**62, -1])
+@pytest.mark.parametrize("learner", ["Perceptron", "AROW"])
+def test_a_small_file_cannot_ask_for_much_memory(bits, learner):
+    parameters = {"classifier": {"model": learner, "parameters": {}}, "bits": bits}
+    for params in (parameters, {"classifier": {"model": "HashedClassifier", "parameters": parameters}}):
+        with pytest.raises(DamagedError):
+            from_bytes(seal(b"perceptron-model", 1, pack(["HashedClassifier", params, {}])))
+
+
+def test_tables_of_a_structured_perceptron_cannot_ask_for_much_memory_either():
+    name, params, state = BODIES["structured"]
+    for table in ("emissions", "transitions"):
+        wide = state | {table: state[table] | {"columns": 10**9}}
+        with pytest.raises(DamagedError, match="other tags than columns"):
+            from_bytes(seal(b"perceptron-model", 1, pack([name, params, wide])))
+    long = state | {"tags": [*range(30_000)], "emissions": state["emissions"] | {"keys": [*range(30_000)]}}
+    with pytest.raises(DamagedError, match="bytes of memory"):
+        from_bytes(seal(b"perceptron-model", 1, pack([name, params, long])))
+
+
+def test_what_memory_a_file_may_ask_for_can_be_said():
+    written = to_bytes(HashedClassifier(bits=16))
+    assert from_bytes(written, max_bytes=1 << 20).bits == 16
+    with pytest.raises(DamagedError, match="asks for 1048576 bytes"):
+        from_bytes(written, max_bytes=(1 << 20) - 1)
+
+
+def test_settings_go_beside_a_model_and_do_not_change_it():
+    model = Perceptron()
+    model.learn_one({"a": 1.0}, True)
+    written = to_bytes(model, {"text": "chars", "ngrams": (4, 4)})
+    assert settings_of(written) == {"text": "chars", "ngrams": (4, 4)}
+    assert to_bytes(from_bytes(written)) == to_bytes(model)
+    assert settings_of(to_bytes(model)) is None
