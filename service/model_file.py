@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from perceptron_core import DamagedError, HashedClassifier, from_bytes
+from perceptron_core import DamagedError, HashedClassifier, from_bytes, to_bytes
+from perceptron_core.serialisation import settings_of
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.models import Learner
 from service.river import RiverLearner
@@ -50,8 +52,17 @@ def refuse_pickle(learner: Learner) -> None:
         )
 
 
-def read_model_file(path: Path) -> Any:  # noqa: ANN401 - any of perceptron_core's models
-    """Read the model in a file that `checkpoint export` or `replay --save` wrote.
+class ModelFile(NamedTuple):
+    """What a model file holds."""
+
+    path: Path
+    model: Any
+    settings: dict[str, Any] | None
+    """The settings under which the model was made; None in a file of a release that did not write them."""
+
+
+def read_model_file(path: Path) -> ModelFile:
+    """Read a file that `checkpoint export`, `replay --save` or `train --save` wrote.
 
     Raises
     ------
@@ -61,11 +72,26 @@ def read_model_file(path: Path) -> Any:  # noqa: ANN401 - any of perceptron_core
     """
     hint = "`perceptron checkpoint export` and `perceptron replay --save` write model files"
     try:
-        return from_bytes(path.read_bytes())
+        content = path.read_bytes()
+        return ModelFile(path, from_bytes(content), settings_of(content))
     except OSError as error:
         raise InputFileError(f"{path}: cannot be read: {error.strerror}", hint=hint) from None
     except DamagedError as error:
         raise InputFileError(f"{path}: {error}", hint=hint) from None
+
+
+def write_model_file(path: Path, learner: Learner, made_with: Mapping[str, Any]) -> int:
+    """Write a model and the settings it was made with; return the size in bytes.
+
+    Raises
+    ------
+    ServiceError
+        The file cannot be written.
+
+    """
+    content = to_bytes(from_bytes(learner.dump()), made_with)
+    write_atomically(path, content)
+    return len(content)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -93,6 +93,7 @@ service.transport
 service.setting_forms
 service.setting_fields
 service.settings
+service.made_with
 service.topics service.assembly service.charts
 service.examples
 service.input_loss
@@ -124,7 +125,7 @@ service.web.app service.web.server
 service.cli.output
 service.cli.app
 service.cli.options service.cli.progress service.cli.sender service.cli.summary service.cli.table
-service.cli.line_filter service.cli.checkpoint_reset
+service.cli.line_filter service.cli.checkpoint_reset service.cli.model_files
 service.cli.training
 service.cli.train service.cli.test service.cli.plot
 service.cli.completion service.cli.config service.cli.schema service.cli.serve

@@ -20,12 +20,14 @@ from service.checkpoint import CheckpointLog, StoredSnapshot
 from service.cli.app import report
 from service.cli.checkpoint_reset import STOP_FIRST, check_partition
 from service.cli.checkpoint_reset import command as reset_command
+from service.cli.model_files import load_model_file
 from service.cli.options import LEARNING, STREAM, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import size_text, time_text
 from service.errors import CheckpointError, ConfigurationError
+from service.made_with import made_with
 from service.metrics import Metrics
-from service.model_file import ModelKind, read_model_file, refuse_pickle, write_atomically
+from service.model_file import ModelKind, refuse_pickle, write_model_file
 from service.recovery import Restored, restore
 from service.reset import reset
 from service.settings import Loaded, Settings
@@ -180,13 +182,11 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
         restored = restore(transport, settings, partition, committed)
     finally:
         transport.close()
-    content = restored.processor.learner.dump()
-    write_atomically(file, content)
+    size = write_model_file(file, restored.processor.learner, made_with(settings))
     report(
         "exported",
         "green",
-        f"the model of partition {partition} after batch {restored.sequence} to {file}, "
-        f"{size_text(len(content))}",
+        f"the model of partition {partition} after batch {restored.sequence} to {file}, {size_text(size)}",
     )
 
 
@@ -207,10 +207,11 @@ def import_(file: Path, partition: int, loaded: Loaded, *, restoring: bool) -> N
     The service must not be running, and the settings must be those it runs under: a model of another
     class or with other parameters is refused. Position, pending labels and counts stay as they are;
     updates are counted by the model itself. The new model is committed as a snapshot, from which the
-    service goes on. FILE is what `checkpoint export` or `replay --save` wrote.
+    service goes on. FILE is what `checkpoint export` or `replay --save` wrote; the settings in it are those
+    that are not given.
     """
+    model, loaded = load_model_file(file, loaded)
     settings = loaded.settings
-    model = read_model_file(file)
     _check_kind(file, model, settings)
     transport = open_stream(settings, broker_url(loaded), create=False)
     try:

@@ -30,15 +30,17 @@ _PARTS: Final = ("support", "survivors")
     help="Form of the output; json has every weight, with every digit.",
 )
 def command(file: Path, *, top: int, output: str) -> None:
-    """Show the model in FILE: its class and parameters, its counts, its largest weights.
+    """Show the model in FILE: its class and parameters, its counts, its largest weights, its settings.
 
     A positive weight speaks for the positive class, a negative one for the other; what decides is the
     sign of bias + the sum of weight times value. A model of several classes has a bias and weights for
     each, and the largest sum decides. The norm is the length of the weights, without the
     bias. FILE is what `perceptron checkpoint export` or `perceptron replay --save` wrote.
     """
-    model = read_model_file(file)
-    shown = _described(model)
+    found = read_model_file(file)
+    model, shown = found.model, _described(found.model)
+    if found.settings is not None:
+        shown["settings"] = found.settings
     echo(json.dumps(shown, ensure_ascii=False) if output == "json" else _as_text(model, shown, top))
 
 
@@ -88,6 +90,7 @@ def _as_text(model: Any, shown: Mapping[str, Any], top: int) -> str:  # noqa: AN
         **{name: f"{shown[name]:,}" for name in _PARTS if name in shown},
         "mistakes": f"{shown['n_mistakes']:,}",
         "updates": f"{shown['n_updates']:,}",
+        "made with": one_line(_settings_text(shown.get("settings", {}))),
     }
     lines = [f"{name:<12}{value}" for name, value in facts.items() if value]
     ranked = sorted(weights, key=lambda item: (-abs(item[1]), item[0]))[:top]
@@ -96,6 +99,10 @@ def _as_text(model: Any, shown: Mapping[str, Any], top: int) -> str:  # noqa: AN
         lines += ["", f"largest {len(ranked):,} of {len(weights):,} weights"]
         lines += [f"  {name:<{width}} {weight:>+12.4f}" for name, weight in ranked]
     return "\n".join(lines)
+
+
+def _settings_text(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
 
 
 def _bias_text(bias: float | Mapping[Any, float]) -> str:

@@ -125,7 +125,7 @@ def mistakes(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
 def weights(model: Path, top: int, output: Path) -> None:
     """Draw the largest weights of a model file."""
     charts = _charts(output)
-    shown = read_model_file(model)
+    shown = read_model_file(model).model
     if not isinstance(shown, LinearClassifier):
         raise InputFileError(
             f"{model}: a {type(shown).__name__} has no single weight for each feature",

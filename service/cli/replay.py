@@ -20,7 +20,8 @@ from service.dead_letters import MESSAGE, REASON
 from service.errors import InputFileError
 from service.evaluation import Evaluation, summarise
 from service.examples import refusal_hint
-from service.model_file import refuse_pickle, write_atomically
+from service.made_with import made_with
+from service.model_file import refuse_pickle, write_model_file
 from service.processor import Processor, Step
 from service.settings import Loaded, Settings
 from service.sources import Source
@@ -70,7 +71,7 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     if hint := run.hint():
         report("hint", "cyan", hint)
     if save:
-        write_atomically(save, learner.dump())
+        write_model_file(save, learner, made_with(settings))
         report("saved", "green", f"the model to {save}")
     echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from service.cli.model_files import load_model_file
 from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
 from service.cli.output import echo
 from service.cli.summary import confusion_table
@@ -17,7 +18,6 @@ from service.cli.training import load_examples
 from service.errors import ConfigurationError
 from service.evaluation import Evaluation
 from service.examples import Example, ExampleSet
-from service.model_file import read_model_file
 from service.processor import Step
 from service.settings import Loaded
 from service.vocabulary import BINARY, Truth
@@ -35,11 +35,11 @@ _FEATURES = tuple(name for name in LEARNING if name not in {"model", "model_para
 def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) -> None:
     """Predict FILE (- for stdin) with the model file MODEL, learning nothing, and count the mistakes.
 
-    MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It does not
-    know how its features were made: give the same --text, --ngrams, --hash-bits, … again.
+    MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
+    classes and how its features were made; a setting that contradicts it is refused.
     """
+    tested, loaded = load_model_file(model, loaded)
     settings = loaded.settings
-    tested = read_model_file(model)
     if not hasattr(tested, "scores_one" if len(settings.classes) > BINARY else "score_one"):
         raise ConfigurationError(
             f"classes: {', '.join(settings.classes) or 'two'}; {model} is a {type(tested).__name__}",

@@ -18,7 +18,8 @@ from service.cli.output import echo
 from service.cli.summary import largest_weights
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.examples import ExampleSet
-from service.model_file import write_atomically
+from service.made_with import made_with
+from service.model_file import write_model_file
 from service.models import Learner
 from service.settings import Loaded
 
@@ -58,7 +59,7 @@ def command(
     seconds = perf_counter() - began
     learner.model = training.model
     if save:
-        write_atomically(save, learner.dump())
+        write_model_file(save, learner, made_with(settings))
         report("saved", "green", f"the model to {save}")
     summary = _summarise(found, training, learner, options, seconds)
     echo(json.dumps(summary) if output == "json" else _as_text(summary, learner, settings.classes))

@@ -1,0 +1,31 @@
+"""Model files on the command line. In: a path and the settings given. Out: the model and its settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from service.cli.app import report_warning
+from service.made_with import settings_for
+from service.model_file import read_model_file
+from service.settings import Loaded
+
+
+def load_model_file(path: Path, loaded: Loaded) -> tuple[Any, Loaded]:
+    """Read a model file; return its model, and the settings with those of the file.
+
+    Raises
+    ------
+    ConfigurationError
+        A setting that was given contradicts the file.
+    InputFileError
+        The file cannot be read.
+
+    """
+    file = read_model_file(path)
+    if file.settings is None:
+        report_warning(
+            f"{path} was written by a release that kept no settings with a model: --classes, --text, "
+            "--ngrams, … must be those it was made with"
+        )
+    return file.model, settings_for(file, loaded)

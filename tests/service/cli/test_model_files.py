@@ -1,0 +1,130 @@
+"""A model file knows what it was made with: silence means that, and a contradiction is refused by name."""
+
+import json
+
+import pytest
+
+from perceptron_core import from_bytes, to_bytes
+from perceptron_core.serialisation import settings_of
+
+CHARS = ("--text", "chars", "--ngrams", "4", "--classes", "ham,spam")
+WORDS = {"ham": "see you at noon my friend", "spam": "win a big prize now friend"}
+
+
+@pytest.fixture
+def texts(tmp_path):
+    path = tmp_path / "texts.tsv"
+    path.write_text(
+        "".join(f"{label}\t{text[n % 9 :]}\n" for n in range(40) for label, text in WORDS.items())
+    )
+    return path
+
+
+@pytest.fixture(params=["replay", "train"])
+def model(request, perceptron, texts, tmp_path):
+    """Give a file with a model of character 4-grams."""
+    result = perceptron(request.param, texts, *CHARS, "--save", tmp_path / "model.bin")
+    assert result.exit_code == 0, result.stderr
+    return tmp_path / "model.bin"
+
+
+@pytest.fixture
+def summary(perceptron, texts, model):
+    """Test the model with options; give the summary."""
+
+    def run(*options):
+        result = perceptron("test", model, texts, *options, "--format", "json")
+        assert result.exit_code == 0, result.stderr
+        found = json.loads(result.stdout)
+        del found["seconds"]
+        return found, result.stderr
+
+    return run
+
+
+def test_without_options_a_model_is_tested_as_it_was_made(summary):
+    silent, stderr = summary()
+    assert silent == summary(*CHARS)[0]
+    assert silent["mistakes"] == 0
+    assert list(silent["confusion"]) == ["ham", "spam"]
+    assert "warning" not in stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (("--text", "words"), "text"),
+        (("--ngrams", "3"), "ngrams"),
+        (("--classes", "spam,ham"), "classes"),
+        (("--classes", "ham,junk"), "classes"),
+        (("--no-lowercase",), "lowercase"),
+        (("--token-pattern", "[a-z]+"), "token_pattern"),
+        (("--hash-bits", "10"), "hash_bits"),
+    ],
+)
+def test_an_option_that_contradicts_the_file_is_refused_by_name(perceptron, model, texts, options, name):
+    result = perceptron("test", model, texts, *options)
+    assert result.exit_code == 2
+    assert f"error: {name}: {model} was made with" in result.stderr
+    assert "the command line says" in result.stderr
+    assert "hint: leave it out" in result.stderr
+
+
+def test_a_variable_or_a_file_of_settings_that_contradicts_is_refused_too(
+    perceptron, model, texts, tmp_path, monkeypatch
+):
+    (tmp_path / "settings.toml").write_text('text = "words"')
+    result = perceptron("test", model, texts, "--config", tmp_path / "settings.toml")
+    assert result.exit_code == 2
+    assert "settings.toml says 'words'" in result.stderr
+    monkeypatch.setenv("PERCEPTRON_MODEL", "arow")
+    result = perceptron("test", model, texts)
+    assert result.exit_code == 2
+    assert "was made with 'perceptron', the environment PERCEPTRON_MODEL says 'arow'" in result.stderr
+
+
+def test_a_file_that_knows_no_settings_is_read_as_before_and_warned_of(summary, perceptron, model, texts):
+    model.write_bytes(to_bytes(from_bytes(model.read_bytes())))
+    told, stderr = summary(*CHARS)
+    assert told["mistakes"] == 0
+    assert "warning: " in stderr
+    assert "kept no settings" in stderr
+
+
+def test_classes_without_names_may_be_given_names(perceptron, texts, tmp_path):
+    numbered = tmp_path / "numbered.tsv"
+    numbered.write_text(texts.read_text().replace("ham\t", "0\t").replace("spam\t", "1\t"))
+    perceptron("train", numbered, "--save", tmp_path / "model.bin")
+    result = perceptron("test", tmp_path / "model.bin", texts, "--classes", "ham,spam", "--format", "json")
+    assert json.loads(result.stdout)["mistakes"] == 0
+
+
+def test_the_library_reads_the_file_and_its_settings(model):
+    content = model.read_bytes()
+    assert from_bytes(content).n_updates > 0
+    assert settings_of(content) == {
+        "model": "perceptron",
+        "model_params": {},
+        "classes": ("ham", "spam"),
+        "text": "chars",
+        "ngrams": (4, 4),
+        "token_pattern": r"\w+",
+        "lowercase": True,
+        "text_values": "binary",
+        "normalize": "none",
+        "hash_bits": 0,
+    }
+
+
+def test_inspect_shows_what_a_model_was_made_with(perceptron, model):
+    assert "text='chars', ngrams=(4, 4)" in perceptron("inspect", model).stdout
+    shown = json.loads(perceptron("inspect", model, "--format", "json").stdout)
+    assert shown["settings"]["classes"] == ["ham", "spam"]
+
+
+def test_settings_of_another_release_are_refused(perceptron, model, texts):
+    written = to_bytes(from_bytes(model.read_bytes()), {"text": "syllables"})
+    model.write_bytes(written)
+    result = perceptron("test", model, texts)
+    assert result.exit_code == 1
+    assert "settings are not this release's" in result.stderr
