@@ -26,6 +26,15 @@ _SNAPSHOT: Final = b"snapshot"
 _VERSION: Final = 1
 _OPTIONAL: Final = frozenset({"consumed", "now_ms"})
 """Fields of progress that older releases did not write; left out where there is nothing to say."""
+_MAX_DIGITS: Final = 18
+_MAX_COUNT: Final = 10**_MAX_DIGITS
+"""What no offset and no count reaches; a foreign record may hold any number."""
+
+RESET_HINT: Final = (
+    "begin again with an untrained model: `perceptron checkpoint reset --from committed` goes on at the "
+    "committed offsets, `--from beginning` predicts everything again"
+)
+_FOREIGN_HINT: Final = f"copy the topic without this record; or {RESET_HINT}"
 
 
 class Address(NamedTuple):
@@ -68,9 +77,12 @@ class StoredSnapshot:
 
     def read(self) -> Snapshot:
         """Read it. Raises `DamagedError` if a chunk is missing or anything in it is not as it was written."""
-        if len(self.chunks) < self.n_chunks:
+        if len(self.chunks) != self.n_chunks or max(self.chunks) >= self.n_chunks:
             raise DamagedError(f"{len(self.chunks)} of its {self.n_chunks} chunks are there")
-        return from_chunks([self.chunks[number] for number in range(self.n_chunks)])
+        snapshot = from_chunks([self.chunks[number] for number in range(self.n_chunks)])
+        if snapshot.sequence != self.sequence:
+            raise DamagedError(f"it is of batch {snapshot.sequence}, its headers say {self.sequence}")
+        return snapshot
 
 
 @dataclass(slots=True)
@@ -140,19 +152,23 @@ def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
     """
     log = CheckpointLog()
     for record in records:
+        headers = dict(record.headers)
+        kind = headers.get("kind")
+        if kind not in (_PROGRESS, _SNAPSHOT):
+            raise CheckpointError(
+                f"{_place(record)}: this is no checkpoint record; another program has written to the topic",
+                hint=f"let nothing else write to the checkpoints topic; {_FOREIGN_HINT}",
+            )
         if record.key != group.encode():
             owner = (record.key or b"").decode(errors="replace")
             raise CheckpointError(
-                f"{_place(record)}: written by the group {owner!r}, not {group!r}",
+                f"{_place(record)}: written by the group {owner!r:.200}, not {group!r}",
                 hint="give each group a checkpoints topic of its own: --checkpoints-topic",
             )
-        headers = dict(record.headers)
-        if headers.get("kind") == _PROGRESS:
+        if kind == _PROGRESS:
             log.progress.append(_read_progress(record))
-        elif headers.get("kind") == _SNAPSHOT:
-            _add_chunk(log.snapshots, record, {k: int(v) for k, v in headers.items() if v.isdigit()})
         else:
-            raise CheckpointError(f"{_place(record)}: this is no checkpoint record")
+            _add_chunk(log.snapshots, record, headers)
     return log
 
 
@@ -160,21 +176,41 @@ def _read_progress(record: Record) -> Progress:
     try:
         fields: dict[str, Any] = json.loads(record.value or b"")
         version = fields.pop("version")
-        if version == _VERSION:
-            return Progress(**fields)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError(f"{_place(record)}: progress that cannot be read: {error}") from error
-    raise CheckpointError(
-        f"{_place(record)}: progress of version {version}; this release reads {_VERSION}",
-        hint="run the release that wrote it, or a newer one",
-    )
+        if version != _VERSION:
+            raise CheckpointError(
+                f"{_place(record)}: progress of version {version!r:.20}; this release reads {_VERSION}",
+                hint="run the release that wrote it, or a newer one",
+            )
+        progress = Progress(**fields)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _unreadable(record, "progress that cannot be read") from error
+    if not (_is_count(progress.sequence) and all(map(_is_sound, progress))):
+        raise _unreadable(record, "progress that cannot be read")
+    return progress
 
 
-def _add_chunk(snapshots: list[StoredSnapshot], record: Record, numbers: Mapping[str, int]) -> None:
-    try:
-        sequence, number, count = (numbers[name] for name in ("sequence", "chunk", "chunks"))
-    except KeyError as error:
-        raise CheckpointError(f"{_place(record)}: a snapshot's chunk without {error}") from error
+def _is_sound(value: object) -> bool:
+    """Return whether a field of progress is a count, or counts by name."""
+    if isinstance(value, Mapping):
+        return all(map(_is_count, value.values()))
+    return _is_count(value)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT
+
+
+def _unreadable(record: Record, what: str) -> CheckpointError:
+    return CheckpointError(f"{_place(record)}: {what}", hint=_FOREIGN_HINT)
+
+
+def _add_chunk(snapshots: list[StoredSnapshot], record: Record, headers: Mapping[str, bytes]) -> None:
+    found = [headers.get(name, b"") for name in ("sequence", "chunk", "chunks")]
+    if not all(value.isdigit() and len(value) <= _MAX_DIGITS for value in found):
+        raise _unreadable(record, "a snapshot's chunk without its numbers in the headers")
+    sequence, number, count = map(int, found)
+    if number >= count:
+        raise _unreadable(record, f"chunk {number} of a snapshot of {count}")
     if number == 0 or not snapshots or snapshots[-1].sequence != sequence:
         snapshots.append(StoredSnapshot(record.offset, record.timestamp_ms, sequence, count))
     snapshots[-1].chunks[number] = record.value or b""

@@ -16,7 +16,7 @@ from typing import Any, Final
 from perceptron_core import DamagedError
 from perceptron_core.serialisation import pack, unpack
 from service.assembly import make_processor
-from service.checkpoint import CheckpointLog, Progress, read_log
+from service.checkpoint import RESET_HINT, CheckpointLog, Progress, read_log
 from service.errors import CheckpointError
 from service.inbox import in_step
 from service.input_loss import Loss, refuse, unlearned_losses, unread_losses
@@ -42,11 +42,6 @@ _STREAM_SETTINGS: Final = (
 
 _BYTE_LIMIT: Final = "max_pending_bytes"
 """Snapshots of releases before this setting do not name it: then there was no such limit."""
-
-RESET_HINT: Final = (
-    "begin again with an untrained model: `perceptron checkpoint reset --from committed` goes on at the "
-    "committed offsets, `--from beginning` predicts everything again"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +142,7 @@ def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Pro
         processor.restore(snapshot.state)
     except DamagedError as error:
         raise CheckpointError(f"{settings.checkpoints_topic}[{partition}]: {error}") from error
-    except (LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         # Sound, and yet not what we write: a development version changed it without a new number.
         raise CheckpointError(
             f"{settings.checkpoints_topic}[{partition}]: its snapshot has another form: {error!r}",
@@ -206,20 +201,24 @@ def _check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -
     wanted = identity(settings)
     relevant = (*MODEL_SETTINGS, *_STREAM_SETTINGS) if n_batches else MODEL_SETTINGS
     for name in relevant:
-        if name == "classes" and not n_batches and _both_binary(snapshot.identity, wanted):
-            continue  # the names of two classes are not part of the model
+        if name == "classes" and _names_two_classes(snapshot.identity, wanted) and not n_batches:
+            continue
         if snapshot.identity.get(name, wanted[name]) != wanted[name]:  # an earlier release lacks newer ones
+            may_change = name in _STREAM_SETTINGS or (
+                name == "classes" and _names_two_classes(snapshot.identity, wanted)
+            )
             raise CheckpointError(
                 f"{name}: the checkpoint was made with {snapshot.identity.get(name)!r}, "
                 f"the setting is {wanted[name]!r}",
-                hint="set it back; or `perceptron checkpoint reset` begins again with an untrained model"
-                if name in MODEL_SETTINGS
-                else "set it back, start and stop the service once (which makes a snapshot), then change it",
+                hint="set it back, start and stop the service once (which makes a snapshot), then change it"
+                if may_change
+                else "set it back; or `perceptron checkpoint reset` begins again with an untrained model",
             )
 
 
-def _both_binary(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(len(identity["classes"]) <= BINARY for identity in (one, other))
+def _names_two_classes(made_with: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Return whether two classes that had no names get some: the only change that means the same model."""
+    return not made_with.get("classes") and len(wanted["classes"]) == BINARY
 
 
 def _learn_again(

@@ -51,6 +51,14 @@ def from_chunks(chunks: Sequence[bytes]) -> Snapshot:
     """
     _, body = unseal(_KIND, range(1, _VERSION + 1), b"".join(chunks))
     try:
-        return Snapshot(*unpack(body))
-    except (TypeError, ValueError) as error:
+        snapshot = Snapshot(*unpack(body))
+        offsets = all(isinstance(offset, int) for offset in snapshot.offsets.values())
+    except (TypeError, ValueError, AttributeError) as error:
         raise DamagedError(f"this perceptron-snapshot cannot be read: {error}") from error
+    if not (offsets and isinstance(snapshot.sequence, int) and all(map(_is_mapping, snapshot[1:]))):
+        raise DamagedError("this perceptron-snapshot cannot be read: its fields have other types")
+    return snapshot
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)

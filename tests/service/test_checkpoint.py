@@ -1,12 +1,22 @@
+import contextlib
+import json
+import re
+
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from perceptron_core import DamagedError
+from perceptron_core.envelope import seal
+from perceptron_core.serialisation import pack
 from service.checkpoint import Address, Progress, progress_record, read_log, snapshot_records
 from service.errors import CheckpointError
+from service.recovery import restore
 from service.snapshot import Snapshot, from_chunks, to_chunks
-from service.transport.base import Record
+from service.transport import open_transport
+from service.transport.base import Output, Record
+from tests.service.building import settings
 
 ADDRESS = Address("checkpoints", 2, "g")
 SNAPSHOT = Snapshot(4, {"events": 9}, {"model": "perceptron"}, {"model": b"m", "counters": {}})
@@ -90,3 +100,81 @@ def test_progress_that_is_none_is_refused_with_its_place(value, complaint):
 def test_a_foreign_record_is_refused():
     with pytest.raises(CheckpointError, match="no checkpoint record"):
         read_log([Record("checkpoints", 2, 0, 5, b"g", b"hello")], "g")
+
+
+def test_a_record_of_another_program_is_not_said_to_be_another_groups():
+    with pytest.raises(CheckpointError, match="another program has written") as refused:
+        read_log([Record("checkpoints", 2, 0, 5, None, b"hello")], "g")
+    assert "checkpoint reset" in refused.value.hint
+
+
+names = st.sampled_from(["kind", "sequence", "chunk", "chunks", "other"])
+header_values = st.one_of(
+    st.sampled_from([b"", b"snapshot", b"progress", b"0", b"1", b"2", b"9" * 5000, "\u0663".encode()]),
+    st.binary(max_size=9),
+)
+ours = st.fixed_dictionaries(
+    {"kind": st.sampled_from([b"snapshot", b"progress"])},
+    optional=dict.fromkeys(("sequence", "chunk", "chunks"), header_values),
+).map(lambda found: tuple(found.items()))
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+progress_values = st.fixed_dictionaries(
+    {"version": st.just(1) | json_values},
+    optional=dict.fromkeys(("sequence", "offsets", "counts", "consumed", "else"), json_values),
+).map(lambda fields: json.dumps(fields).encode())
+sealed = st.tuples(
+    json_values, st.just({}) | json_values, st.just({}), st.just({}), st.just({}) | json_values
+)
+values = st.one_of(
+    st.none(),
+    st.binary(max_size=20),
+    json_values.map(lambda value: json.dumps(value).encode()),
+    progress_values,
+    st.sampled_from([b"9" * 5000, b"[" * 100_000, b'{"version":1,"sequence":' + b"9" * 5000 + b"}"]),
+    sealed.map(lambda fields: seal(b"perceptron-snapshot", 1, pack(fields))),
+)
+hostile = st.builds(
+    Record,
+    topic=st.just("checkpoints"),
+    partition=st.just(0),
+    offset=st.just(0),
+    timestamp_ms=st.just(5),
+    key=st.none() | st.just(b"online-perceptron") | st.binary(max_size=9),
+    value=values,
+    headers=ours | st.lists(st.tuples(names, header_values), max_size=4).map(tuple),
+)
+
+
+@given(st.lists(hostile, min_size=1, max_size=3))
+@hypothesis_settings(max_examples=400)
+def test_whatever_lies_in_the_topic_is_read_or_refused_with_its_place(records):
+    records = [record._replace(offset=offset) for offset, record in enumerate(records)]
+    refusal = what_refuses(records)
+    assert refusal is None or re.search(r"checkpoints\[0\]@\d: ", refusal)
+    assert len(refusal or "") < 500
+
+
+def what_refuses(records):
+    """Read a log and its snapshots; return the message of the error, if there is one."""
+    try:
+        for stored_snapshot in read_log(records, "online-perceptron").snapshots:
+            with contextlib.suppress(DamagedError):
+                stored_snapshot.read()
+    except CheckpointError as error:
+        return str(error)
+    return None
+
+
+@given(st.lists(hostile, min_size=1, max_size=3))
+@hypothesis_settings(max_examples=200)
+def test_whatever_lies_in_the_topic_a_service_that_starts_says_so_or_starts(records):
+    stream = open_transport("memory://")
+    stream.ensure_topics(dict.fromkeys(("events", "labels", "checkpoints"), 1))
+    stream.produce([Output("checkpoints", record.key, record.value, record.headers, 0) for record in records])
+    with pytest.raises(CheckpointError, match=r"checkpoints\[0\]|classes|model"):
+        restore(stream, settings(), 0)
+    stream.close()

@@ -324,6 +324,37 @@ def test_batches_learned_before_there_was_a_byte_limit_are_learned_again_without
     assert restored(stream, max_pending_bytes=1 << 20).processor.join.n_pending < 38
 
 
+@pytest.mark.parametrize(
+    ("made_with", "changed_to"),
+    [
+        ("ham,spam", "spam,ham"),
+        ("ham,spam", "ham,junk"),
+        ("ham,spam", ""),
+        ("", "a,b,c"),
+        ("ham,spam", "a,b,c"),
+    ],
+)
+@pytest.mark.parametrize("crashes", [False, True])
+def test_other_classes_are_refused_by_name(stream, monkeypatch, made_with, changed_to, crashes):
+    """`spam,ham` would invert the model, `ham,junk` would refuse every label."""
+    if crashes:
+        without_final_snapshot(monkeypatch)
+    produce(stream, [(n, event(f"e{n}", "win", label=True)) for n in range(5)])
+    run(stream, classes=made_with)
+    with pytest.raises(CheckpointError, match="classes: the checkpoint was made with"):
+        run(stream, classes=changed_to)
+
+
+def test_names_for_two_classes_wait_until_nothing_is_to_be_learned_again(stream, monkeypatch):
+    """A label that is a name now was refused then."""
+    without_final_snapshot(monkeypatch)
+    produce(stream, MESSAGES)
+    run(stream)
+    with pytest.raises(CheckpointError, match="classes") as refused:
+        run(stream, classes="ham,spam")
+    assert "start and stop the service once" in refused.value.hint
+
+
 def test_two_classes_may_get_names_later(stream):
     produce(stream, MESSAGES)
     run(stream)
