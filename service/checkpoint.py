@@ -184,16 +184,19 @@ def _read_progress(record: Record) -> Progress:
         progress = Progress(**fields)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _unreadable(record, "progress that cannot be read") from error
-    if not (_is_count(progress.sequence) and all(map(_is_sound, progress))):
+    if not _is_sound(progress):
         raise _unreadable(record, "progress that cannot be read")
     return progress
 
 
-def _is_sound(value: object) -> bool:
-    """Return whether a field of progress is a count, or counts by name."""
-    if isinstance(value, Mapping):
-        return all(map(_is_count, value.values()))
-    return _is_count(value)
+def _is_sound(progress: Progress) -> bool:
+    """Return whether the fields of progress have their types, as far as anything depends on them."""
+    by_name = (progress.offsets, progress.counts, progress.consumed)
+    return (
+        _is_count(progress.sequence)
+        and (progress.now_ms is None or _is_count(progress.now_ms))
+        and all(isinstance(found, Mapping) and all(map(_is_count, found.values())) for found in by_name)
+    )
 
 
 def _is_count(value: object) -> bool:
