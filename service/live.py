@@ -28,7 +28,7 @@ from service.processor import Processor, Step, rejection_of
 from service.recent import RecentAnswers
 from service.river import ModelError
 from service.settings import Settings
-from service.transport.base import Output, Record, partition_at_work
+from service.transport.base import Output, Record, partition_at_work, partition_for_key
 from service.vocabulary import LabelValue, Truth, Vocabulary
 
 _PATIENCE_SECONDS: Final = 5.0
@@ -279,6 +279,11 @@ class LiveModels:
                 hint="/readyz tells how it does; another member of the group may have the partition",
             )
         return models[partition]
+
+    def owns(self, partition: int, event_id: str) -> bool:
+        """Return whether an event with this id as its key goes to `partition`; False if not known."""
+        n_partitions = self.n_partitions
+        return n_partitions > 0 and partition_for_key(event_id.encode(), n_partitions) == partition
 
 
 @contextmanager

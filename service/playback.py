@@ -10,7 +10,8 @@ from typing import Any
 
 from service.vocabulary import LabelValue, UnknownLabelError, Vocabulary
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+_as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+_as_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class Playback:
@@ -50,7 +51,7 @@ class Playback:
             fields["id"] += self.id_suffix
         if self._drift_every and "label" in fields:
             fields["label"] = self._turned(fields["label"], turns)
-        return _encode(fields).encode()
+        return _encode(fields)
 
     def _turned(self, label: LabelValue, turns: int) -> LabelValue:
         """Give the name that a class has after so many changes; a label that denotes none stays as it is."""
@@ -77,7 +78,15 @@ def split_label(message: bytes) -> tuple[bytes, bytes | None]:
     if not fields.keys() >= {"id", "label"} or fields.keys().isdisjoint({"features", "text"}):
         return message, None
     label = {"id": fields["id"], "label": fields.pop("label")}
-    return _encode(fields).encode(), _encode(label).encode()
+    return _encode(fields), _encode(label)
+
+
+def _encode(fields: dict[str, Any]) -> bytes:
+    """Write a message; one with a lone surrogate, which UTF-8 has no bytes for, in ASCII with escapes."""
+    try:
+        return _as_text(fields).encode()
+    except UnicodeEncodeError:
+        return _as_ascii(fields).encode()
 
 
 def _fields(message: bytes) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import click
 
 from service.assembly import open_stream
-from service.cli.options import STREAM, broker_url, setting_options
+from service.cli.options import STREAM, broker_url, setting_options, topic_name
 from service.errors import ConfigurationError
 from service.settings import Loaded
 from service.transport.base import Record, Transport
@@ -25,7 +25,7 @@ _PAUSE_SECONDS = 0.1  # between two looks at a topic that had nothing new
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", callback=topic_name)
 @click.option("--exit-at-end", is_flag=True, help="Stop at the end the topic had at the start.")
 @click.option(
     "--from-offset", type=click.IntRange(0), default=0, metavar="INTEGER", help="First offset.  [default: 0]"

@@ -79,6 +79,15 @@ _CONFIG = click.option(
 )
 
 
+def topic_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return a topic's name. Refuse bytes, which an argument may be, that are no text."""
+    try:
+        (value or "").encode()
+    except UnicodeEncodeError:
+        raise click.BadParameter(f"{value!a} is no text") from None
+    return value
+
+
 def broker_url(loaded: Loaded) -> str:
     """Give the stream's URL; when it is the default, say so on stderr."""
     settings = loaded.settings

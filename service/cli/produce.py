@@ -18,7 +18,7 @@ import click
 
 from service.assembly import make_decoder, open_stream
 from service.cli.app import report
-from service.cli.options import STREAM, SourceOptions, broker_url, setting_options, source_options
+from service.cli.options import STREAM, SourceOptions, broker_url, setting_options, source_options, topic_name
 from service.cli.progress import progress_bar
 from service.cli.sender import LateLabels, Sender
 from service.decode import Decoder, Rejection
@@ -36,7 +36,9 @@ KeyOf = Callable[[bytes], bytes | None]
 
 @click.command()
 @source_options
-@click.option("--topic", metavar="TEXT", help="Topic to send to.  [default: the events topic]")
+@click.option(
+    "--topic", callback=topic_name, metavar="TEXT", help="Topic to send to.  [default: the events topic]"
+)
 @click.option("--key-field", metavar="NAME", help="Field or feature that is the key.  [default: id]")
 @click.option("--validate/--no-validate", default=True, help="Stop at the first bad message.  [default: yes]")
 @click.option(
@@ -189,7 +191,10 @@ def _key_reader(decoder: Decoder | None, key_field: str | None) -> KeyOf:
             name: Any = decoder.decode(message).id
         if decoder is None or key_field:
             name = _field(message, key_field or "id")
-        return name.encode() if isinstance(name, str) else None if name is None else json.dumps(name).encode()
+        if name is None:
+            return None
+        # What is no Unicode text, a lone surrogate, has a key as well: its bytes are then no UTF-8.
+        return (name if isinstance(name, str) else json.dumps(name)).encode(errors="surrogatepass")
 
     return key_of
 

@@ -5,7 +5,7 @@ Events and predictions are those of the stream (`service.messages`); this is the
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pydantic import Field
 
@@ -25,6 +25,23 @@ class FeatureContribution(Answered):
     contribution: float
 
 
+_OWNED: Final = (
+    "Whether that is the partition to which an event with this id as its key goes: if not, its events are "
+    "predicted by another model, perhaps in another process."
+)
+
+
+class LivePrediction(Answered):
+    """A prediction by a model that is at work."""
+
+    id: str
+    label: LabelValue = Field(description="The predicted class, in the events' own label vocabulary.")
+    score: float = Field(description="Signed distance from the decision, unscaled: w·x + b.")
+    updates: int = Field(ge=0, description="Updates the model had made when it predicted.")
+    partition: int = Field(ge=0, description="Whose model was asked.")
+    owned: bool = Field(description=_OWNED)
+
+
 class Explanation(Answered):
     """A prediction, and which features decided."""
 
@@ -33,6 +50,7 @@ class Explanation(Answered):
     score: float
     updates: int = Field(ge=0)
     partition: int = Field(ge=0, description="Whose model was asked.")
+    owned: bool = Field(description=_OWNED)
     method: Method = Field(
         description="`weights`: contributions and bias add up to the score, of the predicted class where "
         "there are several. `leaving_out`: how far the score falls without the feature; no sum."
@@ -44,11 +62,12 @@ class Explanation(Answered):
     )
 
     @classmethod
-    def of(cls, partition: int, answer: Answer, decision: Decision) -> Self:
+    def of(cls, answer: Answer, decision: Decision, *, partition: int, owned: bool) -> Self:
         """Describe a decision."""
         return cls(
             **answer._asdict(),
             partition=partition,
+            owned=owned,
             method=decision.method,
             bias=decision.bias,
             contributions=[FeatureContribution(**each._asdict()) for each in decision.contributions],

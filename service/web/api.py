@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 
 from service.decode import Rejection
 from service.live import RANKED
-from service.messages import Prediction, UnlabelledEvent
-from service.web.answers import Explanation, ModelDescription
+from service.messages import UnlabelledEvent
+from service.web.answers import Explanation, LivePrediction, ModelDescription
 from service.web.problems import documented, problem_response
 from service.web.window import Window
 
@@ -34,7 +34,8 @@ _EVENT_BODY: Final[dict[str, Any]] = {
 
 _WHICH: Final = (
     "Whose model to ask. Default: that of the partition that an event with this id as its key would go to, "
-    "if it is at work in this process; else, and where there is no event, the first one that is."
+    "if it is at work in this process; else, and where there is no event, the first one that is. The answer "
+    "tells whose it was as `partition`, and as `owned` whether the event's own."
 )
 
 
@@ -75,23 +76,21 @@ def add_api(app: FastAPI, window: Window) -> None:
 
 
 def _add_questions(api: APIRouter, window: Window) -> None:
-    @api.post(
-        "/predict",
-        response_model_exclude_none=True,
-        responses=_ASKED_FOR | _BODY_READ,
-        openapi_extra=_EVENT_BODY,
-    )
-    def predict(body: Body, partition: Partition = None) -> Prediction:
+    @api.post("/predict", responses=_ASKED_FOR | _BODY_READ, openapi_extra=_EVENT_BODY)
+    def predict(body: Body, partition: Partition = None) -> LivePrediction:
         """Predict an event without a label. Nothing is learned and nothing written to the stream."""
         question = window.live.read(body)
-        return Prediction(**window.live.get(partition, question.id).predict(question)._asdict())
+        model = window.live.get(partition, question.id)
+        answer, owned = model.predict(question), window.live.owns(model.partition, question.id)
+        return LivePrediction(**answer._asdict(), partition=model.partition, owned=owned)
 
     @api.post("/explain", responses=_ASKED_FOR | _BODY_READ, openapi_extra=_EVENT_BODY)
     def explain(body: Body, partition: Partition = None) -> Explanation:
         """Predict an event without a label, and tell which of its features decided."""
         question = window.live.read(body)
         model = window.live.get(partition, question.id)
-        return Explanation.of(model.partition, *model.explain(question))
+        owned = window.live.owns(model.partition, question.id)
+        return Explanation.of(*model.explain(question), partition=model.partition, owned=owned)
 
 
 def _add_descriptions(api: APIRouter, window: Window) -> None:

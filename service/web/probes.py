@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, FastAPI, Header, Response
 from prometheus_client import CollectorRegistry
@@ -12,6 +12,44 @@ from pydantic import Field
 
 from service.health import Health
 from service.web.problems import Answered
+
+_OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0"
+_OPENMETRICS_VERSIONS: Final = frozenset({"", "0.0.1", "1.0.0"})
+_TEXT_TYPES: Final = frozenset({"text/plain", "text/*", "*/*"})
+
+
+def prefers_openmetrics(accept: str) -> bool:
+    """Return whether an `Accept` header asks for OpenMetrics rather than Prometheus' text format.
+
+    The text format is for all who accept neither or say something that cannot be read: a scraper that says
+    nothing sensible is better served than refused.
+
+    >>> prefers_openmetrics("application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.2")
+    True
+    >>> prefers_openmetrics("application/openmetrics-text; version=abc")
+    False
+    """
+    openmetrics, text = 0.0, 0.0
+    for media_range in accept.split(","):
+        media_type, *parameters = (part.strip().lower() for part in media_range.split(";"))
+        given = {name.strip(): value.strip(' "') for name, _, value in (p.partition("=") for p in parameters)}
+        quality = _quality(given.get("q", "1"))
+        if media_type in _TEXT_TYPES:
+            text = max(text, quality)
+        elif (
+            media_type == "application/openmetrics-text" and given.get("version", "") in _OPENMETRICS_VERSIONS
+        ):
+            openmetrics = max(openmetrics, quality)
+    return openmetrics > 0 and openmetrics >= text
+
+
+def _quality(text: str) -> float:
+    """Read a weight from 0 to 1; 0 for what is none."""
+    try:
+        quality = float(text)
+    except ValueError:
+        return 0.0
+    return quality if 0 <= quality <= 1 else 0.0
 
 
 class Condition(Answered):
@@ -28,7 +66,7 @@ def add_probes(app: FastAPI, registry: CollectorRegistry, health: Health) -> Non
     @api.get("/metrics", response_class=Response)
     def metrics(accept: Annotated[str, Header()] = "") -> Response:
         """Give all metrics, in Prometheus' text format or as OpenMetrics."""
-        encode, content_type = choose_encoder(accept)
+        encode, content_type = choose_encoder(_OPENMETRICS if prefers_openmetrics(accept) else "")
         return Response(encode(registry), media_type=content_type)
 
     unready: dict[int | str, dict[str, Any]] = {

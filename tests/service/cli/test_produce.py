@@ -55,6 +55,31 @@ def test_without_validation_everything_is_sent_as_it_is(perceptron, broker, reco
     assert [record.key for record in records()] == [None, None, b"a", b"7", None, None]
 
 
+@pytest.mark.parametrize(
+    ("message", "key"),
+    [
+        (b'{"id":"\\ud800","text":"x"}', b"\xed\xa0\x80"),
+        (b'{"id":"b","text":"\\udfff","features":{"\\ud800":1}}', b"b"),
+        (b'{"id":["\\ud800"],"text":"x"}', b'["\\ud800"]'),
+    ],
+)
+@pytest.mark.parametrize("how", [(), ("--label-delay", "0"), ("--drift-every", "1")])
+def test_a_lone_surrogate_is_sent_like_anything_else(perceptron, broker, records, message, key, how):
+    labelled = message[:-1] + b',"label":true}'
+    result = perceptron("produce", "-", "--no-validate", *how, "--broker", broker, stdin=labelled)
+    assert result.exit_code == 0, result.stderr
+    (sent,) = records()
+    assert sent.key == key
+    assert json.loads(sent.value).items() >= json.loads(message).items()
+
+
+@pytest.mark.parametrize("command", [("produce", "-", "--topic"), ("consume",)])
+def test_a_topic_that_is_no_text_is_refused(perceptron, broker, command):
+    result = perceptron(*command, "t\udcff", "--broker", broker, stdin=b"")
+    assert result.exit_code == 2
+    assert "'t\\udcff' is no text" in result.stderr
+
+
 def test_labels_can_be_sent_to_a_topic_of_their_own(perceptron, broker, records):
     label = b'{"id":"a","label":true}\n'
     assert perceptron("produce", "-", "--topic", "labels", "--broker", broker, stdin=label).exit_code == 0

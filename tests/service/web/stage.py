@@ -67,8 +67,8 @@ class Relayed(httpx.Client):
 class Elsewhere:
     """What a parent knows of its workers."""
 
-    def __init__(self, addresses):
-        self.n_partitions = len(addresses)
+    def __init__(self, addresses, n_partitions):
+        self.n_partitions = n_partitions
         self._addresses = addresses
 
     def addresses(self):
@@ -76,7 +76,7 @@ class Elsewhere:
 
 
 @contextlib.contextmanager
-def relayed(*stages, state=State.READY, reason="", **given):
+def relayed(*stages, state=State.READY, reason="", n_partitions=None, **given):
     """Serve each stage, and a parent that passes questions on to them; give a client of the parent."""
     health = Health(state, reason)
     settings = Settings(http=ANY_PORT, **given)
@@ -87,7 +87,8 @@ def relayed(*stages, state=State.READY, reason="", **given):
             for stage, client in zip(stages, clients, strict=True)
             for partition in stage.feeds
         }
-        app = make_app(CollectorRegistry(), health, settings, elsewhere=Elsewhere(addresses))
+        elsewhere = Elsewhere(addresses, n_partitions or len(addresses))
+        app = make_app(CollectorRegistry(), health, settings, elsewhere=elsewhere)
         with HttpServer(app, ANY_PORT) as server, Relayed(base_url=server.url, timeout=30) as client:
             client.servers = servers
             yield client

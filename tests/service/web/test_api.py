@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from service.messages import Prediction
+from service.transport.base import partition_for_key
 from tests.service.building import event, label
 from tests.service.web.stage import Stage
 
@@ -34,11 +34,26 @@ def test_a_prediction_is_what_the_stream_would_say_and_nothing_is_learned(stage,
     before = dict(model.weights), model.bias, model.n_updates
     answer = client.post("/predict", json=event("q", "win win"))
     assert answer.status_code == 200
-    told = Prediction.model_validate_json(answer.content)
+    told = answer.json()
+    assert (told.pop("partition"), told.pop("owned")) == (0, True)
     stage(event("q", "win win"))
     (recent, *_) = stage.models[0].recent.latest()
-    assert told.model_dump(exclude_none=True) | {"event_time_ms": 0} == recent.answer
+    assert told | {"event_time_ms": 0} == recent.answer
     assert (model.weights, model.bias, model.n_updates) == before
+
+
+@pytest.mark.parametrize("path", ["/predict", "/explain"])
+def test_an_answer_tells_whose_it_is_and_whether_the_events_own(path):
+    """This process has two of three partitions: an event of the third is answered by another's model."""
+    ids = [f"event-{number}" for number in range(12)]
+    with Stage(partitions=(1, 2)).served() as client:
+        answers = {name: client.post(path, json=event(name)).json() for name in ids}
+        asked = {name: client.post(path, json=event(name), params={"partition": 1}).json() for name in ids}
+    its_own = {name: partition_for_key(name.encode(), 3) for name in ids}
+    assert set(its_own.values()) == {0, 1, 2}
+    for name, own in its_own.items():
+        assert (answers[name]["partition"], answers[name]["owned"]) == ((own, True) if own else (1, False))
+        assert (asked[name]["partition"], asked[name]["owned"]) == (1, own == 1)
 
 
 def test_answers_are_spelled_as_the_stream_spells_its_labels(stage, client):

@@ -12,6 +12,44 @@ def test_metrics_come_as_text_or_as_openmetrics(client):
     assert openmetrics.text.endswith("# EOF\n")
 
 
+PROMETHEUS = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+    "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,"
+    "text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
+)
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_openmetrics"),
+    [
+        (PROMETHEUS, True),
+        ("application/openmetrics-text", True),
+        ('Application/OpenMetrics-Text; Version="1.0.0"', True),
+        ("text/plain;q=0.5, application/openmetrics-text;q=0.5", True),
+        ("application/openmetrics-text;q=0.1, text/plain", False),
+        ("application/openmetrics-text; q=0", False),
+        ("application/openmetrics-text; version=abc", False),
+        ("application/openmetrics-text; version=99.0.0", False),
+        ("application/openmetrics-text; version=1.0.0; escaping=\x01", True),
+        ("application/openmetrics-text; version=abc, application/openmetrics-text; version=1.0.0", True),
+        ("application/openmetrics-text; q=abc", False),
+        ("application/openmetrics-text; q=nan", False),
+        ("text/plain; version=abc", False),
+        ("application/json", False),
+        ("*/*", False),
+        (",;=;,q", False),
+        ("", False),
+        ("\xff" * 5000, False),
+    ],
+)
+def test_whatever_is_accepted_metrics_come_in_one_of_the_two_forms(client, accept, is_openmetrics):
+    answer = client.get("/metrics", headers={"Accept": accept.encode("latin-1")})
+    assert answer.status_code == 200
+    assert answer.text.endswith("# EOF\n") == is_openmetrics
+    form = "application/openmetrics-text; version=1.0.0" if is_openmetrics else "text/plain; version=0.0.4"
+    assert answer.headers["content-type"].startswith(form)
+
+
 @pytest.mark.parametrize(
     ("state", "live", "ready"),
     [

@@ -54,6 +54,16 @@ def test_an_event_is_answered_by_the_model_of_its_own_partition(parent, name):
     assert answer.json()["partition"] == partition_for_key(name.encode(), 2)
 
 
+@pytest.mark.parametrize("path", ["/predict", "/explain"])
+def test_an_event_that_no_worker_owns_is_told_so(path):
+    """The workers have partitions 1 and 2 of three; another service has the first."""
+    with relayed(Stage(partitions=(1, 2)), n_partitions=3) as parent:
+        answers = {name: parent.post(path, json=event(name)).json() for name in IDS}
+    for name, answer in answers.items():
+        own = partition_for_key(name.encode(), 3)
+        assert (answer["partition"], answer["owned"]) == ((own, True) if own else (1, False))
+
+
 def test_without_an_event_the_first_partition_is_shown(parent):
     assert parent.get("/model").json()["partition"] == 0
 
