@@ -5,7 +5,7 @@ Only reads, so it may be asked while the service runs: it tells of the last comm
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError, from_bytes
@@ -55,6 +55,60 @@ def read_logs(transport: Transport, topic: str, group: str) -> dict[int, Checkpo
             hint="--group, --checkpoints-topic and --broker say where to look; `perceptron serve` begins one",
         )
     return logs
+
+
+def standings(
+    transport: Transport, checkpoints_topic: str, group: str, topics: Sequence[str]
+) -> Sequence[Standing]:
+    """Find out how each partition stands; before a group has committed anything, how much waits for it.
+
+    Parameters
+    ----------
+    transport, checkpoints_topic, group
+        Where the checkpoints are.
+    topics
+        What the group reads, the leading topic first.
+
+    Raises
+    ------
+    TopicMissing
+        There are neither checkpoints nor a leading topic.
+    CheckpointError
+        What is in the checkpoints topic is no checkpoint of the group's, or not all there.
+
+    """
+    counts = {topic: _partition_count(transport, topic) for topic in (checkpoints_topic, *topics)}
+    count = max(counts[checkpoints_topic], counts[topics[0]])
+    if not count:
+        raise TopicMissing(
+            f"there is neither a topic {topics[0]!r} nor a topic {checkpoints_topic!r}",
+            hint="`perceptron serve` creates them; --broker, --events-topic, --checkpoints-topic say where "
+            "to look",
+        )
+    there = [topic for topic in topics if counts[topic]]
+    found = []
+    for partition in range(count):
+        is_there = partition < counts[checkpoints_topic]
+        records = transport.read(checkpoints_topic, partition) if is_there else ()
+        log = read_log(records, group)
+        if log.snapshots or log.progress:
+            found.append(standing(transport, partition, log))
+        else:
+            lag = {
+                topic: _lag(transport, topic, partition, transport.bounds(topic, partition)[0])
+                for topic in there
+                if partition < counts[topic]
+            }
+            found.append(Standing(partition, lag, {}, None, 0))
+    return found
+
+
+def _partition_count(transport: Transport, topic: str) -> int:
+    """Count the partitions of a topic; 0 if it does not exist."""
+    try:
+        return transport.partition_count(topic)
+    except TopicMissing:
+        return 0
 
 
 def standing(transport: Transport, partition: int, log: CheckpointLog) -> Standing:

@@ -14,13 +14,14 @@ from service.cli.options import STREAM, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import ABSENT, count_text, duration_text, size_text, table
 from service.settings import Loaded
-from service.standing import Standing, read_logs, standing
+from service.standing import Standing, standings
+from service.topics import input_topics
 
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 
 
 @click.command()
-@setting_options(*STREAM, "group", "checkpoints_topic")
+@setting_options(*STREAM, "group", "events_topic", "labels_topic", "checkpoints_topic")
 @click.option(
     "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
 )
@@ -28,7 +29,7 @@ def command(loaded: Loaded, *, output: str) -> None:
     """Show how each partition stands: what waits, what was learned, how safe it is.
 
     It reads what the service has committed and changes nothing: it may run while the service does, or
-    when that has stopped. Counts belong to the model and go on over restarts.
+    when that has stopped, or before it has begun. Counts belong to the model and go on over restarts.
 
     \b
     lag T        records of topic T that are not processed yet
@@ -41,8 +42,7 @@ def command(loaded: Loaded, *, output: str) -> None:
     settings = loaded.settings
     transport = open_stream(settings, broker_url(loaded), create=False)
     try:
-        logs = read_logs(transport, settings.checkpoints_topic, settings.group)
-        found = [standing(transport, partition, log) for partition, log in logs.items()]
+        found = standings(transport, settings.checkpoints_topic, settings.group, input_topics(settings))
     finally:
         transport.close()
     if output == "json":
