@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from service.audit.cases import Case
-from service.audit.findings import Finding, Findings
+from service.audit.findings import Fault, Finding, Findings
 from service.audit.outputs import Found
 from service.audit.pairing import Pairing
 from service.audit.window import Expected
@@ -74,7 +74,11 @@ class Ledger:
     def is_lacking(self) -> bool:
         """Return whether something is due that has not been read."""
         return any(not each.is_ahead for each in self.pairing.unanswered()) or any(
-            self._contradictions(case) for cases in self._open.values() for case in cases if case.prediction
+            found.fault is Fault.MISSING
+            for cases in self._open.values()
+            for case in cases
+            if case.prediction
+            for found in self._contradictions(case)
         )
 
     def finish(self) -> None:

@@ -11,14 +11,13 @@ from service.dead_letters import REASON, SOURCE
 from service.decode import Reason
 from service.transport.base import Record
 
-_NOT_SEEN_IN_THE_BYTES: Final = frozenset({Reason.MODEL_ERROR, Reason.OUT_OF_RANGE})
-"""Reasons that depend on the model: the letter is the only witness."""
+_NOT_SEEN_IN_THE_BYTES: Final = frozenset(
+    {Reason.MODEL_ERROR, Reason.OUT_OF_RANGE, Reason.EVENT_TIME_OUT_OF_RANGE}
+)
+"""Reasons that depend on the model or the clock: the letter is the only witness."""
 
 _DEPENDS_ON_SETTINGS: Final = frozenset({Reason.UNKNOWN_LABEL, Reason.TOO_LARGE})
 """Reasons that other settings may have given."""
-
-_TIME_REFUSED: Final = "event_time_out_of_range"
-"""The reason that depends on the clock; such a record moves no partition's event time."""
 
 REPLAYED_FROM: Final = "replayed.from"
 _WHOLE: Final = "source.sha256"
@@ -65,8 +64,10 @@ class Letters:
         return bool(self._sources_of_moved)
 
     def moves_no_clock(self, source: Place) -> bool:
-        """Return whether a record was refused for its time."""
-        return any(letter.reason == _TIME_REFUSED for letter in self._by_source.get(source, ()))
+        """Return whether a record was refused for its time: then it moves no partition's event time."""
+        return any(
+            letter.reason == Reason.EVENT_TIME_OUT_OF_RANGE for letter in self._by_source.get(source, ())
+        )
 
     def add(self, records: Iterable[Record]) -> None:
         """Take letters."""
@@ -127,7 +128,7 @@ class Letters:
 
 
 def _is_plausible(said: str, reason: Reason | None) -> bool:
-    if said in {*_NOT_SEEN_IN_THE_BYTES, _TIME_REFUSED, reason}:
+    if said in {*_NOT_SEEN_IN_THE_BYTES, reason}:
         return True
     return said in _DEPENDS_ON_SETTINGS and reason in {None, *_DEPENDS_ON_SETTINGS}
 

@@ -218,6 +218,25 @@ def replay(stream):
     list(Redelivery(stream.transport, settings).replay())
 
 
+def test_a_record_refused_for_its_time_moves_no_clock_of_the_audit_either(open_stream):
+    stream = open_stream(labels_topic="", label_timeout_seconds=5)
+    produce(stream, event("a", "win"))
+    far = Output("events", b"far", json.dumps(event("far")).encode(), (), 0, 250_000_000_000_000)
+    stream.transport.produce([far])
+    produce(stream, label("a", True))
+    report = stream.run().audit()
+    assert report.is_proved, report
+    assert (report.dead_letters, report.outcomes, report.notes) == (1, 1, [])
+
+
+def test_input_that_was_lost_and_gone_on_without_is_said_to_be_not_verifiable(stream):
+    produce(stream, event("f"), event("g"))
+    stream.transport.delete_before("events", 0, 10)
+    report = stream.run(on_data_loss="continue", snapshots_kept=9).audit()
+    assert report.is_proved, report
+    assert "not verifiable: events[0]: records 9-9 were lost unread" in report.notes
+
+
 def test_several_groups_with_topics_of_their_own_are_each_proved(stream):
     other = {
         "group": "other",
