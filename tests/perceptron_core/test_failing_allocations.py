@@ -32,6 +32,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.timeout(1000)  # ten seconds of processor time each; other tests want it as well
 @pytest.mark.parametrize("cases", [CASES[start::4] for start in range(4)], ids=lambda cases: cases[0])
 def test_after_any_failing_allocation_learners_go_on_as_if_the_call_had_not_been_made(cases):
     # In processes of their own, so that a crash names its step. The debugging allocator sees what is written
@@ -39,6 +40,6 @@ def test_after_any_failing_allocation_learners_go_on_as_if_the_call_had_not_been
     environment = {"PYTHONMALLOC": "debug"} | os.environ
     done = subprocess.run(
         [sys.executable, "-m", "tests.perceptron_core.failing_allocations", *cases],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False,
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert done.returncode == 0, "\n".join([*done.stdout.splitlines()[-3:], done.stderr[-3000:]])
