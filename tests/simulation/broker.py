@@ -35,6 +35,10 @@ class Log:
         """Put what lies before `offset` out of reach."""
         self.start = min(max(self.start, offset), self.end)
 
+    def between(self, start, end):
+        """Return the records from `start` on, before `end`, deleted or not."""
+        return self.records[bisect_left(self.offsets, start) : bisect_left(self.offsets, end)]
+
     def read(self, start, end, limit=None):
         """Return the records that are still there from `start` on, before `end`."""
         first = bisect_left(self.offsets, max(start, self.start))
@@ -53,6 +57,11 @@ class Transaction:
     """How far its process knew each input topic to reach when it took the batch, by topic."""
     process: str
     at_seconds: float = 0.0
+
+    @property
+    def has_snapshot(self):
+        """Whether a snapshot is among the outputs."""
+        return any(("kind", b"snapshot") in output.headers for output in self.outputs)
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from service.errors import (
     ConfigurationError,
+    OffsetOutOfRange,
     OwnershipLost,
     TopicMissing,
     TransactionFailed,
@@ -139,7 +140,7 @@ class SimulatedConsumer:
             self._life.note(f"assigned {sorted(fresh)}")
             self._assigned |= fresh
             self._assignee.partitions_assigned(fresh)
-        if owned == self._assigned:
+        if owned == self._assigned and self.id in broker.group.members:
             self._seen_version = broker.group.version
         return self._assigned != before
 
@@ -163,7 +164,12 @@ class SimulatedConsumer:
                 continue
             log = self._broker.logs[source]
             self.known_ends[source] = log.end
-            position = max(self._positions[source], log.start)
+            position = self._positions[source]
+            if not log.start <= position <= log.end:
+                if taken:
+                    break  # those come first, and the bad news with the next call
+                self._stop_delivering(source[1])
+                raise OffsetOutOfRange(f"{source}@{position}", partition=source[1])
             limit = life.share(left)
             records = log.read(position, log.end, limit)
             # At the end of what is there, the client also passes over a transaction's marker.
@@ -179,6 +185,10 @@ class SimulatedConsumer:
                 if name == topic:
                     merged.setdefault(partition, []).extend(records)
         return merged
+
+    def _stop_delivering(self, partition):
+        for topic in self._topics:
+            self._positions.pop((topic, partition), None)
 
     def start(self, partition, offsets):
         self._life.before("start")

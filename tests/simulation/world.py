@@ -366,13 +366,40 @@ class Losses:
     def __init__(self, world):
         self.world = world
         self.are_felt = False
-        self._p_checkpoints = 0.02 if world.random.random() < 0.1 else 0.0
+        what = world.random.choice(("nothing",) * 7 + ("checkpoints", "input", "input"))
+        self._p_checkpoints = 0.02 * (what == "checkpoints")
+        self._p_input = 0.02 * (what == "input")
+        self._most_input = world.random.choice(("read", "any"))
 
     def perhaps(self):
         """Let something be deleted, if chance has it so."""
-        if self._p_checkpoints and self.world.random.random() < self._p_checkpoints:
+        random = self.world.random
+        if self._p_checkpoints and random.random() < self._p_checkpoints:
             self._p_checkpoints = 0.0
             self._empty_checkpoints()
+        if self._p_input and random.random() < self._p_input:
+            self._delete_input(*random.choice(self.world.sources))
+
+    def _delete_input(self, topic, partition):
+        """Delete the oldest records of a topic, as its retention does."""
+        log = self.world.broker.logs[topic, partition]
+        safe = self._safe_offset(topic, partition)
+        end = safe if self._most_input == "read" else log.end
+        if log.start < end:
+            log.delete_before(self.world.random.randint(log.start + 1, end))
+            self.world.counts["input deleted"] += 1
+            self.world.note(
+                "--", f"{topic}[{partition}] is deleted before {log.start}, of which {safe} is safe"
+            )
+            # Nobody can know whether what is gone was a record or the marker of a transaction.
+            self.are_felt = self.are_felt or log.start > safe
+
+    def _safe_offset(self, topic, partition):
+        """Return the offset before which nobody needs anything: the newest snapshot is of later records."""
+        for transaction in reversed(self.world.broker.transactions):
+            if transaction.partition == partition and transaction.has_snapshot:
+                return transaction.offsets[topic]
+        return 0
 
     def _empty_checkpoints(self):
         broker = self.world.broker
@@ -437,8 +464,8 @@ class World:
         self._to_send = sent[::-1]
         self.next_sent_at = 0.0
         self.messages = {}
-        sources = [*self.broker.logs]
-        self.slow = {source for source in sources if random.random() < 0.3}
+        self.sources = [*self.broker.logs]
+        self.slow = {source for source in self.sources if random.random() < 0.3}
 
     def feed(self):
         """Append what has been sent by now."""
@@ -552,6 +579,7 @@ def draw_settings(random):
             "label_timeout_seconds": random.choice((0.5, 3.0, 1000.0)),
             "max_pending": random.choice((1, 5, 1000)),
             "max_message_bytes": 400,
+            "on_data_loss": random.choice(("fail", "fail", "continue")),
         }
     )
 
