@@ -13,6 +13,7 @@ from unittest import mock
 from service import inbox, labels, processor, recovery, task, tasks
 from service.checkpoint import CheckpointLog
 from service.errors import TransactionFailed
+from tests.simulation.transport import SimulatedConsumer
 
 DEFECTS = {}
 
@@ -138,6 +139,34 @@ def records_of_a_failed_batch_stay_in_the_inbox():
 def an_empty_checkpoint_log_starts_from_zero():
     """Nobody asks whether the group has committed anything before."""
     with mock.patch.object(recovery, "_check_complete"):
+        yield
+
+
+@defect
+def input_that_is_gone_is_passed_over():
+    """Whoever reads goes on at the first record there is, whichever was meant to be next."""
+    start = SimulatedConsumer.start
+
+    def start_somewhere(self, partition, offsets):
+        logs = {topic: self._broker.logs[topic, partition] for topic in offsets}
+        start(self, partition, {topic: max(offset, logs[topic].start) for topic, offset in offsets.items()})
+
+    with (
+        mock.patch.object(recovery, "unread_losses", return_value=[]),
+        mock.patch.object(SimulatedConsumer, "start", start_somewhere),
+    ):
+        yield
+
+
+@defect
+def recovery_bounds_event_times_by_its_own_clock():
+    """A record that was too far ahead when it was refused is learned when it comes again."""
+    whole = CheckpointLog.progress_after
+
+    def later(log: CheckpointLog, sequence: int) -> Sequence:
+        return [each._replace(now_ms=each.now_ms + 1500) for each in whole(log, sequence)]
+
+    with mock.patch.object(CheckpointLog, "progress_after", later):
         yield
 
 

@@ -45,7 +45,11 @@ class _Trial:
         settings = world.settings
         self._topics = [topic for topic in (settings.events_topic, settings.labels_topic) if topic]
         self._oracle = Partition(
-            settings.model, settings.classes, int(settings.label_timeout_seconds * 1000), settings.max_pending
+            settings.model,
+            settings.classes,
+            int(settings.label_timeout_seconds * 1000),
+            settings.max_pending,
+            int(settings.max_event_time_ahead_seconds * 1000),
         )
         self._offsets = dict.fromkeys(self._topics, 0)
         self._sequence = 0
@@ -79,7 +83,7 @@ class _Trial:
         )
         self._expect(told["offsets"] == transaction.offsets, "offsets differ from the progress")
         self._sequence += 1
-        expected = self._process(told["offsets"], transaction)
+        expected = self._process(told, transaction)
         found = [_plain(record) for record in outputs]
         if self._is_lossy:
             self._expect(_identities(found) == _identities(expected), "answers are missing")
@@ -95,9 +99,9 @@ class _Trial:
             self._sequence += 1
             self._offsets = dict(transaction.offsets)
 
-    def _process(self, ends, transaction):
+    def _process(self, told, transaction):
         """Let the oracle do a batch."""
-        batches = []
+        batches, ends = [], told["offsets"]
         for topic in self._topics:
             self._expect(ends[topic] >= self._offsets[topic], f"{topic} goes back")
             log = self._world.broker.logs[topic, self._partition]
@@ -109,7 +113,7 @@ class _Trial:
             self._judge_order(merged, ends, transaction)
         for record in merged:
             message = self._world.messages[record.topic, record.partition, record.offset]
-            answer = self._oracle.take(message, record.topic, record.timestamp_ms)
+            answer = self._oracle.take(message, record.topic, record.timestamp_ms, told["now_ms"])
             if answer is not None:
                 expected.append(_expected(record, message, answer))
         return expected
@@ -191,7 +195,7 @@ def _plain(record):
 
 
 def _expected(record, message, answer):
-    if message.kind == "bad":
+    if "reason" in answer:
         source = (record.topic, record.partition, record.offset, record.timestamp_ms)
         return ("dead-letters", record.key, record.value, answer["reason"], source)
     return ("predictions", message.id.encode(), answer)

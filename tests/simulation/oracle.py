@@ -184,13 +184,17 @@ class Partition:
         Which model, and the names of its classes; () for booleans.
     timeout_ms, capacity
         How long, and how many, events and early labels are kept.
+    ahead_ms
+        How far the time of a record may be ahead of the service's.
 
     """
 
-    def __init__(self, model: str, classes: tuple[str, ...], timeout_ms: int, capacity: int) -> None:
+    def __init__(
+        self, model: str, classes: tuple[str, ...], timeout_ms: int, capacity: int, ahead_ms: int
+    ) -> None:
         self.classes = classes
         self.model = Multiclass(classes) if len(classes) > 2 else MODELS[model]()
-        self.timeout_ms, self.capacity = timeout_ms, capacity
+        self.timeout_ms, self.capacity, self.ahead_ms = timeout_ms, capacity, ahead_ms
         self.now = 0
         self.kept: dict[str, Kept] = {}
         self.early: dict[str, tuple[Any, int]] = {}
@@ -200,9 +204,12 @@ class Partition:
         self.labels: dict[str, int] = {}
         self.consumed: dict[str, int] = {}
 
-    def take(self, message: Message, topic: str, time: int) -> dict[str, Any] | None:
-        """Return what must be written for the next record; None if nothing."""
+    def take(self, message: Message, topic: str, time: int, now: int) -> dict[str, Any] | None:
+        """Return what must be written for the next record, processed at `now`; None if nothing."""
         self.consumed[topic] = self.consumed.get(topic, 0) + 1
+        if not 0 <= time <= now + self.ahead_ms:
+            self.counts["rejected"] += 1
+            return {"reason": "event_time_out_of_range"}
         self._let_go(time)
         if message.kind == "bad":
             self.counts["rejected"] += 1

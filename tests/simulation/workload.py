@@ -17,6 +17,9 @@ COLOURS = ("red", "green")
 SPELLINGS = ((False, True), (-1, 1), (0, 1))
 TOO_LARGE = b'{"id":"x","text":"%s"}' % (b"y" * 400)
 
+ODD_TIMES_MS = (-2_000_000_000_000, 2500, 10_000_000, 10**15)
+"""Before 1970, a little ahead, and far ahead, even of a year that clients can write."""
+
 POISON = (
     (b"junk", "invalid_json"),
     (b"", "empty"),
@@ -72,6 +75,7 @@ class Workload:
         self._jitter_ms = random.choice((0, 0, 500, 5000))
         self._granularity_ms = random.choice((1, 1, 100, 1000))
         """Of the producers' clocks: records of the same time are the harder to order."""
+        self._p_odd_time = random.choice((0.0, 0.0, 0.05))
         self._names = NAMES[: random.randint(2, len(NAMES))]
 
     def records(self, n_events, duration_seconds):
@@ -145,6 +149,8 @@ class Workload:
         return Sent(at, topic, event_id.encode(), value, self._time(at), meaning)
 
     def _time(self, at):
+        if self._random.random() < self._p_odd_time:
+            return self._random.choice(ODD_TIMES_MS)
         jitter = self._random.randint(-self._jitter_ms, self._jitter_ms) if self._jitter_ms else 0
         time = int(at * 1000) + jitter
         return time - time % self._granularity_ms

@@ -29,6 +29,7 @@ from tests.simulation.workload import Workload, place
 
 EPOCH_SECONDS = 1_700_000_000
 MOST_TURNS = 3000
+MOST_FAULTS = 40
 MOST_CALM_TURNS = 1500
 CALL_SECONDS = 0.001
 
@@ -71,6 +72,19 @@ class SimulatedClock:
             self.seconds += seconds
 
 
+class SkewedClock:
+    """The clock of one machine: its seconds are everybody's, what day it is not quite."""
+
+    def __init__(self, clock, ahead_seconds):
+        self.monotonic = clock.monotonic
+        self.wait = clock.wait
+        self._clock = clock
+        self._ahead_seconds = ahead_seconds
+
+    def time(self):
+        return self._clock.time() + self._ahead_seconds
+
+
 class Life:
     """A process from its start to its end: what it calls goes through here."""
 
@@ -87,7 +101,7 @@ class Life:
             world.settings,
             metrics=self.metrics,
             health=Health(),
-            clock=world.clock,
+            clock=SkewedClock(world.clock, world.random.choice((0.0, 0.0, -1.5, 1.5))),
             random=world.random,
         )
 
@@ -278,6 +292,7 @@ class Faults:
         self._after = [kind for kind in self._before if kind in {"crash", "freeze", "switch", "shuffle"}] or [
             "switch"
         ]
+        self._left = MOST_FAULTS
         endings = ("full", "failed", "lost", "away", "undecided", "crash")
         self._commit = [kind for kind in endings if random.random() < 0.6] or ["lost"]
 
@@ -288,6 +303,9 @@ class Faults:
         self._do(self.world.random.choice(self._after), life, f"after {call}")
 
     def _do(self, kind, life, where):
+        self._left -= 1
+        if self._left < 0:
+            self.world.p_fault = 0.0
         getattr(self, kind)(life, where)
 
     def crash(self, life, where):
@@ -443,7 +461,7 @@ class World:
         self.broker.leading = "events"
         self.p_fault = random.choice((0.0, 0.01, 0.03, 0.1))
         self.p_commit_fault = random.choice((0.0, 0.03, 0.2))
-        self.p_restart = random.choice((0.0, 0.01, 0.05))
+        self.p_restart = random.choice((0.0, 0.005, 0.03))
         self.p_silent = random.choice((0.0, 0.3))
         self.faults = Faults(self)
         self._prepare_input(random)
@@ -457,7 +475,7 @@ class World:
             self.broker.create(topic, self.partitions)
         duration = random.choice((0.2, 1.0, 5.0))
         workload = Workload(random, settings.classes, settings.labels_topic)
-        sent = workload.records(random.choice((4, 12, 30, 60)), duration)
+        sent = workload.records(random.choice((3, 8, 20, 50)), duration)
         self.is_backlog = random.random() < 0.3
         if self.is_backlog:
             self.clock.seconds = max((each.at_seconds for each in sent), default=0.0)
@@ -579,6 +597,7 @@ def draw_settings(random):
             "label_timeout_seconds": random.choice((0.5, 3.0, 1000.0)),
             "max_pending": random.choice((1, 5, 1000)),
             "max_message_bytes": 400,
+            "max_event_time_ahead_seconds": random.choice((1.0, 3600.0)),
             "on_data_loss": random.choice(("fail", "fail", "continue")),
         }
     )
