@@ -233,22 +233,52 @@ def topics_are_taken_in_the_order_of_their_arrival():
         yield
 
 
+def _lets_go(is_enough):
+    """Return a context in which records wait for another topic until it `is_enough`, and no longer."""
+    reached = inbox.Inbox._reached
+
+    def impatient(self, batches, max_records, look):
+        found = reached(self, batches, max_records, look)
+        for partition, waiting in self._partitions.items():
+            if is_enough(waiting, look.keywords["now"]):
+                found[partition] = {*found.get(partition, ()), *waiting.empty_topics()}
+        return found
+
+    return mock.patch.object(inbox.Inbox, "_reached", impatient)
+
+
+@defect
+def records_are_let_go_after_a_while():
+    """Patience with the other topic ends, although it holds earlier records: 5 s once, half a second here."""
+    with _lets_go(
+        lambda waiting, now: waiting.blocked_since is not None and now - waiting.blocked_since >= 0.5
+    ):
+        yield
+
+
+@defect
+def records_are_let_go_when_many_wait():
+    """There is room for so many that wait, and no more: 20,000 once, 10 here."""
+    with _lets_go(lambda waiting, _: len(waiting) >= 10):
+        yield
+
+
 @defect
 def a_step_is_lost_when_a_snapshot_is_due():
     """The snapshot is made of the state before the batch, and passes for the one after it."""
     commit = task.Task._commit_snapshot
     process = task.Task._process
 
-    def before(self, records):
+    def before(self, *given):
         self.state_before = self._processor.state()
-        return process(self, records)
+        return process(self, *given)
 
-    def stale(self, outputs=()):
+    def stale(self, outputs=(), **given):
         if not outputs:
             commit(self, outputs)
             return
         with mock.patch.object(self._processor, "state", return_value=self.state_before):
-            commit(self, outputs)
+            commit(self, outputs, **given)
 
     with (
         mock.patch.object(task.Task, "_process", before),
