@@ -28,7 +28,7 @@ class Availability:
     """
 
     def __init__(self, health: Health) -> None:
-        self._health = health
+        self.health = health
         self.is_away = False
         self._waits_for = ""
 
@@ -36,7 +36,7 @@ class Availability:
         """Report an error after which the same is tried again in `wait_seconds`."""
         _log.warning("%s; trying again in %.1f s", error, wait_seconds, extra={"hint": error.hint})
         self.note(error)
-        self._health.become(State.UNAVAILABLE, str(error))
+        self.health.become(State.UNAVAILABLE, str(error))
 
     def waits_for(self, places: Sequence[Place]) -> bool:
         """Report the topics and partitions whose records others wait for; return whether there are any."""
@@ -45,7 +45,7 @@ class Availability:
             _log.warning("waiting for %s: records there may be earlier than those that are here", names)
         self._waits_for = names
         if names:
-            self._health.become(State.UNAVAILABLE, f"waiting for {names}")
+            self.health.become(State.UNAVAILABLE, f"waiting for {names}")
         return bool(names)
 
     def note(self, error: TransportError) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
+from math import inf
+
+from service.clock import SYSTEM_CLOCK, Clock
 
 
 class State(StrEnum):
@@ -18,16 +22,81 @@ class State(StrEnum):
     STOPPED = "stopped"
 
 
-@dataclass(slots=True)
 class Health:
-    """Written by the loop, read by the HTTP server."""
+    """Written by the loop, read by the HTTP server, which asks while the loop may be stuck.
 
-    state: State = State.STARTING
-    reason: str = "joining the consumer group"
+    Parameters
+    ----------
+    state, reason
+        To begin with.
+    ready_timeout_seconds
+        How long one thing that the loop has begun may take: after that it is not ready.
+    clock
+        Tells how long it takes.
+
+    """
+
+    def __init__(
+        self,
+        state: State = State.STARTING,
+        reason: str = "joining the consumer group",
+        *,
+        ready_timeout_seconds: float = inf,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._told = (state, reason)
+        self._ready_timeout_seconds = ready_timeout_seconds
+        self._clock = clock
+        self._under_way: tuple[float, str] | None = None
+        self._asking_since: float | None = None
 
     def become(self, state: State, reason: str = "") -> None:
         """Change the state; `reason` says why it is not ready."""
-        self.state, self.reason = state, reason
+        self._told = (state, reason)
+
+    @contextmanager
+    def doing(self, what: str) -> Iterator[None]:
+        """Note what is under way meanwhile, such as "a poll"."""
+        self._under_way = (self._clock.monotonic(), what)
+        try:
+            yield
+        finally:
+            self._under_way = None
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Note that nothing goes on meanwhile but a wait for the stream's answer."""
+        self._asking_since = self._clock.monotonic()
+        try:
+            yield
+        finally:
+            self._asking_since = None
+
+    @property
+    def asking_since(self) -> float | None:
+        """When (monotonic seconds) the loop has begun to wait for an answer of the stream, if it does."""
+        return self._asking_since
+
+    @property
+    def condition(self) -> tuple[State, str]:
+        """The state now, and why it is not ready."""
+        state, reason = self._told
+        if state is State.READY and (under_way := self._under_way) is not None:
+            since, what = under_way
+            seconds = self._clock.monotonic() - since
+            if seconds > self._ready_timeout_seconds:
+                return State.UNAVAILABLE, f"{what} has been under way for {seconds:.0f} s"
+        return state, reason
+
+    @property
+    def state(self) -> State:
+        """The state now."""
+        return self.condition[0]
+
+    @property
+    def reason(self) -> str:
+        """Why it is not ready."""
+        return self.condition[1]
 
     @property
     def is_live(self) -> bool:

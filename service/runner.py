@@ -38,6 +38,9 @@ _MOST_POLLED: Final = 1000
 """Records that one poll asks for, in search of those that others here wait for."""
 
 
+_SILENT_SECONDS: Final = 1.0
+"""How long a stream may say nothing before it is asked something."""
+
 _BLOCKED_SECONDS: Final = 5.0
 """How long records wait for those of another topic before it is said: a client may take more than a second to
 begin with a topic."""
@@ -90,6 +93,7 @@ class Runner:
         self._due = inf
         """When (monotonic seconds) a batch is to be taken of what is here, full or not."""
         self._is_blocked = False
+        self._heard_at = clock.monotonic()
         """Whether nothing of it could be taken."""
         random = random or Random()  # noqa: S311  nothing to guess here
         self._backoff = Backoff(random)
@@ -156,8 +160,10 @@ class Runner:
         """
         batch = self._gather()
         for partition, records in batch.items():
-            self._tasks.advance(partition, records)
-        self._tasks.open_waiting()
+            with self._health.doing(f"a batch of partition {partition}"):
+                self._tasks.advance(partition, records)
+        with self._health.asking():
+            self._tasks.open_waiting()
         self._activity.observe()
         return not batch and not self._inbox and not self._tasks.is_waiting
 
@@ -168,7 +174,8 @@ class Runner:
     def close(self) -> None:
         """Leave the group; its other members take the partitions over."""
         self._health.become(State.STOPPED, "the loop has ended")
-        self._consumer.close()
+        with self._health.asking():
+            self._consumer.close()
 
     def _gather(self) -> Mapping[int, Sequence[Record]]:
         """Collect a batch of each partition: what comes within one commit interval of the first record.
@@ -217,7 +224,9 @@ class Runner:
         """Poll; while the stream is away or full, wait for it to come back."""
         try:
             held = self._inbox.held(self._settings.max_batch_records)
-            polled = self._consumer.poll(timeout_seconds, max_records, held)
+            with self._health.doing("a poll"), self._health.asking():
+                polled = self._consumer.poll(timeout_seconds, max_records, held)
+                self._keep_in_touch(has_heard=bool(polled))
         except (TransportUnavailable, StorageFull) as error:
             wait_seconds = self._backoff.next_seconds()
             self._availability.failed(error, wait_seconds)
@@ -234,6 +243,19 @@ class Runner:
             self._tasks.forget_failures()
         self._report_health()
         return polled
+
+    def _keep_in_touch(self, *, has_heard: bool) -> None:
+        """Ask something of a stream that has said nothing for a while: it may be frozen, or gone.
+
+        Raises `TransportUnavailable`.
+        """
+        now = self._clock.monotonic()
+        if has_heard:
+            self._heard_at = now
+        elif now - self._heard_at >= _SILENT_SECONDS:
+            topics = input_topics(self._settings)
+            self._consumer.remaining([(topic, each) for topic in topics for each in self._tasks.at_work])
+            self._heard_at = self._clock.monotonic()
 
     def _report_health(self) -> None:
         """Ready once every partition that is ours is at work, and has done what it failed to do before."""

@@ -186,6 +186,9 @@ class Settings(BaseSettings):
         "auto",
         description="Whether the live page shows texts and features of events (auto: on loopback addresses).",
     )
+    ready_timeout_seconds: float = Field(
+        3.0, gt=0, le=3600, description="Seconds a batch or a poll may take before /readyz says no."
+    )
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(lower)] = Field(
         "info", description="Least severity of what is logged."
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Final
 
@@ -28,6 +28,7 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
+from service.health import Health
 from service.inbox import Inbox
 from service.live import LiveModel, LiveModels
 from service.metrics import Metrics
@@ -36,7 +37,7 @@ from service.recovery import restore
 from service.settings import Settings
 from service.task import Task
 from service.topics import input_topics, output_topics
-from service.transport.base import Consumer, Record, RecordLimit, Transport
+from service.transport.base import Consumer, Output, Record, RecordLimit, Transport, Writer
 
 _log = logging.getLogger(__name__)
 
@@ -169,7 +170,7 @@ class Tasks:
     def _open(self, partition: int) -> Task:
         """Take a partition over: fence its former owner, restore, go on where the last commit was."""
         letter_limit = self._ask_limits(partition)
-        writer = self._consumer.writer(partition)
+        writer = _WatchedWriter(self._consumer.writer(partition), self._availability.health)
         try:
             committed = self._consumer.committed(partition)
             restored = restore(self._transport, self._settings, partition, committed)
@@ -258,3 +259,19 @@ class Tasks:
                 observe(steps)
 
         return tell
+
+
+class _WatchedWriter:
+    """A writer whose commits are seen from outside: the loop's thread cannot say that it waits for one."""
+
+    def __init__(self, writer: Writer, health: Health) -> None:
+        self._writer = writer
+        self._health = health
+        self.close = writer.close
+
+    def commit(
+        self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False
+    ) -> None:
+        """Commit; see `Writer.commit`."""
+        with self._health.asking():
+            self._writer.commit(outputs, offsets, compress=compress)

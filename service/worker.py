@@ -24,6 +24,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from service.counters import Totals
+from service.departure import Departure
 from service.errors import ServiceError
 from service.health import Health, State
 from service.logs import log_to_stderr
@@ -107,7 +108,8 @@ def work(
     from service.live import LiveModels  # noqa: PLC0415
     from service.metrics import Metrics  # noqa: PLC0415
 
-    metrics, health, live = Metrics(CollectorRegistry()), Health(), LiveModels(settings)
+    metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
+    health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
     reporter = Reporter(connection, metrics, health, live)
     own_http = settings.model_copy(update={"http": settings.http and _ANY_PORT})
     try:
@@ -138,14 +140,15 @@ def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool)
         runner = Runner(
             transport, settings, metrics=reporter.metrics, health=reporter.health, live=reporter.live
         )
-        reporter.attend(runner)
 
         def leave(_: int, __: FrameType | None) -> None:
             runner.stop()
 
-        signal.signal(signal.SIGTERM, leave)
-        look_less_often()
-        return runner.run(exit_at_end=exit_at_end)
+        with Departure(lambda: reporter.health.asking_since) as departure:
+            reporter.attend(runner, departure)
+            signal.signal(signal.SIGTERM, leave)
+            look_less_often()
+            return runner.run(exit_at_end=exit_at_end)
     finally:
         transport.close()
 
@@ -171,18 +174,20 @@ class Reporter:
         self._sending = threading.Lock()
         self._shown = NOTHING
 
-    def attend(self, runner: Runner) -> None:
+    def attend(self, runner: Runner, departure: Departure) -> None:
         """Report from now on, and let the parent, or its end, stop the runner."""
-        threading.Thread(target=self._attend, args=(runner,), name="reporter", daemon=True).start()
+        threading.Thread(target=self._attend, args=(runner, departure), name="reporter", daemon=True).start()
 
-    def _attend(self, runner: Runner) -> None:
+    def _attend(self, runner: Runner, departure: Departure) -> None:
         with suppress(EOFError, OSError):
             while True:
                 request = self._connection.recv() if self._connection.poll(REPORT_SECONDS) else None
                 if request is Request.LEAVE:
                     runner.stop()
+                    departure.expect()
                 self.report(with_metrics=request is Request.ASK_METRICS)
         runner.stop()
+        departure.expect()
 
     def report(
         self, *, with_metrics: bool, is_finished: bool = False, error: ServiceError | None = None
@@ -190,8 +195,7 @@ class Reporter:
         """Send a report; to nobody, if the parent is no more."""
         published = dict(self.metrics.last_published)
         report = Report(
-            self.health.state,
-            self.health.reason,
+            *self.health.condition,
             {partition: each.counters.totals() for partition, each in published.items()},
             self._exposition() if with_metrics else None,
             self.address,

@@ -46,9 +46,10 @@ perceptron_core
 
 # The words everything else is said in.
 service service.errors service.visible service.vocabulary service.transport.base
-service.kafka_settings service.secret_files service.redaction service.health service.counters service.rows
+service.kafka_settings service.secret_files service.redaction service.departure service.counters service.rows
 service.features service.clock service.backoff service.logs service.visitor service.version
-service.merged_metrics service.garbage service.ends service.availability
+service.merged_metrics service.garbage service.ends service.health
+service.availability
 service.inbox
 
 # The way of a message: bytes → message → x → prediction → update.

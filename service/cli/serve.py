@@ -15,6 +15,7 @@ import click
 from service.cli.app import INTERRUPTED, report_progress
 from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
 from service.counters import Totals
+from service.departure import Departure
 from service.health import Health
 from service.settings import Loaded, Settings
 
@@ -60,6 +61,7 @@ class Stoppable(Protocol):
     "on_data_loss",
     "http",
     "http_show_events",
+    "ready_timeout_seconds",
     "log_level",
     "log_format",
     "log_interval_seconds",
@@ -98,14 +100,15 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     from service.runner import Runner  # noqa: PLC0415
 
     make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
-    metrics, health, live = Metrics(CollectorRegistry()), Health(), LiveModels(settings)
+    metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
+    health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
     with http_server(settings, metrics.registry, health, metrics, live) as address:
         transport = open_stream(settings, url)
         _announce(settings, url, address)
         try:
             runner = Runner(transport, settings, metrics=metrics, health=health, live=live)
             look_less_often()
-            with stopping(runner) as stopped_by:
+            with Departure(lambda: health.asking_since), stopping(runner) as stopped_by:
                 runner.run(exit_at_end=exit_at_end)
         finally:
             transport.close()
@@ -127,7 +130,7 @@ def _run_workers(
     )
     with http_server(settings, registry, health, elsewhere=workers) as address:
         _announce(settings, url, address)
-        with stopping(workers) as stopped_by:
+        with Departure(None), stopping(workers) as stopped_by:
             return workers.run(), stopped_by
 
 

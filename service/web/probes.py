@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from pydantic import Field
 
-from service.health import Health
+from service.health import Health, State
 from service.web.problems import Answered
 
 _OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0"
@@ -77,12 +77,14 @@ def add_probes(app: FastAPI, registry: CollectorRegistry, health: Health) -> Non
     def livez(response: Response) -> Condition:
         """Tell whether the loop is at work; 503 when a restart would help."""
         response.status_code = HTTPStatus.OK if health.is_live else HTTPStatus.SERVICE_UNAVAILABLE
-        return Condition(state=health.state, reason=health.reason)
+        state, reason = health.condition
+        return Condition(state=state, reason=reason)
 
     @api.get("/readyz", responses=unready)
     def readyz(response: Response) -> Condition:
         """Tell whether events are being processed now; 503 with the reason if not."""
-        response.status_code = HTTPStatus.OK if health.is_ready else HTTPStatus.SERVICE_UNAVAILABLE
-        return Condition(state=health.state, reason=health.reason)
+        state, reason = health.condition
+        response.status_code = HTTPStatus.OK if state is State.READY else HTTPStatus.SERVICE_UNAVAILABLE
+        return Condition(state=state, reason=reason)
 
     app.include_router(api)

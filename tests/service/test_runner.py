@@ -238,10 +238,10 @@ def fail_first_commit(stream, monkeypatch, error, *, of_batch):
             made = make(partition)
             commit = made.commit
 
-            def failing(*given):
+            def failing(*given, **options):
                 if next(commits) == of_batch:
                     raise error
-                commit(*given)
+                commit(*given, **options)
 
             made.commit = failing
             return made

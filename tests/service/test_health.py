@@ -1,0 +1,38 @@
+"""The state of the loop, also of one that is stuck."""
+
+from service.health import Health, State
+from tests.service.building import SetClock
+
+
+def ready(seconds):
+    clock = SetClock()
+    health = Health(State.READY, "", ready_timeout_seconds=seconds, clock=clock)
+    return health, clock
+
+
+def test_a_batch_that_takes_longer_than_the_bound_is_not_ready_and_says_why():
+    health, clock = ready(3)
+    with health.doing("a batch of partition 2"):
+        clock.seconds = 3.0
+        assert health.is_ready
+        clock.seconds = 4.0
+        assert health.condition == (State.UNAVAILABLE, "a batch of partition 2 has been under way for 4 s")
+        assert health.is_live
+    assert health.condition == (State.READY, "")
+
+
+def test_a_reason_that_was_told_stays_the_reason():
+    health, clock = ready(3)
+    health.become(State.UNAVAILABLE, "the stream is away")
+    with health.doing("a poll"):
+        clock.seconds = 9.0
+        assert health.reason == "the stream is away"
+
+
+def test_what_is_asked_of_the_stream_is_seen_from_outside():
+    health, clock = ready(3)
+    assert health.asking_since is None
+    clock.seconds = 5.0
+    with health.asking():
+        assert health.asking_since == 5.0
+    assert health.asking_since is None
