@@ -14,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from service.errors import ServerError
 from service.settings import split_address
+from service.web.guard import PROBES
 
 _STOP_SECONDS: Final = 5.0
 """How long open requests may take when the service ends."""
@@ -22,7 +23,16 @@ _REQUEST_SECONDS: Final = 10.0
 """How long a connection may take to say what it wants: the head of a request. Bodies: `service.web.guard`."""
 
 _MOST_CONNECTIONS: Final = 200
-"""Open at a time; more are told to come back later."""
+"""Open at a time; requests on more are told to come back later, all but probes."""
+
+_PROBE_CONNECTIONS: Final = 50
+"""Open beyond those; then the oldest connection is closed for each new one."""
+
+_ANSWER_SECONDS: Final = 30.0
+"""How long a client may take to read an answer."""
+
+_LOOK_SECONDS: Final = 5.0
+"""Between two looks at what a client has left unread."""
 
 
 class HttpServer:
@@ -55,7 +65,6 @@ class HttpServer:
             log_level="warning",
             access_log=False,
             server_header=False,
-            limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=int(_STOP_SECONDS),
         )
         self._server = uvicorn.Server(config)
@@ -76,13 +85,26 @@ class HttpServer:
 
 
 class _ImpatientProtocol(H11Protocol):
-    """Hangs up on who connects and says nothing, or says it a byte at a time; uvicorn waits for ever."""
+    """Closes connections of clients that send no request or do not read an answer; uvicorn does not."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _next_look: asyncio.TimerHandle | None = None
+    _unread_seconds = 0.0
+    opened_at = 0.0
+    """On the clock of the event loop."""
+
+    @property
+    def waits_for_request(self) -> bool:
+        """Whether no request has been read yet that is not answered."""
+        return self._deadline is not None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.opened_at = self.loop.time()
         self._wait_for_request()
+        self._look_later()
+        if len(self.connections) > _MOST_CONNECTIONS + _PROBE_CONNECTIONS:
+            self._close_oldest()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -91,12 +113,43 @@ class _ImpatientProtocol(H11Protocol):
         elif self._deadline is None:
             self._wait_for_request()
 
+    @property
+    def limit_concurrency(self) -> int | None:
+        """Most connections on which requests for this path are answered; None for probes.
+
+        uvicorn asks when it knows the path.
+        """
+        return None if self.scope and self.scope["path"] in PROBES else _MOST_CONNECTIONS
+
+    @limit_concurrency.setter
+    def limit_concurrency(self, _: int | None) -> None: ...
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        if self._next_look is not None:
+            self._next_look.cancel()
         super().connection_lost(exc)
 
     def _wait_for_request(self) -> None:
         self._deadline = self.loop.call_later(_REQUEST_SECONDS, self.transport.close)
+
+    def _look_later(self) -> None:
+        self._next_look = self.loop.call_later(_LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        """Close the connection if a part of an answer has been waiting to be read at every look for long."""
+        waits = self.transport.get_write_buffer_size() > 0
+        self._unread_seconds = self._unread_seconds + _LOOK_SECONDS if waits else 0.0
+        if self._unread_seconds > _ANSWER_SECONDS:
+            self.transport.abort()
+        else:
+            self._look_later()
+
+    def _close_oldest(self) -> None:
+        """Close the connection that has waited longest for a request; failing that, the oldest one."""
+        others = [other for other in self.connections if isinstance(other, _ImpatientProtocol)]
+        oldest = min(others, key=lambda other: (not other.waits_for_request, other.opened_at))
+        oldest.transport.abort()
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:

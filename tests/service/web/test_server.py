@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from service.errors import ServerError
+from service.web import server
 from tests.service.web.stage import Stage
 
 DELAYED_ACK_SECONDS = 0.04
@@ -37,3 +38,66 @@ def test_answers_on_a_connection_that_stays_wait_for_no_acknowledgement(client):
         client.get("/model").raise_for_status()
         took.append(time.perf_counter() - began)
     assert median(took[-30:]) < DELAYED_ACK_SECONDS / 2
+
+
+@pytest.fixture
+def dial(client):
+    """Open connections that are closed at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def dial(receive_bytes=None):
+            dialled = stack.enter_context(socket.socket())
+            if receive_bytes:
+                dialled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+            dialled.settimeout(5)
+            dialled.connect((client.base_url.host, client.base_url.port))
+            return dialled
+
+        yield dial
+
+
+def request(dialled, path, headers=""):
+    dialled.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}\r\n".encode())
+
+
+SLOW = {
+    "silent": b"",
+    "slow head": b"GET /model HTTP/1.1\r\nHost:",
+    "slow body": b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{",
+}
+
+
+@pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
+@pytest.mark.parametrize("count", [200, 300])
+def test_probes_are_answered_though_slow_clients_hold_all_connections(client, dial, sent, count):
+    for _ in range(count):
+        dial().sendall(sent)
+    for probe in ("/livez", "/readyz"):
+        assert client.get(probe, timeout=5).json()["state"]
+
+
+def test_others_than_probes_are_told_to_come_back_when_all_connections_are_held(client, dial):
+    for _ in range(200):
+        dial()
+    assert client.get("/livez").status_code == 200
+    assert client.get("/model").status_code == 503
+
+
+def test_a_client_that_does_not_read_is_let_go(monkeypatch, dial):
+    monkeypatch.setattr(server, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(server, "_ANSWER_SECONDS", 0.5)
+    closed = []
+    lost = server._ImpatientProtocol.connection_lost
+    monkeypatch.setattr(
+        server._ImpatientProtocol,
+        "connection_lost",
+        lambda protocol, error: (closed.append(protocol), lost(protocol, error)),
+    )
+    dialled = dial(receive_bytes=4096)
+    with contextlib.suppress(OSError):  # pipelined: many answers are to be written, none is read
+        for _ in range(500):
+            request(dialled, "/openapi.json")
+    deadline = time.monotonic() + 10
+    while not closed and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert closed
