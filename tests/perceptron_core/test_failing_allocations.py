@@ -19,7 +19,6 @@ HASHING = [
     "hasher-words",
     "hasher-characters",
     "hasher-counts",
-    "hasher-pattern",
 ]
 CASES = [*LEARNERS, *MULTICLASS, *HASHING]
 
