@@ -12,6 +12,7 @@ from service.audit.auditor import Auditor
 from service.audit.findings import Finding, Report
 from service.cli.app import FAILURE, report
 from service.cli.options import CONSUMING, broker_url, setting_options
+from service.cli.output import echo
 from service.cli.progress import counted_bar
 from service.cli.table import count_text
 from service.settings import Loaded
@@ -60,7 +61,7 @@ def command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) ->
     finally:
         transport.close()
     if output == "json":
-        click.echo(json.dumps(_as_json(settings.group, found), ensure_ascii=False))
+        echo(json.dumps(_as_json(settings.group, found), ensure_ascii=False))
     else:
         _show(found)
     if not found.is_proved or (strict and found.notes):
@@ -90,15 +91,15 @@ def _as_json(group: str, found: Report) -> dict[str, Any]:
 
 def _show(found: Report) -> None:
     for each in found.findings.kept[:_SHOWN]:
-        click.echo(_as_line(each))
+        echo(_as_line(each))
     if len(found.findings) > _SHOWN:
-        click.echo(f"... and {len(found.findings) - _SHOWN} more; --format json lists up to 1,000")
+        echo(f"... and {len(found.findings) - _SHOWN} more; --format json lists up to 1,000")
     for note in found.notes:
-        click.echo(one_line(note))
+        echo(one_line(note))
     if found.not_yet_judged:
-        click.echo(f"not yet judged: {count_text(found.not_yet_judged)} predictions made meanwhile")
+        echo(f"not yet judged: {count_text(found.not_yet_judged)} predictions made meanwhile")
     if found.is_proved:
-        click.echo(f"proved: {_summary(found)}")
+        echo(f"proved: {_summary(found)}")
     else:
         faults = ", ".join(f"{count_text(count)} {fault}" for fault, count in found.findings.counts.items())
         report("refuted", "red", f"{faults}; {_summary(found)}")
