@@ -7,6 +7,7 @@ from typing import Final
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import TransportUnavailable
+from service.growth import Growth
 from service.transport.base import Consumer, Transport
 
 _LOOK_SECONDS: Final = 1.0
@@ -23,8 +24,10 @@ class GroupEnd:
     ----------
     transport, consumer
         The stream, and our member of the group.
-    topics, n_partitions
+    topics
         What the group reads.
+    growth
+        Says how many partitions they have.
     clock
         Decides when to look again.
 
@@ -35,20 +38,21 @@ class GroupEnd:
         transport: Transport,
         consumer: Consumer,
         topics: Sequence[str],
-        n_partitions: int,
+        growth: Growth,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._transport = transport
         self._consumer = consumer
         self._topics = topics
-        self._partitions = frozenset(range(n_partitions))
+        self._growth = growth
         self._clock = clock
         self._look_at_others = 0.0
 
     def is_reached(self, ours: Collection[int]) -> bool:
         """Tell whether all is done, with these partitions at work here; not while the stream is away."""
+        others = set(range(self._growth.n_partitions)).difference(ours)
         try:
-            return self._consumer.at_end() and self._others_are_done(self._partitions.difference(ours))
+            return self._consumer.at_end() and self._others_are_done(others)
         except TransportUnavailable:
             return False
 

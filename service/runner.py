@@ -18,6 +18,7 @@ from service.backoff import Backoff
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import OffsetOutOfRange, StorageFull, TransportUnavailable
 from service.group_end import GroupEnd
+from service.growth import Growth
 from service.health import Health, State
 from service.inbox import Inbox
 from service.live import LiveModels
@@ -25,7 +26,7 @@ from service.metrics import Metrics
 from service.processor import Observer
 from service.settings import Settings
 from service.tasks import Tasks
-from service.topics import ensure_topics, input_topics
+from service.topics import input_topics
 from service.transport.base import Consumer, Place, Record, Transport
 
 _IDLE_POLL_SECONDS: Final = 0.2
@@ -111,6 +112,7 @@ class Runner:
         self._stop = threading.Event()
         self._consumer: Consumer
         self._end: GroupEnd
+        self._growth: Growth
 
     def stop(self) -> None:
         """Ask the loop to finish its batch, commit and leave; safe from any thread or signal handler."""
@@ -142,12 +144,11 @@ class Runner:
 
     def start(self) -> None:
         """Create the topics that are missing, and join the group."""
-        n_partitions = ensure_topics(self._transport, self._settings)
-        if self._live:
-            self._live.n_partitions = n_partitions
-        self._consumer = self._tasks.join()
+        self._growth = Growth(self._transport, self._settings, self._clock)
+        self._consumer = self._tasks.join(self._growth)
+        self._show_partitions()
         topics = input_topics(self._settings)
-        self._end = GroupEnd(self._transport, self._consumer, topics, n_partitions, self._clock)
+        self._end = GroupEnd(self._transport, self._consumer, topics, self._growth, self._clock)
 
     def step(self) -> bool:
         """Process and commit a batch of each partition that has one; then open the tasks that wait for it.
@@ -163,9 +164,15 @@ class Runner:
             with self._health.doing(f"a batch of partition {partition}"):
                 self._tasks.advance(partition, records)
         with self._health.asking():
+            self._growth.look()
             self._tasks.open_waiting()
+        self._show_partitions()
         self._activity.observe()
         return not batch and not self._inbox and not self._tasks.is_waiting
+
+    def _show_partitions(self) -> None:
+        if self._live:
+            self._live.n_partitions = self._growth.n_partitions
 
     def is_at_end(self) -> bool:
         """Return whether the group has processed everything that is there, as far as the stream answers."""

@@ -28,6 +28,7 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
+from service.growth import Growth
 from service.health import Health
 from service.inbox import Inbox
 from service.live import LiveModel, LiveModels
@@ -107,9 +108,11 @@ class Tasks:
         self._refused: Counter[int] = Counter()
         """By partition: how often its next batch was refused because a record in it is too large."""
         self._consumer: Consumer
+        self._growth: Growth
 
-    def join(self) -> Consumer:
+    def join(self, growth: Growth) -> Consumer:
         """Become a member of the group, which decides from now on which partitions these are."""
+        self._growth = growth
         self._consumer = self._transport.join(self._settings.group, self._topics, self)
         return self._consumer
 
@@ -169,6 +172,7 @@ class Tasks:
 
     def _open(self, partition: int) -> Task:
         """Take a partition over: fence its former owner, restore, go on where the last commit was."""
+        self._growth.reach(partition)
         letter_limit = self._ask_limits(partition)
         writer = _WatchedWriter(self._consumer.writer(partition), self._availability.health)
         try:

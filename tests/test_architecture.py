@@ -96,7 +96,7 @@ service.setting_fields
 service.settings
 service.made_with
 service.topics service.assembly service.charts
-service.examples
+service.examples service.growth
 service.input_loss
 service.audit service.audit.findings
 service.audit.history service.audit.outputs service.audit.letters

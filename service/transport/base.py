@@ -220,6 +220,16 @@ class Transport(Protocol):
 
         """
 
+    def add_partitions(self, partitions: Mapping[str, int]) -> None:
+        """Add partitions to each topic until it has that many; leave one that has as many or more.
+
+        Raises
+        ------
+        TopicMissing, TransportUnavailable, AccessRefused
+            As their names say.
+
+        """
+
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`. Raises `TopicMissing`."""
 

@@ -30,6 +30,8 @@ CONNECT_TIMEOUT_SECONDS: Final = 5.0
 REQUEST_TIMEOUT_SECONDS: Final = 10.0
 # A look at where partitions end, on which the loop waits.
 LOOK_SECONDS: Final = 2.0
+# How old what a client knows of topics may be: after this, added partitions have their owners and records.
+METADATA_SECONDS: Final = 5.0
 # A new topic's partitions get their leaders within milliseconds, on a busy cluster within seconds.
 TOPIC_TIMEOUT_SECONDS: Final = 30.0
 # A transaction's markers reach its partitions within milliseconds; a broker that is busy takes longer.

@@ -137,6 +137,17 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
             *(topic, _written(wrong), _written(wanted)),
         )
 
+    def add_partitions(self, partitions: Mapping[str, int]) -> None:
+        """Add partitions to topics; see `Transport.add_partitions`."""
+        for topic, wanted in partitions.items():
+            if self.partition_count(topic) >= wanted:
+                continue
+            try:
+                self._add_partitions(topic, wanted)
+            except ConfigurationError:  # another process was faster
+                if self.partition_count(topic) < wanted:
+                    raise
+
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`; see `Transport.partition_count`."""
         count = self._count(topic)
@@ -215,7 +226,7 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
         """Become a member of `group`; see `Transport.join`."""
         counts = {topic: self.partition_count(topic) for topic in topics}
         check_read_together(counts)
-        return self._join(group, topics, assignee, counts[topics[0]])
+        return self._join(group, topics, assignee)
 
     def _check_topics(self, topics: set[str]) -> None:
         """Refuse topics that do not exist: the clients wait for them to appear, and then say timeout."""
@@ -246,6 +257,10 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
     @abstractmethod
     def _create(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
         """Create topics, unless others were faster, and wait until they can be used."""
+
+    @abstractmethod
+    def _add_partitions(self, topic: str, wanted: int) -> None:
+        """Add partitions to a topic that has fewer."""
 
     @abstractmethod
     def _describe(self, topic: str) -> int | None:
@@ -283,7 +298,7 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
     def _send(self, producer: SenderType, outputs: Sequence[Output], deadline: float) -> None: ...
 
     @abstractmethod
-    def _join(self, group: str, topics: Sequence[str], assignee: Assignee, n_partitions: int) -> Consumer: ...
+    def _join(self, group: str, topics: Sequence[str], assignee: Assignee) -> Consumer: ...
 
     @abstractmethod
     def _let_go(self) -> None: ...

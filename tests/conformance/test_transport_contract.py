@@ -162,6 +162,22 @@ def test_a_topic_that_exists_keeps_its_partitions(stream: Stream, transport: Tra
     assert transport.partition_count(topic) == 3
 
 
+def test_partitions_that_are_added_are_shared_out_and_read(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    member = assigned(transport, stream, topic)
+    other = stream.open()
+    other.add_partitions({topic: 3})
+    other.add_partitions({topic: 2})
+    assert other.partition_count(topic) == 3
+    other.produce([Output(topic, b"key", b"new", partition=2)])
+    eventually(lambda: member.assigned == {0, 1, 2} and member.values() == [b"new"], member)
+    eventually(member.consumer.at_end, member)
+    with pytest.raises(TopicMissing):
+        transport.add_partitions({stream.topic("absent"): 2})
+    member.consumer.close()
+
+
 def test_a_missing_topic_that_may_not_be_created_is_named(stream: Stream, transport: Transport) -> None:
     topic = stream.topic("absent")
     with pytest.raises(TopicMissing, match=topic):

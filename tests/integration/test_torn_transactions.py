@@ -14,7 +14,7 @@ from service.transport.base import Transport
 from tests.support.cutting_proxy import PRODUCE, TXN_OFFSET_COMMIT
 from tests.support.holding_proxy import HoldingProxy, Loss
 from tests.support.kafka_broker import KafkaBroker
-from tests.support.kafka_place import Member, Place, numbered, owner, values
+from tests.support.kafka_place import Member, Place, eventually, numbered, owner, values
 from tests.support.proxied_broker import proxied_broker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -59,17 +59,27 @@ def try_it(transport: Transport, place: Place, member: Member, proxy: HoldingPro
         try:
             commit_next(transport, place, member)
         except TransportError:
-            member.writers[0] = member.consumer.writer(0)
+            eventually(lambda: has_new_writer(member))
     proxy.let_go()
     member.poll()
     return ahead(transport, place, member) != 0
+
+
+def has_new_writer(member: Member) -> bool:
+    with contextlib.suppress(TransportError):
+        member.writers[0] = member.consumer.writer(0)
+        return True
+    return False
+
+
+COMMIT_SECONDS = {Loss.ANSWER: 1, Loss.CONNECTION: 30}
 
 
 @pytest.mark.parametrize("loss", Loss)
 def test_an_end_that_comes_during_the_next_transaction_tears_nothing(
     place: Place, proxy: HoldingProxy, loss: Loss
 ) -> None:
-    transport = place.open(commit_timeout_seconds=1)
+    transport = place.open(commit_timeout_seconds=COMMIT_SECONDS[loss])
     transport.ensure_topics({place.events: 1, place.predictions: 1})
     member = owner(transport, place)
     commit_next(transport, place, member)

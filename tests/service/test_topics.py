@@ -30,7 +30,14 @@ def test_a_topic_that_must_not_be_created_is_named(stream, missing):
         ensure_topics(stream, settings(create_topics=False))
 
 
-def test_a_checkpoints_topic_with_too_few_partitions_is_refused(stream):
-    stream.ensure_topics({"events": 3, "checkpoints": 2})
-    with pytest.raises(ConfigurationError, match="'checkpoints' has 2 partitions, 'events' has 3"):
-        ensure_topics(stream, settings())
+def test_topics_with_fewer_partitions_than_the_events_get_as_many(stream):
+    stream.ensure_topics({"events": 3, **dict.fromkeys(OTHERS, 2)})
+    assert ensure_topics(stream, settings()) == 3
+    assert [stream.partition_count(topic) for topic in OTHERS] == [3] * 4
+
+
+@pytest.mark.parametrize("short", ["labels", "checkpoints"])
+def test_a_topic_that_needs_more_partitions_and_must_not_be_changed_is_named(stream, short):
+    stream.ensure_topics({"events": 3, **dict.fromkeys(OTHERS, 3), short: 2})
+    with pytest.raises(ConfigurationError, match=f"'{short}' has 2 partitions, 'events' has 3"):
+        ensure_topics(stream, settings(create_topics=False))

@@ -38,6 +38,12 @@ class SimulatedTransport:
             raise TopicMissing(topic)
         return self._broker.topics[topic]
 
+    def add_partitions(self, partitions):
+        self._life.before("add_partitions")
+        for topic, count in partitions.items():
+            self._broker.topics[topic] = max(count, self._broker.topics[topic])
+        self._life.after("add_partitions")
+
     def record_limit(self, topic):  # nothing here is too large, so it takes no step of the story
         del topic
         return NO_LIMIT

@@ -15,6 +15,7 @@ from service.errors import AccessRefused, ServiceError, TransportUnavailable
 from service.transport.confluent.errors import meaning_of, translate, translated
 from service.transport.kafka import (
     CONNECT_TIMEOUT_SECONDS,
+    METADATA_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
     away,
     no_tls,
@@ -28,6 +29,7 @@ _OPTIONS: Final[dict[str, object]] = {
     # The default of 10 s would let a service sleep long after its broker is back.
     "reconnect.backoff.max.ms": 1000,
     "allow.auto.create.topics": False,
+    "topic.metadata.refresh.interval.ms": int(METADATA_SECONDS * 1000),
     # A service behind one partition after the other is idle for hours; that is no error.
     "log.connection.close": False,
 }
@@ -55,6 +57,7 @@ _ANY_TOPIC: Final = "__consumer_offsets"
 _LOOK_SECONDS: Final = 0.02
 # How long a broker that says "not now" is left alone.
 _AGAIN_SECONDS: Final = 0.1
+_NO_LEADER: Final[int] = KafkaError._NOENT  # noqa: SLF001 - the name it is published under
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
 Answer = TypeVar("Answer")
 Subject = TypeVar("Subject")
@@ -255,13 +258,12 @@ def _is_done(future: Future[Any]) -> bool:
 
 
 def _is_not_now(error: ServiceError) -> bool:
-    """Tell whether a broker has answered, with an error that passes."""
+    """Tell whether a broker has answered, with an error that passes, or we know no leader yet."""
     told = error.__cause__
-    return (
-        isinstance(error, TransportUnavailable)
-        and isinstance(told, KafkaException)
-        and told.args[0].code() > KafkaError.NO_ERROR
-    )
+    if not isinstance(error, TransportUnavailable) or not isinstance(told, KafkaException):
+        return False
+    code = told.args[0].code()
+    return bool(code > KafkaError.NO_ERROR or code == _NO_LEADER)
 
 
 def _is_about_tls(error: KafkaError) -> bool:

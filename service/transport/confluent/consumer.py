@@ -56,8 +56,8 @@ class ConfluentConsumer(KafkaMember):
         Where the clients come from.
     group, topics, assignee, options
         As given to `Transport.join`.
-    partitions
-        How many each of the topics has.
+    count_partitions
+        Asks how many each of the topics has.
     check_topics
         Raises `TopicMissing` for topics that do not exist.
 
@@ -71,12 +71,12 @@ class ConfluentConsumer(KafkaMember):
         assignee: Assignee,
         *,
         options: ConsumerOptions,
-        partitions: int,
+        count_partitions: Callable[[], int],
         check_topics: Callable[[set[str]], None],
     ) -> None:
         super().__init__(group, topics, options, check_topics)
         self._cluster = cluster
-        self._partitions = partitions
+        self._count_partitions = count_partitions
         self._producers: dict[int, BulkProducer] = {}
         self._positions: dict[Place, int] = {}
         """The next offset to be delivered, once a record or the partition's end has told it."""
@@ -298,7 +298,7 @@ class ConfluentConsumer(KafkaMember):
         """Tell whether the group has given us our share; see `Consumer.has_joined`."""
         try:
             with translated(self._cluster.name):
-                return self._membership.is_settled(self._partitions)
+                return self._membership.is_settled(self._count_partitions)
         except TransportError:
             return False  # nobody knows now
 

@@ -73,7 +73,7 @@ class Membership:
         me = self._client.memberid()
         return any(member.member_id == me for member in self._describe().members)
 
-    def is_settled(self, partitions: int) -> bool:
+    def is_settled(self, count_partitions: Callable[[], int]) -> bool:
         """Tell whether every one of the leading topic's partitions has its owner, and we know of ours.
 
         Asks the group once after each rebalance, and until it is so.
@@ -87,7 +87,7 @@ class Membership:
             self._is_settled = (
                 group.state is ConsumerGroupState.STABLE
                 and shares.get(self._client.memberid()) == self.owned
-                and set().union(*shares.values()) >= set(range(partitions))
+                and set().union(*shares.values()) >= set(range(count_partitions()))
             )
         return bool(self._is_settled)
 

@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    NewPartitions,
     NewTopic,
     OffsetSpec,
     ResourceType,
@@ -72,6 +73,13 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another process was faster
                     raise
+
+    def _add_partitions(self, topic: str, wanted: int) -> None:
+        with translated(f"{self._cluster.name}: topic {topic!r}"):
+            asked = self._cluster.admin.create_partitions(
+                [NewPartitions(topic, wanted)], request_timeout=REQUEST_TIMEOUT_SECONDS
+            )
+            asked[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
 
     def _has_leaders(self, topic: str) -> bool:
         found = self._ask_about(topic)
@@ -174,16 +182,14 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
         place = TopicPartition(topic, partition, offset)
         self._cluster.ask(AdminClient.delete_records, [place], "{0.topic}[{0.partition}]@{0.offset}")
 
-    def _join(
-        self, group: str, topics: Sequence[str], assignee: Assignee, n_partitions: int
-    ) -> ConfluentConsumer:
+    def _join(self, group: str, topics: Sequence[str], assignee: Assignee) -> ConfluentConsumer:
         return ConfluentConsumer(
             self._cluster,
             group,
             topics,
             assignee,
             options=self._options,
-            partitions=n_partitions,
+            count_partitions=lambda: self.partition_count(topics[0]),
             check_topics=self._find_topics,
         )
 

@@ -21,12 +21,19 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS, away, no_tls
+from service.transport.kafka import (
+    CONNECT_TIMEOUT_SECONDS,
+    METADATA_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    away,
+    no_tls,
+)
 from service.transport.kafka_python.errors import translate
 
 _OPTIONS: Final[dict[str, object]] = {
     "request_timeout_ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
     "bootstrap_timeout_ms": int(CONNECT_TIMEOUT_SECONDS * 1000),
+    "metadata_max_age_ms": int(METADATA_SECONDS * 1000),
     # The default of 30 s would let a service sleep long after its broker is back.
     "reconnect_backoff_max_ms": 1000,
 }

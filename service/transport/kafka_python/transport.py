@@ -49,6 +49,10 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
         with translated(self._cluster.name):
             self._admin.wait_for_topics(list(partitions), timeout_ms=TOPIC_TIMEOUT_SECONDS * 1000)
 
+    def _add_partitions(self, topic: str, wanted: int) -> None:
+        with translated(f"{self._cluster.name}: topic {topic!r}"):
+            self._admin.create_partitions({topic: wanted})
+
     def _describe(self, topic: str) -> int | None:
         found = self._ask_about(topic)
         return None if found is None else len(found["partitions"])
@@ -150,7 +154,6 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
         group: str,
         topics: Sequence[str],
         assignee: Assignee,
-        n_partitions: int,  # noqa: ARG002 - kafka-python waits for the broker to say that all is shared out
     ) -> KafkaPythonConsumer:
         return KafkaPythonConsumer(
             self._cluster, group, topics, assignee, options=self._options, check_topics=self._find_topics

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -20,6 +22,8 @@ _PAGE_RECORDS = 1000
 _PAGE_BYTES = 4 * 1024 * 1024
 """A page is at most so large (and one record more): a stream of large records must fit the memory."""
 _LENGTH = struct.Struct("<I")
+_LOOK_SECONDS = 2.0
+"""How long other processes may add partitions to a topic unnoticed."""
 
 
 class Row(NamedTuple):
@@ -47,7 +51,10 @@ class Log:
     def __init__(self, database: Database, *, max_record_bytes: int) -> None:
         self._database = database
         self._max_record_bytes = max_record_bytes
-        self._logs: dict[str, list[int]] = {}  # topics never change once they exist
+        self._logs: dict[str, list[int]] = {}
+        """The log of each partition of a topic: there may be more by now."""
+        self._look_at: defaultdict[str, float] = defaultdict(float)
+        """When (monotonic seconds) to look whether a topic that is written to has more partitions."""
 
     def ensure(self, partitions: Mapping[str, int], *, create: bool) -> None:
         """Create the topics that do not exist. Raises `TopicMissing` if `create` is False."""
@@ -71,15 +78,35 @@ class Log:
                 [(topic, partition) for partition in range(partitions)],
             )
 
-    def logs(self, topic: str) -> list[int]:
-        """Give the log of each partition of `topic`. Raises `TopicMissing`."""
-        if found := self._find(topic):
+    def grow(self, partitions: Mapping[str, int]) -> None:
+        """Add partitions to topics that have fewer. Raises `TopicMissing`."""
+        for topic, wanted in partitions.items():
+            self.logs(topic)
+            with self._database.writing() as connection:
+                query = "SELECT count(*) FROM logs WHERE topic = ?"
+                (found,) = connection.execute(query, (topic,)).fetchone()
+                added = range(found, wanted)
+                connection.executemany(
+                    "INSERT INTO logs (topic, partition) VALUES (?, ?)", [(topic, new) for new in added]
+                )
+                connection.executemany(
+                    "INSERT OR IGNORE INTO owners (group_id, partition)"
+                    " SELECT id, ? FROM consumer_groups WHERE topic = ?",
+                    [(new, topic) for new in added],
+                )
+            self._load(topic)
+
+    def logs(self, topic: str, *, anew: bool = False) -> list[int]:
+        """Return the log of each partition of `topic`, as of now with `anew`. Raises `TopicMissing`."""
+        if found := self._load(topic) if anew else self._find(topic):
             return found
         raise self._missing(topic)
 
     def log(self, topic: str, partition: int) -> int:
         """Give the log of one partition. Raises `TopicMissing`."""
         logs = self.logs(topic)
+        if partition >= len(logs):
+            logs = self.logs(topic, anew=True)
         if 0 <= partition < len(logs):
             return logs[partition]
         raise TopicMissing(
@@ -87,14 +114,15 @@ class Log:
         )
 
     def _find(self, topic: str) -> list[int]:
-        if topic not in self._logs:
-            with self._database.reading() as connection:
-                query = "SELECT id FROM logs WHERE topic = ? ORDER BY partition"
-                found = [log for (log,) in connection.execute(query, (topic,))]
-            if not found:
-                return []
+        return self._logs.get(topic) or self._load(topic)
+
+    def _load(self, topic: str) -> list[int]:
+        with self._database.reading() as connection:
+            query = "SELECT id FROM logs WHERE topic = ? ORDER BY partition"
+            found = [log for (log,) in connection.execute(query, (topic,))]
+        if found:
             self._logs[topic] = found
-        return self._logs[topic]
+        return found
 
     def _missing(self, topic: str) -> TopicMissing:
         return TopicMissing(
@@ -108,9 +136,13 @@ class Log:
         with self._database.reading() as connection:
             return log_bounds(connection, log)
 
-    def prepare(self, outputs: Iterable[Output]) -> list[Row]:
+    def prepare(self, outputs: Sequence[Output]) -> list[Row]:
         """Choose partitions and check sizes: what can be done, or refused, before a transaction."""
         now = wall_clock_ms()
+        for topic in {output.topic for output in outputs}:
+            if time.monotonic() >= self._look_at[topic]:
+                self._look_at[topic] = time.monotonic() + _LOOK_SECONDS
+                self._load(topic)
         return [self._row(output, now) for output in outputs]
 
     def _row(self, output: Output, now: int) -> Row:

@@ -73,9 +73,13 @@ class EmbeddedTransport:
         """Make sure that each topic exists; one that exists keeps its partitions."""
         self._log.ensure(partitions, create=create)
 
+    def add_partitions(self, partitions: Mapping[str, int]) -> None:
+        """Add partitions to each topic that has fewer, and to the groups that share them out."""
+        self._log.grow(partitions)
+
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`. Raises `TopicMissing`."""
-        return len(self._log.logs(topic))
+        return len(self._log.logs(topic, anew=True))
 
     def record_limit(self, topic: str) -> RecordLimit:
         """Return how large a record of `topic` may be: nothing is compressed here."""

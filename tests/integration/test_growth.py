@@ -1,0 +1,133 @@
+"""Partitions that are added to the events topic while `serve` runs, and while it does not."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+
+import pytest
+
+from service.transport.base import Output, partition_for_key
+from tests.integration.claims import ids, labels_apart, numbered
+from tests.support.kafka_place import KAFKA_CLIENTS
+
+BEFORE, AFTER = 4, 6
+NOTICED_WITHIN_SECONDS = 10
+PLACES = ["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
+
+
+@pytest.fixture(params=PLACES)
+def kafka_client(request):
+    return request.param
+
+
+@pytest.fixture
+def url(request, kafka_client, tmp_path):
+    if kafka_client == "sqlite":
+        return f"sqlite:///{tmp_path}/stream.db"
+    return f"kafka://{request.getfixturevalue('kafka_bootstrap')}"
+
+
+@pytest.fixture
+def stream(stream, kafka_client):
+    if kafka_client == "sqlite":
+        stream.settings.pop("kafka_client")
+    stream.create(BEFORE)
+    return stream
+
+
+def produce(stream, events, topic="events"):
+    """Write events or labels to the partitions that their ids choose now."""
+    keyed = zip(ids(events), events, strict=True)
+    stream.transport.produce([Output(stream.topics[topic], key.encode(), value) for key, value in keyed])
+
+
+def grow(stream):
+    stream.transport.add_partitions({stream.topics["events"]: AFTER})
+
+
+def counts(stream):
+    return {topic: stream.transport.partition_count(name) for topic, name in stream.topics.items()}
+
+
+def is_done_once(stream, events):
+    predicted = Counter(answer["id"] for answer in stream.answers() if "score" in answer)
+    return predicted == Counter(ids(events))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_partitions_added_while_it_runs_are_served_and_find_their_labels(stream, serve, workers):
+    old, new = numbered(1, "old"), numbered(1, "new")
+    produce(stream, old)
+    process = serve(workers=workers).ready()
+    process.eventually(lambda: is_done_once(stream, old))
+    began = time.monotonic()
+    grow(stream)
+    process.eventually(lambda: process.partitions() == {str(n) for n in range(AFTER)})
+    took = time.monotonic() - began
+    assert set(counts(stream).values()) == {AFTER}
+    events, labels = labels_apart(new)
+    produce(stream, events)
+    produce(stream, labels, "labels")
+    process.eventually(lambda: is_done_once(stream, old + new))
+    process.eventually(
+        lambda: (
+            process.metric("perceptron_labels_total", outcome="matched")
+            + process.metric("perceptron_labels_total", outcome="late")
+            >= len(new)
+        )
+    )
+    asked = json.loads(new[0]) | {"id": "asked"}
+    asked.pop("label")
+    assert process.metric("perceptron_labels_total", outcome="orphan") == 0
+    assert process.stop() == 0
+    assert took < NOTICED_WITHIN_SECONDS
+    assert serve("--exit-at-end").wait() == 0, "it starts again"
+
+
+def test_partitions_added_while_it_does_not_run_are_served(stream, serve):
+    old, new = numbered(1, "old"), numbered(1, "new")
+    produce(stream, old)
+    assert serve("--exit-at-end").wait() == 0
+    grow(stream)
+    produce(stream, new)
+    assert serve("--exit-at-end").wait() == 0
+    assert set(counts(stream).values()) == {AFTER}
+    assert is_done_once(stream, old + new)
+
+
+def test_a_topic_that_may_not_be_given_more_is_named(stream, serve):
+    assert serve("--exit-at-end").wait() == 0
+    grow(stream)
+    process = serve("--exit-at-end", create_topics=False)
+    assert process.wait() == 2
+    assert f"'{stream.topics['labels']}' has {BEFORE} partitions" in process.stderr
+    assert f"add partitions to '{stream.topics['labels']}'" in process.stderr
+
+
+def test_a_label_that_goes_to_another_partition_than_its_event_is_counted_as_an_orphan(stream, serve):
+    events, labels = labels_apart(numbered(1))
+    moved = [key for key in ids(events) if moves(key)]
+    produce(stream, events)
+    process = serve(label_timeout_seconds=1).ready()
+    process.eventually(lambda: is_done_once(stream, events))
+    grow(stream)
+    process.eventually(lambda: process.partitions() == {str(n) for n in range(AFTER)})
+    produce(stream, labels, "labels")
+    stayed = len(labels) - len(moved)
+    process.eventually(
+        lambda: process.metric("perceptron_pending_labels") >= 0 and outcomes(stream) == stayed
+    )
+    time.sleep(1.5)
+    produce(stream, numbered(1, "later"))  # which lets time pass in every partition
+    process.eventually(lambda: process.metric("perceptron_labels_total", outcome="orphan") == len(moved))
+    assert process.stop() == 0
+
+
+def moves(key):
+    return partition_for_key(key.encode(), BEFORE) != partition_for_key(key.encode(), AFTER)
+
+
+def outcomes(stream):
+    return sum("predicted" in answer for answer in stream.answers())
