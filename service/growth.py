@@ -6,9 +6,9 @@ import logging
 from typing import Final
 
 from service.clock import Clock
-from service.errors import TransportUnavailable
+from service.errors import TopicMissing, TransportUnavailable
 from service.settings import Settings
-from service.topics import ensure_topics
+from service.topics import ensure_topics, output_topics
 from service.transport.base import Transport
 
 _log = logging.getLogger(__name__)
@@ -40,6 +40,7 @@ class Growth:
         self._clock = clock
         self.n_partitions = ensure_topics(transport, settings)
         self._look_at = clock.monotonic() + _LOOK_SECONDS
+        self._is_missing = False
 
     def look(self) -> None:
         """Look whether the events topic has grown, if it is time to.
@@ -48,6 +49,8 @@ class Growth:
         ------
         ConfigurationError, AccessRefused
             Another topic has fewer partitions, and may not be given more.
+        TopicMissing
+            A topic was deleted.
 
         """
         if self._clock.monotonic() < self._look_at:
@@ -56,8 +59,19 @@ class Growth:
         try:
             if self._transport.partition_count(self._settings.events_topic) > self.n_partitions:
                 self._follow()
+            for topic in output_topics(self._settings):
+                self._transport.partition_count(topic)
         except TransportUnavailable:
             return  # whoever reads or writes next will say so
+        except TopicMissing as error:
+            if not self._is_missing:  # a cluster that is busy may not know of all topics everywhere
+                self._is_missing = True
+                return
+            raise TopicMissing(
+                f"{error}: it was deleted while the service ran",
+                hint="restore the topic, or start again: `create_topics` has an empty one made",
+            ) from error
+        self._is_missing = False
 
     def reach(self, partition: int) -> None:
         """Make sure that every topic has this partition. Raises as `look`, and `TransportUnavailable`."""

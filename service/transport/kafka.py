@@ -151,6 +151,14 @@ def away(where: str) -> TransportUnavailable:
     return TransportUnavailable(f"{where} does not answer", hint=HINTS[TransportUnavailable])
 
 
+def same_instance(where: str) -> ConfigurationError:
+    """Make the error for a static member whose place another one has taken."""
+    return ConfigurationError(
+        f"{where}: another process has joined the group with the same `kafka.instance_id`",
+        hint="give each process a `kafka.instance_id` of its own, or none",
+    )
+
+
 def no_tls(where: str, reason: str) -> AccessRefused:
     """Make the error for a handshake that one side has refused: trying again would not help."""
     return AccessRefused(

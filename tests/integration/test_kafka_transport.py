@@ -141,6 +141,21 @@ def test_a_killed_owners_transaction_ends_when_its_successor_begins(
     successor.consumer.close()
 
 
+def has_committed(member: Member, place: Place) -> bool:
+    with contextlib.suppress(OwnershipLost):  # the other one's writer has fenced ours
+        member.writers[0].commit([], {place.events: 1})
+    return True
+
+
+def test_a_member_whose_instance_id_another_one_has_says_so(place: Place, transport: Transport) -> None:
+    first = owner(place.open(instance_id="same"), place)
+    second = Member(place.open(instance_id="same"), place, place.events)
+    eventually(lambda: bool(second.writers), second)
+    with pytest.raises(ConfigurationError, match=r"the same `kafka\.instance_id`") as caught:
+        eventually(lambda: not has_committed(first, place), first)
+    assert "of its own" in caught.value.hint
+
+
 def test_a_transaction_of_a_release_that_named_it_otherwise_ends_when_its_successor_begins(
     place: Place, transport: Transport
 ) -> None:

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
+from kafka.admin import KafkaAdminClient
 
 from tests.integration.claims import ServiceClaims, ids, numbered
 from tests.support.kafka_place import KAFKA_CLIENTS
@@ -71,6 +72,18 @@ def test_records_of_an_open_transaction_are_visible_to_no_reader_of_committed_on
     process.signal(signal.SIGCONT)
     process.eventually(lambda: process.metric("perceptron_predictions_total") == len(events))
     assert [answer["id"] for answer in stream.answers()] == ids(events)
+
+
+@pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
+@pytest.mark.parametrize("topic", ["predictions", "checkpoints"])
+def test_a_topic_deleted_while_it_runs_ends_it_with_the_topics_name(stream, serve, kafka_bootstrap, topic):
+    stream.create()
+    process = serve().ready()
+    admin = KafkaAdminClient(bootstrap_servers=[kafka_bootstrap])
+    admin.delete_topics([stream.topics[topic]])
+    admin.close()
+    assert process.wait(30) == 1
+    assert f"'{stream.topics[topic]}': it was deleted while the service ran" in process.errors[-1]
 
 
 @pytest.fixture

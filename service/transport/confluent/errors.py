@@ -19,7 +19,7 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.transport.kafka import HINTS
+from service.transport.kafka import HINTS, same_instance
 
 # By name: an older librdkafka does not have every code. Those that begin with _ are librdkafka's own, the
 # others the protocol's; what the protocol's mean is the same for both clients, and a test compares them.
@@ -39,7 +39,7 @@ MEANINGS: Final[dict[type[ServiceError], str]] = {
     """,
     OwnershipLost: """
         _ASSIGNMENT_LOST _FENCED _MAX_POLL_EXCEEDED
-        FENCED_INSTANCE_ID FENCED_MEMBER_EPOCH ILLEGAL_GENERATION INVALID_PRODUCER_EPOCH PRODUCER_FENCED
+        FENCED_MEMBER_EPOCH ILLEGAL_GENERATION INVALID_PRODUCER_EPOCH PRODUCER_FENCED
         STALE_MEMBER_EPOCH UNKNOWN_MEMBER_ID
     """,
     TransactionFailed: """
@@ -60,8 +60,8 @@ MEANINGS: Final[dict[type[ServiceError], str]] = {
     MessageTooLarge: "MSG_SIZE_TOO_LARGE RECORD_LIST_TOO_LARGE",
     ConfigurationError: """
         _INVALID_ARG _NOT_CONFIGURED
-        INVALID_GROUP_ID INVALID_PARTITIONS INVALID_REPLICATION_FACTOR INVALID_SESSION_TIMEOUT
-        INVALID_TRANSACTION_TIMEOUT TOPIC_EXCEPTION UNSUPPORTED_SASL_MECHANISM
+        FENCED_INSTANCE_ID INVALID_GROUP_ID INVALID_PARTITIONS INVALID_REPLICATION_FACTOR
+        INVALID_SESSION_TIMEOUT INVALID_TRANSACTION_TIMEOUT TOPIC_EXCEPTION UNSUPPORTED_SASL_MECHANISM
     """,
     # Nothing that the loop could do about them, or nothing that it can meet.
     TransportError: """
@@ -117,6 +117,14 @@ def meaning_of(error: KafkaError) -> type[ServiceError]:
     return TransportUnavailable if error.retriable() else TransportError
 
 
+def _is_same_instance(error: KafkaError) -> bool:
+    """Return whether another static member has our name; a consumer is told so in words."""
+    return bool(
+        error.code() == KafkaError.FENCED_INSTANCE_ID
+        or (error.code() == KafkaError._FATAL and "group.instance.id" in error.str())  # noqa: SLF001
+    )
+
+
 def translate(error: object, where: str) -> ServiceError:
     """Make our error of what a client has raised or told; `where` names the cluster, topic or partition."""
     if isinstance(error, ServiceError):
@@ -125,6 +133,8 @@ def translate(error: object, where: str) -> ServiceError:
         error = error.__cause__
     if isinstance(error, KafkaException) and error.args:
         error = error.args[0]
+    if isinstance(error, KafkaError) and _is_same_instance(error):
+        return same_instance(where)
     if isinstance(error, KafkaError):
         kind, said = meaning_of(error), f"{error.name()}: {error.str()}"
     else:

@@ -20,7 +20,7 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.transport.kafka import HINTS
+from service.transport.kafka import HINTS, same_instance
 
 # The nearest ancestor of an error decides; KafkaError and RetriableError catch what has no line of its own.
 MEANINGS: Final[dict[type[ServiceError], tuple[type[KafkaError], ...]]] = {
@@ -35,7 +35,6 @@ MEANINGS: Final[dict[type[ServiceError], tuple[type[KafkaError], ...]]] = {
     ),
     OwnershipLost: (
         kafka_errors.CommitFailedError,
-        kafka_errors.FencedInstanceIdError,
         kafka_errors.FencedMemberEpochError,
         kafka_errors.IllegalGenerationError,
         kafka_errors.InvalidProducerEpochError,
@@ -80,6 +79,7 @@ MEANINGS: Final[dict[type[ServiceError], tuple[type[KafkaError], ...]]] = {
         kafka_errors.RecordListTooLargeError,
     ),
     ConfigurationError: (
+        kafka_errors.FencedInstanceIdError,
         kafka_errors.InvalidGroupIdError,
         kafka_errors.InvalidPartitionsError,
         kafka_errors.InvalidReplicationFactorError,
@@ -103,6 +103,8 @@ def translate(error: Exception, where: str) -> ServiceError:
     error = _root(error)
     if isinstance(error, ServiceError):
         return error
+    if isinstance(error, kafka_errors.FencedInstanceIdError):
+        return same_instance(where)
     if isinstance(error, KafkaError):
         kind = meaning_of(type(error))
     else:

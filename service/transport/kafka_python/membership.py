@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from kafka import AsyncConsumerRebalanceListener
 from kafka.errors import (
-    FencedInstanceIdError,
     IllegalGenerationError,
     InconsistentGroupProtocolError,
     RebalanceInProgressError,
@@ -102,7 +101,7 @@ class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-
             self._consumer._net.run(coordinator._send_heartbeat_request)  # noqa: SLF001
         except RebalanceInProgressError:
             return True  # what is ours stays so until it is revoked
-        except (FencedInstanceIdError, IllegalGenerationError, UnknownMemberIdError):
+        except (IllegalGenerationError, UnknownMemberIdError):
             return False
         return True
 

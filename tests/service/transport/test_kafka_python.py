@@ -79,7 +79,7 @@ def test_every_error_of_kafka_has_a_meaning(foreign: type[KafkaError]) -> None:
         (errors.InvalidProducerEpochError(), OwnershipLost),
         (errors.IllegalGenerationError(), OwnershipLost),
         (errors.UnknownMemberIdError(), OwnershipLost),
-        (errors.FencedInstanceIdError(), OwnershipLost),
+        (errors.FencedInstanceIdError(), ConfigurationError),
         (errors.CommitFailedError(), OwnershipLost),
         (errors.OutOfOrderSequenceNumberError(), TransactionFailed),
         (errors.RebalanceInProgressError(), TransactionFailed),
