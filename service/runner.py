@@ -6,7 +6,7 @@ poll → process → commit → poll → …
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from random import Random
@@ -199,8 +199,7 @@ class Runner:
             now, is_full = self._clock.monotonic(), len(self._inbox) >= self._settings.max_batch_records
             self._due = min(self._due, now + self._settings.commit_interval_seconds)
             if is_full or now >= self._due:
-                ask, limit = self._consumer.remaining, self._settings.max_batch_records
-                batch = self._inbox.take(limit, ask, self._lag, now)
+                batch = self._inbox.take(self._settings.max_batch_records, self._ask, self._lag, now)
                 self._is_blocked = not batch
                 if batch:
                     self._due = inf
@@ -213,6 +212,16 @@ class Runner:
         if not self._inbox:
             return _IDLE_POLL_SECONDS
         return _SHORT_POLL_SECONDS if self._is_blocked else 0.0
+
+    def _ask(self, places: Collection[Place]) -> Mapping[Place, int]:
+        """Ask the stream where topics end; if it does not answer, say so and ask again with the next poll."""
+        try:
+            with self._health.asking():
+                return self._consumer.remaining(places)
+        except TransportUnavailable as error:
+            self._health.become(State.UNAVAILABLE, str(error))
+            self._heard_at = -inf
+            raise
 
     def _receive(self, timeout_seconds: float) -> None:
         """Poll for what a batch lacks, or, if what is here waits for other records, for those."""

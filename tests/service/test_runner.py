@@ -114,6 +114,32 @@ def test_a_loop_that_is_told_the_same_chances_waits_as_long_for_the_stream(strea
     assert waits(1) == waits(1) != waits(2)
 
 
+def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monkeypatch):
+    produce(stream, event("a"))
+    stream.ensure_topics({"labels": 1})
+    clock, health = SetClock(), Health()
+    clock.seconds = time.time()
+    given = settings(max_batch_records=1)
+    runner = Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=health, clock=clock)
+    runner.start()
+    runner.step()
+
+    def refuse(_):
+        raise TransportUnavailable("nobody answers")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner._consumer, "remaining", refuse)
+        for _ in range(3):
+            runner.step()
+            assert (health.state, health.reason) == (State.UNAVAILABLE, "nobody answers")
+        assert answers(stream) == []
+    clock.seconds += 2
+    while not answers(stream):
+        runner.step()
+    assert health.is_ready
+    runner.close()
+
+
 def test_labels_of_a_topic_of_their_own_meet_their_events(stream):
     produce(stream, event("a", "win"))
     produce(stream, label("a", True), topic="labels")
