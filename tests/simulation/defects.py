@@ -13,7 +13,7 @@ from unittest import mock
 from service import inbox, labels, processor, recovery, task, tasks
 from service.checkpoint import CheckpointLog
 from service.errors import TransactionFailed
-from tests.simulation.transport import SimulatedConsumer
+from tests.simulation.transport import SimulatedConsumer, SimulatedTransport
 
 DEFECTS = {}
 
@@ -167,6 +167,18 @@ def recovery_bounds_event_times_by_its_own_clock():
         return [each._replace(now_ms=each.now_ms + 1500) for each in whole(log, sequence)]
 
     with mock.patch.object(CheckpointLog, "progress_after", later):
+        yield
+
+
+@defect
+def labels_do_not_grow_with_the_events():
+    """Partitions that are added to the events have none of the labels beside them."""
+    add = SimulatedTransport.add_partitions
+
+    def forget(self, partitions):
+        add(self, {topic: count for topic, count in partitions.items() if topic != "labels"})
+
+    with mock.patch.object(SimulatedTransport, "add_partitions", forget):
         yield
 
 

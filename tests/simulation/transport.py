@@ -41,7 +41,9 @@ class SimulatedTransport:
     def add_partitions(self, partitions):
         self._life.before("add_partitions")
         for topic, count in partitions.items():
-            self._broker.topics[topic] = max(count, self._broker.topics[topic])
+            if topic not in self._broker.topics:
+                raise TopicMissing(topic)
+            self._broker.create(topic, count)
         self._life.after("add_partitions")
 
     def record_limit(self, topic):  # nothing here is too large, so it takes no step of the story

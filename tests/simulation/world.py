@@ -30,6 +30,7 @@ from tests.simulation.workload import Workload, place
 EPOCH_SECONDS = 1_700_000_000
 MOST_TURNS = 3000
 MOST_FAULTS = 40
+MOST_PARTITIONS = 8
 MOST_CALM_TURNS = 1500
 CALL_SECONDS = 0.001
 
@@ -463,6 +464,7 @@ class World:
         self.p_commit_fault = random.choice((0.0, 0.03, 0.2))
         self.p_restart = random.choice((0.0, 0.005, 0.03))
         self.p_silent = random.choice((0.0, 0.3))
+        self.p_growth = random.choice((0.0, 0.0, 0.0, 0.01))
         self.faults = Faults(self)
         self._prepare_input(random)
         self.slots = [Slot(self, number) for number in range(random.choice((1, 1, 2, 3, 4)))]
@@ -506,9 +508,20 @@ class World:
                 break
             self.random.choice(self.slots).turn()
             self.losses.perhaps()
+            if self.p_growth and self.random.random() < self.p_growth:
+                self._grow()
             if self.broker.group.undecided and self.random.random() < 0.2:
                 self.broker.decide(self.random.choice([*self.broker.group.undecided]))
         self._calm_down()
+
+    def _grow(self):
+        """Give the events topic more partitions, as somebody may at any time."""
+        count = self.broker.topics["events"] + self.random.randint(1, 2)
+        self.broker.create("events", count)
+        self.broker.rebalance()
+        self.counts["growths"] += 1
+        self.note("--", f"events has {count} partitions")
+        self.p_growth = self.p_growth * (count < MOST_PARTITIONS)
 
     def _is_done(self):
         """Return whether to end the storm: some time after the last record was sent."""
