@@ -109,7 +109,7 @@ def restore(
     log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
     if not log.snapshots:
         _check_complete(settings, partition, committed, {})
-        return _begin(transport, settings, partition, log)
+        return _begin(transport, settings, partition, log, committed)
     snapshot = _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
@@ -171,15 +171,25 @@ def _places(offsets: Mapping[str, int]) -> str:
     return ", ".join(f"{topic}@{offset}" for topic, offset in offsets.items())
 
 
-def _begin(transport: Transport, settings: Settings, partition: int, log: CheckpointLog) -> Restored:
-    """Start from nothing, at the first record there is."""
+def _begin(
+    transport: Transport,
+    settings: Settings,
+    partition: int,
+    log: CheckpointLog,
+    committed: Mapping[str, int],
+) -> Restored:
+    """Start from nothing, at the first record there is; what was committed before says if any is gone."""
     if log.progress:
         raise CheckpointError(
             f"{settings.checkpoints_topic}[{partition}]: progress without any snapshot before it",
             hint=RESET_HINT,
         )
-    offsets = {topic: transport.bounds(topic, partition)[0] for topic in input_topics(settings)}
-    return Restored(make_processor(settings), 0, offsets, [], 0)
+    topics = input_topics(settings)
+    unread = {topic: committed[topic] for topic in topics if topic in committed}
+    losses = unread_losses(transport, partition, unread, {})
+    refuse(losses, settings)
+    offsets = {topic: transport.bounds(topic, partition)[0] for topic in topics}
+    return Restored(make_processor(settings), 0, offsets, [], 0, losses=losses)
 
 
 def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:

@@ -590,6 +590,15 @@ def test_an_emptied_checkpoints_topic_is_no_fresh_start(stream):
     assert len(list(stream.read("predictions", 0))) == len(MESSAGES)
 
 
+def test_input_that_is_gone_is_named_where_the_checkpoints_are_gone_too(stream):
+    run(stream)  # commits that nothing was processed
+    empty_the_checkpoints(stream)
+    produce(stream, MESSAGES)
+    stream.delete_before("events", 0, 5)
+    with pytest.raises(InputLost, match=r"events\[0\]: the records 0 to 4 were deleted"):
+        run(stream)
+
+
 def test_a_checkpoint_log_that_lost_its_end_is_refused(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     produce(stream, MESSAGES)
