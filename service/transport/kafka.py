@@ -151,10 +151,10 @@ def away(where: str) -> TransportUnavailable:
     return TransportUnavailable(f"{where} does not answer", hint=HINTS[TransportUnavailable])
 
 
-def same_instance(where: str) -> ConfigurationError:
-    """Make the error for a static member whose place another one has taken."""
+def same_instance(where: str, name: str) -> ConfigurationError:
+    """Make the error for a static member whose place another one has taken; `name` is the client's."""
     return ConfigurationError(
-        f"{where}: another process has joined the group with the same `kafka.instance_id`",
+        f"{where}: {name}: another process has joined the group with the same `kafka.instance_id`",
         hint="give each process a `kafka.instance_id` of its own, or none",
     )
 

@@ -134,7 +134,7 @@ def translate(error: object, where: str) -> ServiceError:
     if isinstance(error, KafkaException) and error.args:
         error = error.args[0]
     if isinstance(error, KafkaError) and _is_same_instance(error):
-        return same_instance(where)
+        return same_instance(where, error.name())
     if isinstance(error, KafkaError):
         kind, said = meaning_of(error), f"{error.name()}: {error.str()}"
     else:

@@ -104,7 +104,7 @@ def translate(error: Exception, where: str) -> ServiceError:
     if isinstance(error, ServiceError):
         return error
     if isinstance(error, kafka_errors.FencedInstanceIdError):
-        return same_instance(where)
+        return same_instance(where, type(error).__name__)
     if isinstance(error, KafkaError):
         kind = meaning_of(type(error))
     else:
