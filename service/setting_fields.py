@@ -21,7 +21,6 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from perceptron_core.patterns import compile_pattern
 from service.kafka_settings import KafkaClient, KafkaSettings, disagreement
 from service.logs import LogFormat
 from service.setting_forms import lower, parse_ngrams, parse_object, parse_workers, split_names
@@ -249,7 +248,10 @@ class Settings(BaseSettings):
     @field_validator("token_pattern")
     @classmethod
     def _check_pattern(cls, pattern: str) -> str:
-        compile_pattern(pattern)
+        if pattern != cls.model_fields["token_pattern"].default:
+            from perceptron_core.patterns import compile_pattern  # noqa: PLC0415 - it brings River
+
+            compile_pattern(pattern)
         return pattern
 
     @field_validator("http")
