@@ -27,7 +27,7 @@ SANITIZED_TESTS := $(addprefix tests/perceptron_core/test_,$(addsuffix .py,faili
   hashed_slots golden golden_multiclass repeats text text_batches))
 SANITIZED := $(CURDIR)/build/sanitized
 LOWEST ?= .venv-lowest
-LOWEST_TESTS ?= tests/service tests/conformance/test_transport_contract.py tests/perceptron_core/test_golden.py
+LOWEST_TESTS ?= tests/service/cli tests/service/web $(wildcard tests/service/*.py) tests/perceptron_core/test_golden.py
 
 .PHONY: demo test test-uncompiled test-sanitized test-lowest lint chaos simulate bench docs docs-plots dist \
   release-check clean
