@@ -75,6 +75,7 @@ def test_small_headers_of_the_producer_stay():
     assert cut.headers[0] == ("h", b"1")
     assert [name for name, _ in cut.headers[1:]] == [
         *("error.reason", "error.message", "source.topic", "source.partition", "source.offset"),
+        "source.timestamp",
         *("error.truncated", "source.size", "source.sha256", "source.key_size", "source.headers"),
     ]
 

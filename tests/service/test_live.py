@@ -128,10 +128,10 @@ def test_after_a_failed_commit_the_curve_goes_on(stream, monkeypatch):
             made = make_writer(partition)
             commit = made.commit
 
-            def commit_or_fail(outputs, offsets):
+            def commit_or_fail(outputs, offsets, **how):
                 if failures and any(offsets.values()):
                     raise failures.pop()
-                commit(outputs, offsets)
+                commit(outputs, offsets, **how)
 
             made.commit = commit_or_fail
             return made

@@ -96,6 +96,7 @@ def test_a_late_label_is_answered_by_name():
         "predicted": "ant",
         "mistake": True,
         "label_delay_seconds": 2.0,
+        "event_time_ms": 1000,
     }
 
 
