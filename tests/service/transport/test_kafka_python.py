@@ -79,7 +79,6 @@ def test_every_error_of_kafka_has_a_meaning(foreign: type[KafkaError]) -> None:
         (errors.InvalidProducerEpochError(), OwnershipLost),
         (errors.IllegalGenerationError(), OwnershipLost),
         (errors.UnknownMemberIdError(), OwnershipLost),
-        (errors.FencedInstanceIdError(), ConfigurationError),
         (errors.CommitFailedError(), OwnershipLost),
         (errors.OutOfOrderSequenceNumberError(), TransactionFailed),
         (errors.RebalanceInProgressError(), TransactionFailed),
@@ -158,3 +157,12 @@ def test_what_we_use_of_the_clients_inside_is_still_there(place: tuple[type, str
 
 def test_the_joins_answer_is_still_kept_where_we_look_for_it() -> None:
     assert "_join_task" in ConsumerCoordinator.join_group_async.__code__.co_names
+
+
+def test_an_instance_id_that_another_process_has_is_named_with_its_setting() -> None:
+    with (
+        pytest.raises(ConfigurationError, match="FencedInstanceIdError: another process") as caught,
+        translated("events"),
+    ):
+        raise errors.FencedInstanceIdError
+    assert "`kafka.instance_id` of its own" in caught.value.hint
