@@ -16,6 +16,7 @@ from perceptron_core.serialisation import pack, unpack
 from service.errors import ConfigurationError, InputFileError
 from service.model_file import ModelFile
 from service.setting_fields import MODEL_SETTINGS
+from service.setting_forms import written
 from service.settings import DEFAULT, Loaded, Settings
 
 
@@ -48,7 +49,7 @@ def settings_for(file: ModelFile, loaded: Loaded) -> Loaded:
             known[name] = given[name]  # classes that had no names get theirs
             continue
         raise ConfigurationError(
-            f"{name}: {file.path} was made with {value!r}, the {origin} says {given[name]!r}",
+            f"{name}: {file.path} was made with {written(value)}, the {origin} says {written(given[name])}",
             hint="leave it out: the file knows what its model was made with",
         )
     values = {name: getattr(loaded.settings, name) for name in Settings.model_fields} | known

@@ -22,6 +22,7 @@ from service.inbox import in_step
 from service.input_loss import Loss, refuse, unlearned_losses, unread_losses
 from service.processor import Processor
 from service.setting_fields import MODEL_SETTINGS, Settings
+from service.setting_forms import written
 from service.snapshot import Snapshot
 from service.topics import input_topics
 from service.transport.base import Record, Transport
@@ -109,6 +110,7 @@ def restore(
     log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
     if not log.snapshots:
         _check_complete(settings, partition, committed, {})
+        _check_never_written(transport, settings, partition)
         return _begin(transport, settings, partition, log, committed)
     snapshot = _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
     batches = log.progress_after(snapshot.sequence)
@@ -167,6 +169,18 @@ def _check_complete(
         )
 
 
+def _check_never_written(transport: Transport, settings: Settings, partition: int) -> None:
+    """Refuse a log whose records were deleted: the committed offsets that would tell may be gone as well."""
+    topic = settings.checkpoints_topic
+    first = transport.bounds(topic, partition)[0]
+    if first > 0:
+        raise CheckpointError(
+            f"{topic}[{partition}]: there is no checkpoint, but the topic has held {first} records: it was "
+            "emptied, or its records have expired",
+            hint=f"restore the topic from a copy; or {RESET_HINT}",
+        )
+
+
 def _places(offsets: Mapping[str, int]) -> str:
     return ", ".join(f"{topic}@{offset}" for topic, offset in offsets.items())
 
@@ -218,11 +232,12 @@ def _check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -
                 name == "classes" and _names_two_classes(snapshot.identity, wanted)
             )
             raise CheckpointError(
-                f"{name}: the checkpoint was made with {snapshot.identity.get(name)!r}, "
-                f"the setting is {wanted[name]!r}",
+                f"{name}: the checkpoint was made with {written(snapshot.identity.get(name))}, "
+                f"the setting is {written(wanted[name])}",
                 hint="set it back, start and stop the service once (which makes a snapshot), then change it"
                 if may_change
-                else "set it back; or `perceptron checkpoint reset` begins again with an untrained model",
+                else "set it to what the checkpoint was made with; giving the model up, "
+                "`perceptron checkpoint reset` begins again",
             )
 
 

@@ -46,3 +46,16 @@ def parse_workers(value: object) -> object:
 def lower(value: object) -> object:
     """Turn text into lower case."""
     return value.lower() if isinstance(value, str) else value
+
+
+def written(value: object) -> str:
+    """Return a value as a user writes it, or as Python does where that is the same to the eye.
+
+    >>> [written(value) for value in (("ham", "spam"), (1, 2), (3, 3), (), "words")]
+    ['ham,spam', '1-2', '3', 'none', "'words'"]
+    """
+    if not isinstance(value, (tuple, list)):
+        return repr(value)
+    if all(isinstance(each, int) for each in value):
+        return "-".join(map(str, dict.fromkeys(value))) or "none"
+    return ",".join(map(str, value))

@@ -108,16 +108,16 @@ class History:
         place, headers = Place(*record[:3]), dict(record.headers)
         self.owners.add(record.key)
         kind = headers.get("kind")
-        if record.key != self._key:
+        if kind not in {b"progress", b"snapshot"}:
+            self.findings.add(Fault.FOREIGN, place, "no checkpoint record: another program has written it")
+        elif record.key != self._key:
             owner = (record.key or b"").decode(errors="replace")
             self.findings.add(Fault.FOREIGN, place, f"a record of the group {owner!r} in the checkpoint log")
         elif kind == b"progress":
             self._finish_snapshot()
             self._take_progress(place, record.value)
-        elif kind == b"snapshot":
-            self._take_chunk(place, headers, record.value)
         else:
-            self.findings.add(Fault.FOREIGN, place, "this is no checkpoint record")
+            self._take_chunk(place, headers, record.value)
 
     def _take_progress(self, place: Place, value: bytes | None) -> None:
         batch = _read_progress(place, value)

@@ -164,7 +164,7 @@ def report(label: str, colour: str, *lines: str) -> None:
 
 
 def _report_click_error(error: click.ClickException) -> None:
-    message = error.format_message()
+    message = error.format_message().replace("\n\t", " ")  # the choices of a missing option, a line each
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"`{ctx.command_path} --help` explains the usage." if ctx else ""
     report_error(message[:1].lower() + message[1:], hint=hint)

@@ -111,7 +111,7 @@ def test_records_that_were_taken_when_a_poll_failed_are_not_lost(open_chaos, mon
     do = getattr(kind, step)
 
     def do_or_fail(consumer):
-        if next(calls) % 5 == 3:
+        if next(calls) % 3 == 2:
             failed.append(step)
             raise TransportUnavailable("as if")
         return do(consumer)

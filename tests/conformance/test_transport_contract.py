@@ -666,6 +666,7 @@ def test_what_a_leaving_member_held_goes_to_the_others(stream: Stream, transport
 def test_leaving_allows_a_last_commit(stream: Stream, transport: Transport) -> None:
     events, predictions = stream.topic("events"), stream.topic("predictions")
     transport.ensure_topics({events: 1, predictions: 1})
+    transport.produce([Output(events, b"k", b"1"), Output(events, b"k", b"2"), Output(events, b"k", b"3")])
     member = assigned(transport, stream, events)
     writer = member.consumer.writer(0)
     member.when_revoked = lambda partitions: writer.commit([Output(predictions, b"k", b"last")], {events: 3})

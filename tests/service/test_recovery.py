@@ -599,6 +599,14 @@ def test_input_that_is_gone_is_named_where_the_checkpoints_are_gone_too(stream):
         run(stream)
 
 
+def test_an_emptied_checkpoints_topic_is_no_fresh_start_for_a_group_without_offsets_either(stream):
+    produce(stream, MESSAGES)
+    run(stream)
+    empty_the_checkpoints(stream)
+    with pytest.raises(CheckpointError, match=r"checkpoints\[0\]: .* the topic has held \d+ records"):
+        restored(stream)
+
+
 def test_a_checkpoint_log_that_lost_its_end_is_refused(stream, monkeypatch):
     without_final_snapshot(monkeypatch)
     produce(stream, MESSAGES)
