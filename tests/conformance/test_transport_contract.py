@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -172,6 +173,9 @@ def test_partitions_that_are_added_are_shared_out_and_read(stream: Stream, trans
     assert other.partition_count(topic) == 3
     other.produce([Output(topic, b"key", b"new", partition=2)])
     eventually(lambda: member.assigned == {0, 1, 2} and member.values() == [b"new"], member)
+    for added in ({3}, {4}, {5}):
+        other.add_partitions({topic: max(added) + 1})
+        eventually(partial(added.__le__, member.assigned), member)
     eventually(member.consumer.at_end, member)
     with pytest.raises(TopicMissing):
         transport.add_partitions({stream.topic("absent"): 2})

@@ -70,6 +70,9 @@ class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-
         coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
         if isinstance(coordinator._join_task, Future) and not coordinator._join_task.failed():  # noqa: SLF001
             coordinator._join_task = _PendingJoin(coordinator._join_task)  # noqa: SLF001
+            # A leader that joined because partitions were added sees no reason any more once it has shared
+            # them out, and would leave the answer where it is.
+            coordinator.rejoin_needed = True
 
     @contextmanager
     def joined_anew(self) -> Iterator[None]:
