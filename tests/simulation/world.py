@@ -551,10 +551,15 @@ class World:
                 slot.leave()
 
     def _is_finished(self):
-        return all(
+        return self._have_all_grown() and all(
             slot.life is not None and slot.life.is_idle and slot.life.runner.is_at_end()
             for slot in self.slots
         )
+
+    def _have_all_grown(self):
+        """Return whether the labels have followed the events: a service looks for that now and then."""
+        counts = self.broker.topics
+        return counts.get("labels", counts["events"]) >= counts["events"]
 
     def turn_of_another(self):
         """Let a process that is not in the middle of something do a step; return whether there was one."""
