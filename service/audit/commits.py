@@ -58,7 +58,7 @@ def read_commits(transport: Transport, settings: Settings, report: Report) -> di
 
 
 def _judge_jump(transport: Transport, partition: int, jump: Jump, report: Report) -> None:
-    """Tell input that was lost (`on_data_loss`) from a progress record that is missing."""
+    """Distinguish input that was lost (`on_data_loss`) from a progress record that is missing."""
     for topic, after in jump.after.items():
         before = jump.before.get(topic, after)
         place = Place(topic, partition)

@@ -93,7 +93,7 @@ class Ledger:
         self._let_go = []
 
     def _bring(self, outcome: Found) -> None:
-        """Give an outcome to the event that awaits it; else to the latest of that id."""
+        """Assign an outcome to the event that awaits it; else to the latest of that id."""
         cases = self._open.get(outcome.event_id)
         if not cases:
             self._stray.setdefault(outcome.event_id, []).append(outcome)
