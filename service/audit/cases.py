@@ -1,7 +1,7 @@
 """An event and all that became of it. In: what was read of it. Out: what contradicts.
 
-A case begins with an event whose id is not kept, and takes in whatever has that id until the event is let go:
-labels, the event again, predictions, outcomes.
+A case begins with an event whose id is not kept, and takes in the labels and events with that id until the
+event is let go.
 """
 
 from __future__ import annotations
@@ -48,6 +48,28 @@ class Case:
     """Whether its first label came inside the same event, sent again."""
     prediction: Found | None = None
     outcomes: list[Found] = field(default_factory=list)
+    """Those that `OpenCases` brought to it."""
+
+    @property
+    def awaits_label(self) -> bool:
+        """Return whether its prediction was made without a label, as far as the prediction is read."""
+        return self.own_truth is None and (self.prediction is None or self.prediction.truth is None)
+
+    def is_settled_by(self, outcome: Found, *, order_is_known: bool) -> bool:
+        """Return whether an outcome says of this event all that it must say."""
+        if not self.has_predicted(outcome):
+            return False
+        if not order_is_known:
+            return self.awaits_label and self.agrees_with_a_label(outcome)
+        return self.due is not None and not self.was_told_by_repeat and self._agrees(outcome, self.due)
+
+    def has_predicted(self, outcome: Found) -> bool:
+        """Return whether an outcome says what was predicted."""
+        return self.prediction is not None and self.prediction.predicted == outcome.predicted
+
+    def agrees_with_a_label(self, outcome: Found) -> bool:
+        """Return whether an outcome says what some label of this event says."""
+        return any(self._agrees(outcome, said) for said in self.said)
 
     def contradictions(self) -> Iterator[Finding]:
         """Yield what is wrong in whatever order records were taken."""
@@ -69,7 +91,7 @@ class Case:
         if 1 < len(self.outcomes) <= 1 + self.repeats:
             yield self._finding(Fault.DOUBLED, self.outcomes[1].place, "one more outcome of the same event")
         for outcome in self.outcomes[:1]:
-            if not any(self._agrees(outcome, said) for said in self.said):
+            if not self.agrees_with_a_label(outcome):
                 yield self._finding(
                     Fault.WRONG, outcome.place, f"no label of the event {self.place} says this"
                 )

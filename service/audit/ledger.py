@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from service.audit.cases import Case
 from service.audit.findings import Fault, Finding, Findings
+from service.audit.open_cases import OpenCases
 from service.audit.outputs import Found
 from service.audit.pairing import Pairing
 from service.audit.window import Expected
@@ -37,9 +38,7 @@ class Ledger:
         self._findings = findings
         self.order_is_known = order_is_known
         self.pairing = Pairing(findings, self.doubts if order_is_known else None)
-        self._open: dict[str, list[Case]] = {}
-        self._let_go: list[Case] = []
-        self._stray: dict[str, list[Found]] = {}
+        self._open: defaultdict[str, OpenCases] = defaultdict(OpenCases)
         self.outcomes = 0
         self.labelled = 0
         self.mistakes = 0
@@ -47,10 +46,8 @@ class Ledger:
     def expect(self, expected: Expected) -> None:
         """Take an event."""
         if not expected.is_repeat:
-            self._open.setdefault(expected.event_id, []).append(expected.case)
+            self._open[expected.event_id].cases.append(expected.case)
         self.pairing.expect(expected)
-        for outcome in self._stray.pop(expected.event_id, ()):
-            self._bring(outcome)
 
     def find(self, found: Found) -> None:
         """Take a prediction or an outcome."""
@@ -58,57 +55,62 @@ class Ledger:
             self.pairing.find(found)
         else:
             self.outcomes += 1
-            self._bring(found)
+            self._open[found.event_id].outcomes.append(found)
 
     def let_go(self, case: Case) -> None:
         """Take a case that has ended; forget it, if nothing is open."""
-        if case.prediction is not None and not self._contradictions(case):
-            self._forget(case)
-        else:
-            self._let_go.append(case)
+        same_id = self._open[case.event_id]
+        same_id.allot(order_is_known=self.order_is_known)
+        if case.prediction is not None and not same_id.surplus and not self._contradictions(case):
+            self._forget(same_id, case)
 
     def stray_outcomes(self) -> Iterator[Found]:
         """Yield the outcomes that belong to no event that is kept."""
-        return (outcome for outcomes in self._stray.values() for outcome in outcomes)
+        return (
+            outcome for same_id in self._open.values() if not same_id.cases for outcome in same_id.outcomes
+        )
+
+    def has_surplus(self) -> bool:
+        """Return whether there are outcomes that no label read so far explains."""
+        for same_id in self._open.values():
+            self._allotted(same_id)
+        return any(same_id.surplus for same_id in self._open.values())
 
     def is_lacking(self) -> bool:
         """Return whether something is due that has not been read."""
         return any(not each.is_ahead for each in self.pairing.unanswered()) or any(
             found.fault is Fault.MISSING
-            for cases in self._open.values()
-            for case in cases
+            for same_id in self._open.values()
+            for case in self._allotted(same_id)
             if case.prediction
             for found in self._contradictions(case)
         )
 
     def finish(self) -> None:
         """Judge the cases that are open, once everything is read."""
-        for case in self._let_go:
-            self._findings.extend(list(case.contradictions()))
-            if case.prediction is not None:
-                self.doubts[case.place.partition].extend(
-                    list(case.doubts(order_is_known=self.order_is_known))
-                )
-            self._forget(case)
-        self._let_go = []
+        for same_id in list(self._open.values()):
+            same_id.allot_all(order_is_known=self.order_is_known)
+            for case in same_id.cases.copy():
+                self._judge(case)
+                self._forget(same_id, case)
 
-    def _bring(self, outcome: Found) -> None:
-        """Assign an outcome to the event that awaits it; else to the latest of that id."""
-        cases = self._open.get(outcome.event_id)
-        if not cases:
-            self._stray.setdefault(outcome.event_id, []).append(outcome)
-            return
-        waiting = (case for case in cases if case.own_truth is None and not case.outcomes)
-        next(waiting, cases[-1]).outcomes.append(outcome)
+    def _judge(self, case: Case) -> None:
+        self._findings.extend(list(case.contradictions()))
+        if case.prediction is not None:
+            doubts = case.doubts(order_is_known=self.order_is_known)
+            self.doubts[case.place.partition].extend(list(doubts))
+
+    def _allotted(self, same_id: OpenCases) -> list[Case]:
+        same_id.allot(order_is_known=self.order_is_known)
+        return same_id.cases
 
     def _contradictions(self, case: Case) -> list[Finding]:
         return [*case.contradictions(), *case.doubts(order_is_known=self.order_is_known)]
 
-    def _forget(self, case: Case) -> None:
+    def _forget(self, same_id: OpenCases, case: Case) -> None:
         labelled, mistakes = case.labelled()
         self.labelled += labelled
         self.mistakes += mistakes
-        cases = self._open[case.event_id]
-        cases.remove(case)
-        if not cases:
+        same_id.forget(case)
+        if not same_id.cases and not same_id.outcomes:
             del self._open[case.event_id]

@@ -1,0 +1,73 @@
+"""The open cases of one event id, and the outcomes read of it. In: both. Out: whose each outcome is.
+
+An outcome names the id of its event only. Where an id comes again after its event was let go, which event an
+outcome is of follows from what it says, and is settled only when the labels of these events are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from service.audit.cases import Case
+from service.audit.outputs import Found
+
+
+class OpenCases:
+    """What is open of one event id.
+
+    Attributes
+    ----------
+    cases
+        The events, in the order in which they were read.
+    outcomes
+        The outcomes, in the order in which they were read.
+    surplus
+        Those that the last call of `allot` brought to no case.
+
+    """
+
+    __slots__ = ("cases", "outcomes", "surplus")
+
+    def __init__(self) -> None:
+        self.cases: list[Case] = []
+        self.outcomes: list[Found] = []
+        self.surplus: list[Found] = []
+
+    def allot(self, *, order_is_known: bool) -> None:
+        """Bring each outcome to a case that it fits in all it says; at most one to a case."""
+        for case in self.cases:
+            case.outcomes = []
+        self.surplus = self.outcomes
+        self._bring(lambda case, outcome: case.is_settled_by(outcome, order_is_known=order_is_known))
+
+    def allot_all(self, *, order_is_known: bool) -> None:
+        """Bring every outcome to some case: to the one that it fits best, once nothing more is to be read."""
+        self.allot(order_is_known=order_is_known)
+        if not self.cases:
+            return
+        self._bring(lambda case, outcome: case.awaits_label and case.has_predicted(outcome))
+        self._bring(lambda case, outcome: case.repeats > 0 and case.agrees_with_a_label(outcome))
+        self._bring(lambda case, _: case.due is not None)
+        self._bring(lambda case, _: case.awaits_label)
+        self.cases[-1].outcomes += self.surplus
+        self.surplus = []
+
+    def forget(self, case: Case) -> None:
+        """Remove a case and its outcomes."""
+        self.cases.remove(case)
+        self.outcomes = _without(self.outcomes, case.outcomes)
+
+    def _bring(self, fits: Callable[[Case, Found], bool]) -> None:
+        """Bring what is left to the first case without an outcome that it fits."""
+        if not self.surplus:
+            return
+        for outcome in self.surplus:
+            waiting = (case for case in self.cases if not case.outcomes and fits(case, outcome))
+            if (case := next(waiting, None)) is not None:
+                case.outcomes.append(outcome)
+        self.surplus = _without(self.surplus, [each for case in self.cases for each in case.outcomes])
+
+
+def _without(outcomes: Iterable[Found], removed: Iterable[Found]) -> list[Found]:
+    places = {each.place for each in removed}
+    return [each for each in outcomes if each.place not in places]
