@@ -28,6 +28,8 @@ from service.audit.letters import Letters
 from service.audit.outputs import read_output
 from service.audit.partition import Partition
 from service.audit.predictions import PredictionsReader
+from service.audit.reader import Reader
+from service.audit.settings_used import check_settings
 from service.audit.verdict import Verdict, events_with
 from service.audit.window import Window
 from service.errors import TopicMissing
@@ -67,6 +69,7 @@ class Auditor:
         self._vocabulary = Vocabulary(settings.classes)
         self._n_read = 0
         self.report = Report()
+        self._reader = Reader(transport, self.report.findings)
 
     def n_records(self) -> int:
         """Count what there is to read: input and predictions; nothing if a topic is missing."""
@@ -87,12 +90,13 @@ class Auditor:
         Raises
         ------
         TopicMissing, CheckpointError
-            There is nothing to audit.
+            There is nothing to audit; or it was made under other settings.
         TransportError
             The stream cannot be read.
 
         """
         histories = read_commits(self._transport, self._settings, self.report)
+        check_settings(histories.values(), self._settings)
         self._letters, self._letters_end = self._read_letters()
         firsts = {
             number: {topic: self._transport.bounds(topic, number)[0] for topic in self._topics}
@@ -100,7 +104,7 @@ class Auditor:
         }
         self._ledger = Ledger(self.report.findings, order_is_known=self._order_is_known(histories, firsts))
         topic = self._settings.predictions_topic
-        self._predictions = PredictionsReader(self._transport, topic, self._take_prediction)
+        self._predictions = PredictionsReader(self._transport, self._reader, topic, self._take_prediction)
         self._partitions = [self._open(n, history, firsts[n]) for n, history in histories.items()]
         for partition in self._partitions:
             self._read_input(partition)
@@ -160,7 +164,7 @@ class Auditor:
             moved[partition] = found.get(topic, 0)
         letters = Letters(moved)
         for partition, end in ends.items():
-            letters.add(self._transport.read(topic, partition, 0, end))
+            letters.add(self._reader.read(topic, partition, 0, end))
         return letters, ends
 
     def _read_input(self, partition: Partition) -> None:
@@ -184,7 +188,7 @@ class Auditor:
     ) -> Iterator[Record]:
         """Yield the records of a partition, topics merged by event time as the service takes them."""
         topics = [
-            self._transport.read(topic, partition.number, starts[topic], ends[topic])
+            self._reader.read(topic, partition.number, starts[topic], ends[topic])
             for topic in self._topics
             if topic in ends
         ]
@@ -214,7 +218,7 @@ class Auditor:
             topic = self._settings.dead_letters_topic
             for partition, end in self._letters_end.items():
                 present = self._transport.bounds(topic, partition)[1]
-                self._letters.add(self._transport.read(topic, partition, end, present))
+                self._letters.add(self._reader.read(topic, partition, end, present))
                 self._letters_end[partition] = present
 
     def _is_lacking(self) -> bool:
@@ -224,7 +228,7 @@ class Auditor:
     def _read_ahead(self) -> None:
         """Read on behind the last commit, if there is something that only a later one can have written."""
         pairing = self._ledger.pairing
-        if not (pairing.n_found or next(self._ledger.stray_outcomes(), None) or self._letters.any_moved):
+        if not (pairing.n_found or self._ledger.has_surplus() or self._letters.any_moved):
             return
         for partition in self._partitions:
             starts = {topic: partition.history.offsets.get(topic, 0) for topic in self._topics}

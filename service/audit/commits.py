@@ -8,6 +8,7 @@ from typing import Final
 
 from service.audit.findings import Fault, Place, Report
 from service.audit.history import History, Jump
+from service.audit.reader import Reader
 from service.errors import CheckpointError, TopicMissing
 from service.settings import Settings
 from service.topics import input_topics
@@ -38,9 +39,9 @@ def read_commits(transport: Transport, settings: Settings, report: Report) -> di
     deadline = monotonic() + SETTLE_SECONDS
     while True:
         before = _committed(transport, settings)
-        histories = _read_logs(transport, settings, n_logs)
-        after = _committed(transport, settings)
         report_now = Report()
+        histories = _read_logs(transport, settings, n_logs, Reader(transport, report_now.findings))
+        after = _committed(transport, settings)
         for partition, history in histories.items():
             _check_committed(settings, partition, history, (before[partition], after[partition]), report_now)
         if report_now.is_proved or monotonic() > deadline:
@@ -88,10 +89,10 @@ def _count_logs(transport: Transport, settings: Settings) -> int:
         raise TopicMissing(str(error), hint=hint) from None
 
 
-def _read_logs(transport: Transport, settings: Settings, count: int) -> dict[int, History]:
+def _read_logs(transport: Transport, settings: Settings, count: int, reader: Reader) -> dict[int, History]:
     topic, group = settings.checkpoints_topic, settings.group
     partitions = transport.partition_count(settings.events_topic)
-    histories = {n: History.of(transport.read(topic, n), group) for n in range(min(count, partitions))}
+    histories = {n: History.of(reader.read(topic, n), group) for n in range(min(count, partitions))}
     if all(history.sequence is None for history in histories.values()):
         owners = {owner for history in histories.values() for owner in history.owners}
         others = ", ".join(sorted(repr((owner or b"").decode(errors="replace")) for owner in owners))

@@ -67,6 +67,8 @@ class History:
         Snapshots that go on elsewhere: where input was lost, or a progress record is.
     consumed
         Records ever processed by input topic, where the log tells.
+    identity
+        The settings that the newest snapshot names; empty before the first.
     findings
         What contradicts.
 
@@ -81,6 +83,7 @@ class History:
         self.batches: list[Batch] = []
         self.jumps: list[Jump] = []
         self.consumed: Mapping[str, int] = {}
+        self.identity: Mapping[str, Any] = {}
         self.n_snapshots = 0
         self.owners: set[bytes | None] = set()
         self.findings = Findings()
@@ -174,6 +177,7 @@ class History:
             self.findings.add(Fault.WRONG, stored.place, f"a snapshot that cannot be read: {error}")
             return
         self._check_snapshot(stored.place, snapshot)
+        self.identity = snapshot.identity
         if self.sequence is None or snapshot.sequence > self.sequence:
             self.sequence, self.offsets = snapshot.sequence, snapshot.offsets
             self.counts = _counts(snapshot)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from service.audit.reader import Reader
 from service.transport.base import Record, Transport
 
 
@@ -12,15 +13,18 @@ class PredictionsReader:
 
     Parameters
     ----------
-    transport, topic
+    transport, reader, topic
         What to read.
     take
         Told each record.
 
     """
 
-    def __init__(self, transport: Transport, topic: str, take: Callable[[Record], None]) -> None:
+    def __init__(
+        self, transport: Transport, reader: Reader, topic: str, take: Callable[[Record], None]
+    ) -> None:
         self._transport = transport
+        self._reader = reader
         self.topic = topic
         self._take = take
         self.partitions = range(transport.partition_count(topic))
@@ -33,7 +37,7 @@ class PredictionsReader:
         """Read on in a partition until there is enough, or nothing more."""
         if partition not in self.partitions:
             return
-        rest = self._reader(partition)
+        rest = self._rest_of(partition)
         while not is_enough() and (record := next(rest, None)) is not None:
             self._take(record)
 
@@ -47,11 +51,11 @@ class PredictionsReader:
         for partition, end in self._ends.items():
             present = self._transport.bounds(self.topic, partition)[1]
             self._ends[partition] = present
-            for record in self._transport.read(self.topic, partition, end, present):
+            for record in self._reader.read(self.topic, partition, end, present):
                 self._take(record)
 
-    def _reader(self, partition: int) -> Iterator[Record]:
+    def _rest_of(self, partition: int) -> Iterator[Record]:
         if partition not in self._rest:
             end = self._ends[partition]
-            self._rest[partition] = self._transport.read(self.topic, partition, 0, end)
+            self._rest[partition] = self._reader.read(self.topic, partition, 0, end)
         return self._rest[partition]

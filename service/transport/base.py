@@ -201,6 +201,13 @@ class Consumer(Protocol):
 class Transport(Protocol):
     """A stream: topics, partitions, records, groups."""
 
+    @property
+    def offsets_are_dense(self) -> bool:
+        """Return whether a record lies at each offset between the bounds of a partition.
+
+        False where markers of transactions and records of aborted ones take offsets as well.
+        """
+
     def ensure_topics(
         self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
     ) -> None:

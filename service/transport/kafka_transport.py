@@ -97,6 +97,11 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
         self._known_topics: set[str] = set()
         self._cluster = self._reach(bootstrap_servers, client_options)
 
+    @property
+    def offsets_are_dense(self) -> bool:
+        """Return False: markers of transactions and records of aborted ones take offsets."""
+        return False
+
     def ensure_topics(
         self, partitions: Mapping[str, int], *, create: bool = True, keep_forever: bool = False
     ) -> None:

@@ -560,6 +560,24 @@ def test_a_failed_commit_leaves_no_trace(stream: Stream, transport: Transport) -
     writer.close()
 
 
+def test_each_offset_has_a_record_where_the_stream_says_so_and_only_there(
+    stream: Stream, transport: Transport
+) -> None:
+    events, predictions = stream.topic("events"), stream.topic("predictions")
+    transport.ensure_topics({events: 1, predictions: 1})
+    member = assigned(transport, stream, events)
+    writer = member.consumer.writer(0)
+    with pytest.raises(MessageTooLarge):
+        writer.commit([Output(predictions, b"1", b"1"), Output(predictions, b"2", TOO_LARGE)], {events: 5})
+    writer = member.consumer.writer(0)
+    for number in range(3):
+        writer.commit([Output(predictions, b"key", b"value")] * 2, {events: number})
+    offsets = [record.offset for record in transport.read(predictions, 0)]
+    assert transport.offsets_are_dense == (offsets == list(range(*transport.bounds(predictions, 0))))
+    assert len(offsets) == 6
+    writer.close()
+
+
 def test_a_record_of_the_limit_is_taken_and_one_byte_more_is_not(
     stream: Stream, transport: Transport
 ) -> None:

@@ -23,6 +23,10 @@ class SimulatedTransport:
         self._life = life
         self._broker = broker
 
+    @property
+    def offsets_are_dense(self):
+        return not self._broker.leaves_gaps
+
     def ensure_topics(self, partitions, *, create=True, keep_forever=False):
         self._life.before("ensure_topics")
         for topic, count in partitions.items():

@@ -63,6 +63,11 @@ class EmbeddedTransport:
         self._log = Log(database, max_record_bytes=max_record_bytes)
         self._consumers: list[SqliteConsumer] = []
 
+    @property
+    def offsets_are_dense(self) -> bool:
+        """Return True: only records take offsets, and those of a transaction that failed are given again."""
+        return True
+
     def ensure_topics(
         self,
         partitions: Mapping[str, int],

@@ -8,6 +8,7 @@ from service.audit.findings import Fault
 from service.errors import CheckpointError
 from service.redelivery import Redelivery
 from service.transport.base import Output
+from service.transport.sqlite.schema import place_of
 from tests.service.building import event, label
 
 
@@ -180,6 +181,20 @@ def test_predictions_behind_the_last_commit_are_not_yet_judged(stream):
     assert report.not_yet_judged == 1
 
 
+def test_an_outcome_behind_the_last_commit_is_no_contradiction(stream):
+    produce(stream, label("e", True))
+    predicted = json.loads(list(stream.transport.read("predictions", 0))[-1].value)["label"]
+    outcome = {
+        "id": "e",
+        "label": True,
+        "predicted": predicted,
+        "mistake": not predicted,
+        "label_delay_seconds": -8,
+    }
+    stream.transport.produce([Output("predictions", b"e", json.dumps(outcome).encode())])
+    assert stream.audit().is_proved
+
+
 def test_input_that_was_deleted_is_said_to_be_not_verifiable(stream):
     stream.transport.delete_before("events", 0, 3)
     report = stream.audit()
@@ -293,3 +308,80 @@ def test_events_with_keys_of_their_own_are_matched_over_all_partitions(open_stre
     report = stream.run().audit()
     assert report.is_proved
     assert report.predictions == 30
+
+
+@pytest.mark.parametrize(
+    ("topic", "offset"),
+    [
+        ("events", 0),
+        ("events", 6),
+        ("events", 8),
+        ("predictions", 3),
+        ("dead-letters", 0),
+        ("checkpoints", 2),
+    ],
+)
+def test_a_row_deleted_by_hand_is_named(stream, topic, offset):
+    delete_rows(stream, topic, offset)
+    found = stream.audit().findings.kept
+    gaps = [str(each.place) for each in found if "not there" in each.message]
+    assert gaps == [f"{topic}[0]@{offset}"]
+
+
+def test_a_label_without_effect_deleted_by_hand_is_named(open_stream):
+    stream = open_stream(labels_topic="")
+    produce(stream, event("a", "win", True), label("a", True), event("b"))
+    stream.run()
+    delete_rows(stream, "events", 1)
+    assert [each.message for each in stream.audit().findings.kept] == [
+        "record 1 is not there: this stream leaves no offset out, and deletes the oldest only"
+    ]
+
+
+def test_rows_deleted_by_hand_behind_deleted_ones_are_named(stream):
+    stream.transport.delete_before("events", 0, 2)
+    delete_rows(stream, "events", 4, 5)
+    assert (Fault.MISSING, "events[0]@4", None) in findings(stream)
+
+
+def test_where_transactions_take_offsets_a_gap_is_no_finding(stream, monkeypatch):
+    monkeypatch.setattr(type(stream.transport), "offsets_are_dense", False)
+    delete_rows(stream, "events", 7)
+    assert not [each for each in stream.audit().findings.kept if "not there" in each.message]
+
+
+def delete_rows(stream, topic, *offsets):
+    transport = stream.transport
+    places = [(place_of(transport._log.log(topic, 0), offset),) for offset in offsets]
+    with transport._database.writing() as connection:
+        connection.executemany("DELETE FROM records WHERE place = ?", places)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"classes": ()}, "classes: the checkpoint was made with ham,spam, the setting is none"),
+        ({"classes": ("a", "b")}, "classes: the checkpoint was made with ham,spam, the setting is a,b"),
+        (
+            {"label_timeout_seconds": 5.0},
+            "label_timeout_seconds: the checkpoint was made with 86400.0, the setting is 5.0",
+        ),
+        ({"max_pending": 3}, "max_pending: the checkpoint was made with 50000, the setting is 3"),
+    ],
+)
+def test_settings_under_which_the_service_did_not_run_are_refused(open_stream, given, message):
+    stream = open_stream(labels_topic="", classes=("ham", "spam"))
+    produce(stream, event("a", "win", "spam"))
+    stream.run()
+    assert stream.audit().is_proved
+    with pytest.raises(CheckpointError) as caught:
+        stream.audit(**given)
+    assert str(caught.value) == message
+
+
+def test_a_setting_changed_since_is_the_one_of_the_newest_snapshot(stream):
+    produce(stream, event("f"))
+    stream.run(max_pending=7)
+    assert stream.audit(max_pending=7).is_proved
+    with pytest.raises(CheckpointError, match="max_pending"):
+        stream.audit()

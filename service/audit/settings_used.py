@@ -1,0 +1,54 @@
+"""The settings of a service, as its snapshots name them. In: checkpoint logs, settings. Out: a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from perceptron_core.serialisation import pack, unpack
+from service.audit.history import History
+from service.errors import CheckpointError
+from service.setting_forms import written
+from service.settings import Settings
+
+_JUDGED_BY: Final = (
+    "classes",
+    "events_topic",
+    "labels_topic",
+    "max_message_bytes",
+    "label_timeout_seconds",
+    "max_pending",
+    "max_pending_bytes",
+)
+"""Settings that the audit depends on and that snapshots name."""
+
+
+def check_settings(histories: Iterable[History], settings: Settings) -> None:
+    """Refuse settings under which the service did not run: what it did would look wrong.
+
+    A partition without records since a setting was changed has no snapshot of the new setting: it is enough
+    that the newest snapshot of one partition agrees.
+
+    Raises
+    ------
+    CheckpointError
+        A setting is another one; the message names it and what it was.
+
+    """
+    given = unpack(pack({name: getattr(settings, name) for name in _JUDGED_BY}))  # as a snapshot holds them
+    known = [history.identity for history in histories if history.identity]
+    for name in _JUDGED_BY:
+        used = [each[name] for each in known if name in each]  # earlier releases lack newer ones
+        if used and given[name] not in used:
+            raise CheckpointError(
+                f"{name}: the checkpoint was made with {written(used[0])}, "
+                f"the setting is {written(given[name])}",
+                hint=f"give the settings that the service runs under: {_as_option(name, used[0])}",
+            )
+
+
+def _as_option(name: str, value: object) -> str:
+    flag = f"--{name.replace('_', '-')}"
+    if isinstance(value, (list, tuple)):
+        return f"{flag} {written(value)}" if value else f"no {flag}"
+    return f"{flag} {value}" if value != "" else f"{flag} ''"
