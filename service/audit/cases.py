@@ -6,7 +6,7 @@ event is let go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -91,10 +91,9 @@ class Case:
         if 1 < len(self.outcomes) <= 1 + self.repeats:
             yield self._finding(Fault.DOUBLED, self.outcomes[1].place, "one more outcome of the same event")
         for outcome in self.outcomes[:1]:
-            if not self.agrees_with_a_label(outcome):
-                yield self._finding(
-                    Fault.WRONG, outcome.place, f"no label of the event {self.place} says this"
-                )
+            if not any(self._agrees(outcome, said) for said in self._first_labels()):
+                message = f"no first label of the event {self.place} says this"
+                yield self._finding(Fault.WRONG, outcome.place, message)
         yield from self._of_known_order() if order_is_known else self._of_any_order()
 
     def _of_known_order(self) -> Iterator[Finding]:
@@ -129,6 +128,13 @@ class Case:
             for said in [said for said in self.said if not said.is_ahead][:1]:
                 message = f"no outcome of this label; its event is {self.place}"
                 yield self._finding(Fault.MISSING, said.place, message)
+
+    def _first_labels(self) -> Collection[Said]:
+        """Return the first label in each topic: only one of them can have made an outcome."""
+        firsts: dict[str, Said] = {}
+        for said in self.said:
+            firsts.setdefault(said.place.topic, said)
+        return firsts.values()
 
     def labelled(self) -> tuple[int, int]:
         """Count how often its prediction was compared with a label, up to the last commit, and was wrong."""

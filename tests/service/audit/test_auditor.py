@@ -285,6 +285,17 @@ def test_labels_on_a_topic_of_their_own_may_come_before_their_events_or_after(op
     assert stream.run().audit().is_proved
 
 
+def test_an_outcome_of_another_label_than_the_first_is_named(open_stream):
+    stream = open_stream(labels_topic="labels")
+    produce(stream, event("a", "win"))
+    produce(stream, label("a", True), label("a", True), topic="labels")
+    stream.run()
+    assert stream.audit().is_proved
+    assert findings(stream.changed("predictions", with_fields(1, label_delay_seconds=1.0))) == [
+        (Fault.WRONG, "predictions[0]@1", "a")
+    ]
+
+
 def test_a_lost_outcome_is_found_by_the_counts_where_the_order_of_labels_is_no_longer_known(open_stream):
     stream = open_stream(labels_topic="labels", label_timeout_seconds=3)
     produce(stream, event("a"), event("b", "win"), *[event(f"x{n}") for n in range(9)])
