@@ -100,7 +100,8 @@ service.examples service.growth
 service.input_loss
 service.audit service.audit.findings
 service.audit.history service.audit.outputs service.audit.letters service.audit.reader
-service.audit.cases service.audit.counts service.audit.commits service.audit.predictions service.audit.settings_used
+service.audit.cases service.audit.counts service.audit.commits service.audit.predictions
+service.audit.settings_used
 service.audit.window service.audit.open_cases
 service.audit.pairing
 service.audit.ledger
