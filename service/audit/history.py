@@ -66,7 +66,7 @@ class History:
     jumps
         Snapshots that go on elsewhere: where input was lost, or a progress record is.
     consumed
-        Records ever processed by input topic, where the log tells.
+        Records ever processed by input topic; None where a release wrote the log that did not count them.
     identity
         The settings that the newest snapshot names; empty before the first.
     findings
@@ -82,7 +82,7 @@ class History:
         self.counts: Mapping[str, int] = {}
         self.batches: list[Batch] = []
         self.jumps: list[Jump] = []
-        self.consumed: Mapping[str, int] = {}
+        self.consumed: Mapping[str, int] | None = {}
         self.identity: Mapping[str, Any] = {}
         self.n_snapshots = 0
         self.owners: set[bytes | None] = set()
@@ -134,7 +134,7 @@ class History:
         ):
             self.findings.add(Fault.WRONG, place, f"the counts of {', '.join(fallen)} fell")
         self.sequence, self.offsets, self.counts = batch.sequence, batch.offsets, batch.counts
-        self.consumed = batch.consumed
+        self.consumed = batch.consumed or None
         self.batches.append(batch)
 
     def _check_follows(self, place: Place, sequence: int) -> None:
@@ -180,7 +180,7 @@ class History:
         self.identity = snapshot.identity
         if self.sequence is None or snapshot.sequence > self.sequence:
             self.sequence, self.offsets = snapshot.sequence, snapshot.offsets
-            self.counts = _counts(snapshot)
+            self.counts, self.consumed = _counts(snapshot), snapshot.state["counters"]["consumed"]
 
     def _check_snapshot(self, place: Place, snapshot: Snapshot) -> None:
         """Check that it is the state after the last batch, or another model put in behind it."""

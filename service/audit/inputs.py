@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from service.audit.cases import Said
 from service.audit.counts import PREDICTIONS, REJECTED, BatchCounts
 from service.audit.findings import Findings, Place
@@ -46,14 +48,15 @@ class PartitionInput:
         self._ledger = ledger
         self._letters = letters
         self._findings = findings
-        self.n_records = 0
+        self.n_by_topic: Counter[str] = Counter()
+        """Records up to the last commit."""
         self.n_letters = 0
         self.without_letter: dict[Place, Reason] = {}
         """Bad records that have no dead letter."""
 
     def take(self, record: Record, *, is_ahead: bool) -> None:
         """Judge a record; one that `is_ahead` lies behind the last commit, and may be processed or not."""
-        self.n_records += not is_ahead
+        self.n_by_topic[record.topic] += not is_ahead
         place = Place(*record[:3])
         if record.headers and self._letters.any_moved:
             self._letters.note_replayed(record)
@@ -80,6 +83,11 @@ class PartitionInput:
             self._ledger.expect(self._window.event(event, is_ahead=is_ahead))
             if not is_ahead:
                 self._counts.note(PREDICTIONS, place)
+
+    @property
+    def n_records(self) -> int:
+        """Return the number of records up to the last commit."""
+        return self.n_by_topic.total()
 
     def event_id(self, record: Record) -> str | None:
         """Return the id of a valid event."""

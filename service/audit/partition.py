@@ -33,6 +33,14 @@ class Partition:
     @property
     def was_created_again(self) -> bool:
         """Return whether more records were processed than an input topic can have held."""
-        history = self.history
-        more = any(history.consumed.get(topic, 0) > offset for topic, offset in history.offsets.items())
+        history, consumed = self.history, self.history.consumed or {}
+        more = any(consumed.get(topic, 0) > offset for topic, offset in history.offsets.items())
         return more or history.begun_again_at >= 0
+
+    @property
+    def was_counted_anew(self) -> bool:
+        """Return whether the model has processed fewer records than the input holds: it had a predecessor."""
+        consumed = self.history.consumed
+        if consumed is None:
+            return False
+        return any(consumed.get(topic, 0) < number for topic, number in self.input.n_by_topic.items())

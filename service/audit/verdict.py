@@ -86,7 +86,7 @@ class Verdict:
         anew = set()
         for number, partition in self._partitions.items():
             counts = partition.history.counts
-            fewer = more = False
+            fewer, more = partition.was_counted_anew, False
             for name in (PREDICTIONS, REJECTED) if counts else ():
                 fewer |= counts.get(name, 0) < partition.counts.total(name)
                 more |= counts.get(name, 0) > partition.counts.total(name)

@@ -4,11 +4,15 @@ import itertools
 
 from prometheus_client import CollectorRegistry
 
+from service.assembly import make_processor
 from service.audit.auditor import Auditor
 from service.health import Health
 from service.metrics import Metrics
+from service.reset import reset
 from service.runner import Runner
+from service.topics import input_topics
 from service.transport import open_transport
+from service.visitor import Visitor
 from tests.service.building import settings
 from tests.support.copied_stream import copy_stream
 
@@ -27,6 +31,17 @@ class Audited:
         metrics = Metrics(CollectorRegistry())
         used = self.settings.model_copy(update=given)
         Runner(self.transport, used, metrics=metrics, health=Health()).run(exit_at_end=True)
+        return self
+
+    def begin_anew(self):
+        """Leave the position of each partition only, as `checkpoint import --no-restore` does."""
+        topics = input_topics(self.settings)
+        partitions = range(self.transport.partition_count(topics[0]))
+        with Visitor(self.transport, self.settings.group, topics, 1.0) as visitor:
+            visitor.wait_for(partitions, hint="")
+            for partition in partitions:
+                processor = make_processor(self.settings)
+                reset(self.transport, self.settings, partition, visitor.consumer, "committed", processor)
         return self
 
     def audit(self, **given):

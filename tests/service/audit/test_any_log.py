@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, assume, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from service.topics import input_topics
 from service.transport.base import Output
 from tests.service.audit.audited_stream import Audited
 from tests.service.building import event, label
@@ -30,9 +31,13 @@ logs = st.lists(st.tuples(st.integers(0, 5), messages), min_size=1, max_size=30)
 def run(log, *, apart, **given):
     """Let the service process a log; its records are keyed by their ids, their times are about in order."""
     stream = Audited(labels_topic="labels" if apart else "", partitions=PARTITIONS, **given)
-    topics = ["events", *(["labels"] if apart else [])]
-    stream.transport.ensure_topics(dict.fromkeys(topics, PARTITIONS))
-    now, outputs = 1000, []
+    stream.transport.ensure_topics(dict.fromkeys(input_topics(stream.settings), PARTITIONS))
+    return more(stream, log)
+
+
+def more(stream, log, now=1000):
+    """Let the service process further records."""
+    topics, outputs = input_topics(stream.settings), []
     for step, message in log:
         now += step
         is_label = isinstance(message, dict) and "text" not in message
@@ -72,6 +77,16 @@ def test_what_the_service_does_is_always_proved(no_patience, log, apart, timeout
     assert report.records == len(log)
     if not apart:
         assert report.notes == []
+
+
+@LAW
+@given(logs, logs, st.booleans(), st.sampled_from([1, 2, 500]))
+def test_a_model_that_begins_anew_on_the_way_is_no_contradiction(no_patience, log, rest, apart, chunk):
+    with pytest.MonkeyPatch.context() as patch, closing(run(log, apart=apart)) as stream:
+        patch.setattr("service.audit.auditor._CHUNK", chunk)
+        more(stream.begin_anew(), rest, now=1100)
+        report = stream.audit()
+    assert report.is_proved, report
 
 
 def one_less(records, draw):

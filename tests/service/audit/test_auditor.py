@@ -396,3 +396,23 @@ def test_a_setting_changed_since_is_the_one_of_the_newest_snapshot(stream):
     assert stream.audit(max_pending=7).is_proved
     with pytest.raises(CheckpointError, match="max_pending"):
         stream.audit()
+
+
+def test_labels_of_events_before_a_model_was_put_in_without_restoring_are_not_verifiable(stream):
+    stream.begin_anew()
+    assert "counts have begun anew" in stream.audit().notes[0]
+    produce(stream, label("e", True), event("e", "win"), label("e", False), event("f"), label("f", True))
+    report = stream.run().audit()
+    assert report.is_proved, report.findings
+    assert report.predictions == 7
+
+
+def test_a_label_forgotten_before_its_event_came_is_not_verifiable(open_stream):
+    stream = open_stream(labels_topic="")
+    produce(stream, label("a", True))
+    stream.run()
+    stream.begin_anew()
+    produce(stream, event("a"))
+    report = stream.run().audit()
+    assert report.is_proved, report.findings
+    assert "counts have begun anew" in report.notes[0]
