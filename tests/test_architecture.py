@@ -103,6 +103,7 @@ service.audit.history service.audit.outputs service.audit.letters service.audit.
 service.audit.cases service.audit.counts service.audit.commits service.audit.predictions
 service.audit.settings_used
 service.audit.window service.audit.open_cases
+service.audit.shared_ids
 service.audit.pairing
 service.audit.ledger
 service.audit.inputs

@@ -30,6 +30,7 @@ from service.audit.partition import Partition
 from service.audit.predictions import PredictionsReader
 from service.audit.reader import Reader
 from service.audit.settings_used import check_settings
+from service.audit.shared_ids import SharedIds, find_shared
 from service.audit.verdict import Verdict, events_with
 from service.audit.window import Window
 from service.errors import TopicMissing
@@ -67,9 +68,7 @@ class Auditor:
         self.told: Callable[[int], None] = lambda _: None
         self._topics = input_topics(settings)
         self._vocabulary = Vocabulary(settings.classes)
-        self._n_read = 0
         self.report = Report()
-        self._reader = Reader(transport, self.report.findings)
 
     def n_records(self) -> int:
         """Count what there is to read: input and predictions; nothing if a topic is missing."""
@@ -85,7 +84,7 @@ class Auditor:
             return 0
 
     def run(self) -> Report:
-        """Audit.
+        """Audit; once more, if something contradicts that may be due to ids in several partitions.
 
         Raises
         ------
@@ -95,6 +94,23 @@ class Auditor:
             The stream cannot be read.
 
         """
+        self._audit(SharedIds())
+        if not self.report.is_proved and len(self._partitions) > 1:
+            n_partitions = self._transport.partition_count(self._settings.events_topic)
+            if shared := find_shared(self._events, n_partitions):
+                self._audit(SharedIds(shared))
+        return self.report
+
+    def _events(self) -> Iterator[tuple[str, int]]:
+        for partition in self._partitions:
+            for record in self._records(partition, partition.first, dict.fromkeys(self._topics)):
+                event_id = partition.input.event_id(record)
+                if event_id is not None:
+                    yield event_id, partition.number
+
+    def _audit(self, shared: SharedIds) -> None:
+        self.report, self._n_read = Report(), 0
+        self._reader = Reader(self._transport, self.report.findings)
         histories = read_commits(self._transport, self._settings, self.report)
         check_settings(histories.values(), self._settings)
         self._letters, self._letters_end = self._read_letters()
@@ -102,7 +118,8 @@ class Auditor:
             number: {topic: self._transport.bounds(topic, number)[0] for topic in self._topics}
             for number in histories
         }
-        self._ledger = Ledger(self.report.findings, order_is_known=self._order_is_known(histories, firsts))
+        order_is_known = self._order_is_known(histories, firsts)
+        self._ledger = Ledger(self.report.findings, order_is_known=order_is_known, shared=shared)
         topic = self._settings.predictions_topic
         self._predictions = PredictionsReader(self._transport, self._reader, topic, self._take_prediction)
         self._partitions = [self._open(n, history, firsts[n]) for n, history in histories.items()]
@@ -115,7 +132,6 @@ class Auditor:
             partition.window.close()
         self._ledger.finish()
         self._conclude()
-        return self.report
 
     def _conclude(self) -> None:
         verdict = Verdict(self.report, self._ledger, self._letters, self._partitions, self._predictions)

@@ -13,6 +13,7 @@ from service.audit.findings import Fault, Finding, Findings
 from service.audit.open_cases import OpenCases
 from service.audit.outputs import Found
 from service.audit.pairing import Pairing
+from service.audit.shared_ids import SharedIds
 from service.audit.window import Expected
 
 
@@ -25,6 +26,8 @@ class Ledger:
         Told what contradicts for certain.
     order_is_known
         Whether events and labels are read in the order in which the service took them.
+    shared
+        The ids of which only the number of predictions can be judged.
 
     Attributes
     ----------
@@ -33,10 +36,11 @@ class Ledger:
 
     """
 
-    def __init__(self, findings: Findings, *, order_is_known: bool) -> None:
+    def __init__(self, findings: Findings, *, order_is_known: bool, shared: SharedIds) -> None:
         self.doubts: defaultdict[int, Findings] = defaultdict(Findings)
         self._findings = findings
         self.order_is_known = order_is_known
+        self.shared = shared
         self.pairing = Pairing(findings, self.doubts if order_is_known else None)
         self._open: defaultdict[str, OpenCases] = defaultdict(OpenCases)
         self.outcomes = 0
@@ -45,20 +49,25 @@ class Ledger:
 
     def expect(self, expected: Expected) -> None:
         """Take an event."""
+        if expected.event_id in self.shared.ids:
+            self.shared.expect(expected)
+            return
         if not expected.is_repeat:
             self._open[expected.event_id].cases.append(expected.case)
         self.pairing.expect(expected)
 
     def find(self, found: Found) -> None:
         """Take a prediction or an outcome."""
+        self.outcomes += found.delay_seconds is not None
         if found.delay_seconds is None:
-            self.pairing.find(found)
-        else:
-            self.outcomes += 1
+            (self.shared if found.event_id in self.shared.ids else self.pairing).find(found)
+        elif found.event_id not in self.shared.ids:
             self._open[found.event_id].outcomes.append(found)
 
     def let_go(self, case: Case) -> None:
         """Take a case that has ended; forget it, if nothing is open."""
+        if case.event_id in self.shared.ids:
+            return
         same_id = self._open[case.event_id]
         same_id.allot(order_is_known=self.order_is_known)
         if case.prediction is not None and not same_id.surplus and not self._contradictions(case):
@@ -74,11 +83,13 @@ class Ledger:
         """Return whether there are outcomes that no label read so far explains."""
         for same_id in self._open.values():
             self._allotted(same_id)
-        return any(same_id.surplus for same_id in self._open.values())
+        return self.shared.has_surplus() or any(same_id.surplus for same_id in self._open.values())
 
     def is_lacking(self) -> bool:
         """Return whether something is due that has not been read."""
-        return any(not each.is_ahead for each in self.pairing.unanswered()) or any(
+        if self.shared.is_lacking() or any(not each.is_ahead for each in self.pairing.unanswered()):
+            return True
+        return any(
             found.fault is Fault.MISSING
             for same_id in self._open.values()
             for case in self._allotted(same_id)

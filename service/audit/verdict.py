@@ -62,6 +62,7 @@ class Verdict:
         self._judge_unanswered()
         self._judge_unasked(whereabouts)
         self._judge_order(whereabouts)
+        self._judge_shared()
         self._judge_letters(letters_first)
         self._settle_doubts()
         for partition in self._partitions.values():
@@ -167,6 +168,19 @@ class Verdict:
                 message = f"not in the order of the events around {expected.place}"
                 self._findings.add(Fault.OUT_OF_ORDER, found.place, message, found.event_id)
 
+    def _judge_shared(self) -> None:
+        shared, deleted = self._ledger.shared, any(self._predictions.first.values())
+        is_complete = all(partition.is_complete for partition in self._partitions.values())
+        for found in shared.contradictions(self._letters):
+            all_is_there = is_complete if found.fault is Fault.DOUBLED else not deleted
+            if all_is_there:
+                self._findings.extend([found])
+        if shared.ids:
+            self._report.notes.append(
+                f"not verifiable: {len(shared.ids)} event ids in several partitions, such as "
+                f"{min(shared.ids)!r}: their predictions are only counted"
+            )
+
     def _judge_letters(self, letters_first: Mapping[int, int]) -> None:
         n_deleted = 0
         for partition in self._partitions.values():
@@ -215,7 +229,7 @@ class Verdict:
         """Hold the counts of labels and of mistakes against the topics, all partitions together."""
         partitions = self._partitions.values()
         begun = any(not partition.is_complete for partition in partitions) or self._begun_anew
-        if begun or self._findings or any(self._predictions.first.values()):
+        if begun or self._ledger.shared.ids or self._findings or any(self._predictions.first.values()):
             return  # what is there is not all, or said already
         ledger, most = (
             self._ledger,
@@ -233,7 +247,7 @@ class Verdict:
         report.partitions = len(self._partitions)
         report.records = sum(partition.input.n_records for partition in self._partitions.values())
         report.dead_letters = sum(partition.input.n_letters for partition in self._partitions.values())
-        report.predictions = ledger.pairing.n_paired
+        report.predictions = ledger.pairing.n_paired + ledger.shared.n_paired
         report.outcomes = ledger.outcomes
         report.not_yet_judged = ledger.pairing.n_ahead
 

@@ -28,21 +28,22 @@ messages = st.one_of(
 logs = st.lists(st.tuples(st.integers(0, 5), messages), min_size=1, max_size=30)
 
 
-def run(log, *, apart, **given):
-    """Let the service process a log; its records are keyed by their ids, their times are about in order."""
+def run(log, *, apart, keys=(), **given):
+    """Let the service process a log; its records are keyed by their ids unless other keys are given."""
     stream = Audited(labels_topic="labels" if apart else "", partitions=PARTITIONS, **given)
     stream.transport.ensure_topics(dict.fromkeys(input_topics(stream.settings), PARTITIONS))
-    return more(stream, log)
+    return more(stream, log, keys=keys)
 
 
-def more(stream, log, now=1000):
-    """Let the service process further records."""
+def more(stream, log, now=1000, keys=()):
+    """Let the service process further records; their times are about in order."""
     topics, outputs = input_topics(stream.settings), []
     for step, message in log:
         now += step
         is_label = isinstance(message, dict) and "text" not in message
         value = json.dumps(message).encode() if isinstance(message, dict) else message
         key = message["id"].encode() if isinstance(message, dict) else b"bad"
+        key = keys[len(outputs) % len(keys)] if keys else key
         outputs.append(Output(topics[-1] if is_label else "events", key, value, (), None, now * 1000))
     stream.transport.produce(outputs)
     return stream.run()
@@ -77,6 +78,16 @@ def test_what_the_service_does_is_always_proved(no_patience, log, apart, timeout
     assert report.records == len(log)
     if not apart:
         assert report.notes == []
+
+
+@LAW
+@given(logs, st.booleans(), st.lists(st.sampled_from([b"0", b"1"]), min_size=1), st.sampled_from([1, 500]))
+def test_an_id_in_several_partitions_is_no_contradiction(no_patience, log, apart, keys, chunk):
+    with pytest.MonkeyPatch.context() as patch, closing(run(log, apart=apart, keys=keys)) as stream:
+        patch.setattr("service.audit.auditor._CHUNK", chunk)
+        report = stream.audit()
+    assert report.is_proved, report
+    assert report.records == len(log)
 
 
 @LAW

@@ -416,3 +416,44 @@ def test_a_label_forgotten_before_its_event_came_is_not_verifiable(open_stream):
     report = stream.run().audit()
     assert report.is_proved, report.findings
     assert "counts have begun anew" in report.notes[0]
+
+
+@pytest.fixture
+def shared(open_stream):
+    """A stream with the events `a` and `b` in two partitions each, and `c` in one of them."""
+    stream = open_stream(labels_topic="", partitions=2)
+    stream.transport.ensure_topics({"events": 2})
+    produce(stream, event("a", "win"), event("b", "lose", False), partition=1)
+    stream.run()
+    produce(stream, event("a", "win", True), event("b", "lose"), event("c", "win", True), partition=0)
+    return stream.run()
+
+
+def test_an_id_in_several_partitions_is_named_as_not_verifiable(shared):
+    report = shared.audit()
+    assert report.is_proved, report.findings
+    assert report.predictions == 5
+    assert report.notes == [
+        "not verifiable: 2 event ids in several partitions, such as 'a': their predictions are only counted"
+    ]
+
+
+def test_where_ids_lie_in_several_partitions_the_number_of_their_predictions_is_checked(shared):
+    at = prediction_of(shared, "a")
+    missing = findings(shared.changed("predictions", without(at.offset), at.partition))
+    assert [(fault, event_id) for fault, _, event_id in missing] == [(Fault.MISSING, "a")]
+    more = findings(shared.changed("predictions", lambda records: [*records, at], at.partition))
+    assert [(fault, event_id) for fault, _, event_id in more] == [(Fault.DOUBLED, "a")]
+
+
+def test_where_ids_lie_in_several_partitions_the_others_are_judged_as_usual(shared):
+    at = prediction_of(shared, "c")
+    change = with_fields(at.offset, truth=False, label=True, mistake=True)
+    found = findings(shared.changed("predictions", change, at.partition))
+    assert [(fault, event_id) for fault, _, event_id in found] == [(Fault.WRONG, "c")]
+
+
+def prediction_of(stream, event_id):
+    """Return the first prediction of an event."""
+    records = (record for q in range(2) for record in stream.transport.read("predictions", q))
+    return next(record for record in records if record.key == event_id.encode())
