@@ -1,0 +1,44 @@
+"""The end of a group's input, where another member has the other partition."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from service.group_end import GroupEnd
+from service.transport import open_transport
+from service.transport.base import Output
+from tests.service.building import SetClock
+
+
+@pytest.fixture
+def stream(tmp_path):
+    transport = open_transport(f"memory://{tmp_path.name}")
+    transport.ensure_topics({"events": 2})
+    transport.produce([Output("events", b"key", b"{}", partition=1) for _ in range(3)])
+    yield transport
+    transport.close()
+
+
+def is_reached(stream, **committed):
+    consumer = SimpleNamespace(at_end=lambda: True, committed=lambda partition: committed)
+    growth = SimpleNamespace(n_partitions=2)
+    return GroupEnd(stream, consumer, ["events"], growth, SetClock()).is_reached([0])
+
+
+def test_the_end_is_reached_when_the_others_have_committed_all_there_is(stream):
+    assert is_reached(stream, events=3)
+
+
+def test_the_end_is_not_reached_before_the_others_have_committed_all_there_is(stream):
+    assert not is_reached(stream)
+    assert not is_reached(stream, events=2)
+
+
+def test_the_end_is_not_reached_where_records_of_the_others_were_deleted_unread(stream):
+    stream.delete_before("events", 1, 3)
+    assert not is_reached(stream, events=2)
+
+
+def test_what_was_deleted_before_a_group_began_does_not_keep_it_from_the_end(stream):
+    stream.delete_before("events", 1, 3)
+    assert is_reached(stream)
