@@ -20,6 +20,7 @@ from service.checkpoint import RESET_HINT, CheckpointLog, Progress, read_log
 from service.errors import CheckpointError
 from service.inbox import in_step
 from service.input_loss import Loss, refuse, unlearned_losses, unread_losses
+from service.log_loss import refuse_cut_off, refuse_emptied
 from service.processor import Processor
 from service.setting_fields import MODEL_SETTINGS, Settings
 from service.setting_forms import written
@@ -109,13 +110,12 @@ def restore(
     """
     log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
     if not log.snapshots:
-        _check_complete(settings, partition, committed, {})
-        _check_never_written(transport, settings, partition)
+        refuse_emptied(transport, settings, partition, committed)
         return _begin(transport, settings, partition, log, committed)
     snapshot = _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
-    _check_complete(settings, partition, committed, offsets)
+    refuse_cut_off(settings, partition, committed, offsets)
     _check_identity(snapshot, settings, n_batches=len(batches))
     processor = _processor_of(snapshot, settings, partition)
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
@@ -151,38 +151,6 @@ def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Pro
             hint=f"run the release that wrote it; or {RESET_HINT}",
         ) from error
     return processor
-
-
-def _check_complete(
-    settings: Settings, partition: int, committed: Mapping[str, int], known: Mapping[str, int]
-) -> None:
-    """Refuse a log that ends at `known`, before the committed offsets: a commit writes both or neither."""
-    beyond = {topic: offset for topic, offset in committed.items() if offset > known.get(topic, 0)}
-    if known:  # a topic that the log does not know has been added to the settings since
-        beyond = {topic: offset for topic, offset in beyond.items() if topic in known}
-    if beyond:
-        found = f"the newest checkpoint ends at {_places(known)}" if known else "there is no checkpoint"
-        raise CheckpointError(
-            f"{settings.checkpoints_topic}[{partition}]: {found}, but the group {settings.group!r} has "
-            f"committed {_places(committed)}: the topic was deleted or emptied, or its records have expired",
-            hint=f"restore the topic from a copy; or {RESET_HINT}",
-        )
-
-
-def _check_never_written(transport: Transport, settings: Settings, partition: int) -> None:
-    """Refuse a log whose records were deleted: the committed offsets that would tell may be gone as well."""
-    topic = settings.checkpoints_topic
-    first = transport.bounds(topic, partition)[0]
-    if first > 0:
-        raise CheckpointError(
-            f"{topic}[{partition}]: there is no checkpoint, but the topic has held {first} records: it was "
-            "emptied, or its records have expired",
-            hint=f"restore the topic from a copy; or {RESET_HINT}",
-        )
-
-
-def _places(offsets: Mapping[str, int]) -> str:
-    return ", ".join(f"{topic}@{offset}" for topic, offset in offsets.items())
 
 
 def _begin(

@@ -97,7 +97,7 @@ service.settings
 service.made_with
 service.topics service.assembly service.charts
 service.examples service.growth
-service.input_loss
+service.input_loss service.log_loss
 service.audit service.audit.findings
 service.audit.history service.audit.outputs service.audit.letters service.audit.reader
 service.audit.cases service.audit.counts service.audit.commits service.audit.predictions

@@ -140,12 +140,14 @@ def report_error(*lines: str, hint: str = "") -> None:
         report("hint", "cyan", hint)
 
 
-def report_warning(message: str) -> None:
-    """Write ``warning: …`` to stderr."""
+def report_warning(message: str, hint: str = "") -> None:
+    """Write ``warning: …`` and, if there is one, ``hint: …`` to stderr."""
     if logs_json():
-        _log.warning("%s", message)
+        _log.warning("%s", message, extra={"hint": hint} if hint else {})
         return
     report("warning", "yellow", message)
+    if hint:
+        report("hint", "cyan", hint)
 
 
 def report_progress(message: str, **fields: object) -> None:

@@ -46,6 +46,7 @@ STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
     "label_timeout_seconds",
     "max_event_time_ahead_seconds",
     "max_pending",
+    "max_pending_bytes",
     "session_timeout_seconds",
 )
 def command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: bool) -> None:

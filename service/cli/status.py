@@ -10,12 +10,16 @@ from typing import Any, Final
 import click
 
 from service.assembly import open_stream
+from service.cli.app import report_warning
 from service.cli.options import STREAM, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import ABSENT, count_text, duration_text, size_text, table
-from service.settings import Loaded
+from service.errors import CheckpointError, TopicMissing
+from service.log_loss import refuse_emptied
+from service.settings import Loaded, Settings
 from service.standing import Standing, standings
 from service.topics import input_topics
+from service.transport.base import Transport
 
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 
@@ -43,6 +47,7 @@ def command(loaded: Loaded, *, output: str) -> None:
     transport = open_stream(settings, broker_url(loaded), create=False)
     try:
         found = standings(transport, settings.checkpoints_topic, settings.group, input_topics(settings))
+        _warn_of_lost_checkpoints(transport, settings, found)
     finally:
         transport.close()
     if output == "json":
@@ -50,6 +55,20 @@ def command(loaded: Loaded, *, output: str) -> None:
         echo(json.dumps(shown, ensure_ascii=False))
     else:
         echo(_as_text(found))
+
+
+def _warn_of_lost_checkpoints(transport: Transport, settings: Settings, found: Sequence[Standing]) -> None:
+    """Say of partitions without a checkpoint whether `serve` would refuse to begin anew."""
+    for each in found:
+        if each.counts:
+            continue
+        try:
+            committed = transport.committed(settings.group, list(each.lag), each.partition)
+            refuse_emptied(transport, settings, each.partition, committed)
+        except TopicMissing:
+            return  # `serve` makes the checkpoints topic
+        except CheckpointError as error:
+            report_warning(str(error), error.hint)
 
 
 def _error(each: Standing) -> float | None:

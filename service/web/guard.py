@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.web.problems import problem_response
 
 PROBES: Final = frozenset({"/livez", "/readyz"})
+MONITORING: Final = PROBES | {"/metrics"}
 STATIC: Final = "/static/"
 BODY_SECONDS: Final = 10.0
 """How long a body may take to arrive."""

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from service.errors import ServerError
 from service.settings import split_address
-from service.web.guard import PROBES
+from service.web.guard import MONITORING
 
 _STOP_SECONDS: Final = 5.0
 """How long open requests may take when the service ends."""
@@ -115,11 +115,11 @@ class _ImpatientProtocol(H11Protocol):
 
     @property
     def limit_concurrency(self) -> int | None:
-        """Most connections on which requests for this path are answered; None for probes.
+        """Most connections on which requests for this path are answered; None for monitoring.
 
         uvicorn asks when it knows the path.
         """
-        return None if self.scope and self.scope["path"] in PROBES else _MOST_CONNECTIONS
+        return None if self.scope and self.scope["path"] in MONITORING else _MOST_CONNECTIONS
 
     @limit_concurrency.setter
     def limit_concurrency(self, _: int | None) -> None: ...

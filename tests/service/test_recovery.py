@@ -624,6 +624,16 @@ def test_a_checkpoint_log_that_lost_its_end_is_refused(stream, monkeypatch):
         run(stream)
 
 
+def test_offsets_that_were_set_back_do_not_undo_a_checkpoint(stream, caplog):
+    produce(stream, MESSAGES)
+    run(stream)
+    found = restore(stream, settings(), 0, {"events": 7})
+    assert found.offsets["events"] == 20
+    (warning,) = caplog.messages
+    assert "set back to events@7" in warning
+    assert "events@20" in warning
+
+
 def test_a_group_that_has_committed_nothing_starts_at_the_first_record_there_is(stream):
     produce(stream, MESSAGES)
     stream.delete_before("events", 0, 5)

@@ -151,3 +151,14 @@ def test_a_clock_behind_the_brokers_gives_no_negative_age(perceptron, broker, st
     now = time.time()
     monkeypatch.setattr("service.cli.status.time.time", lambda: now - 1000)
     assert status(perceptron, broker)[0]["snapshot_age_seconds"] == 0
+
+
+def test_checkpoints_that_are_gone_are_told_from_none_yet(perceptron, broker, stream):
+    learn(stream)
+    assert "warning" not in perceptron("status", "--broker", broker).stderr
+    serve(stream)
+    stream.delete_before("checkpoints", 0, stream.bounds("checkpoints", 0)[1])
+    told = perceptron("status", "--broker", broker)
+    assert told.exit_code == 0
+    assert "checkpoints[0]: there is no checkpoint, but the group" in told.stderr
+    assert "perceptron checkpoint reset" in told.stderr

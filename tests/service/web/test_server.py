@@ -69,14 +69,15 @@ SLOW = {
 
 @pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
 @pytest.mark.parametrize("count", [200, 300])
-def test_probes_are_answered_though_slow_clients_hold_all_connections(client, dial, sent, count):
+def test_monitoring_is_answered_though_slow_clients_hold_all_connections(client, dial, sent, count):
     for _ in range(count):
         dial().sendall(sent)
     for probe in ("/livez", "/readyz"):
         assert client.get(probe, timeout=5).json()["state"]
+    assert client.get("/metrics", timeout=5).status_code == 200
 
 
-def test_others_than_probes_are_told_to_come_back_when_all_connections_are_held(client, dial):
+def test_others_than_monitoring_are_told_to_come_back_when_all_connections_are_held(client, dial):
     for _ in range(200):
         dial()
     assert client.get("/livez").status_code == 200
