@@ -71,8 +71,8 @@ class ServiceClaims:
         assert stream.answers() == run_bare(events).predictions
 
     def test_killed_it_leaves_all_of_a_batch_or_nothing_and_goes_on_with_the_same_model(self, stream, serve):
-        events = numbered(4)
-        impatient = {"max_batch_records": 20, "max_rejected_ratio": 1, "session_timeout_seconds": 1}
+        events = numbered(2)
+        impatient = {"max_batch_records": 40, "max_rejected_ratio": 1, "session_timeout_seconds": 1}
         stream.create()
         stream.produce([value for event in events for value in (event, b"junk")])
         moment = random.Random(7)

@@ -10,8 +10,8 @@ from tests.support.kafka_place import KAFKA_CLIENTS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
-NOTICES_WITHIN_SECONDS = 8.0
-"""3 s are the bound; a machine that is busy, and the questions of this test, take the rest."""
+NOTICES_WITHIN_SECONDS = 15.0
+"""3 s are the bound, and what an idle machine takes; one with six busy processes took 11 s."""
 
 LEAVES_WITHIN_SECONDS = 6.5
 """4.5 s are the bound."""

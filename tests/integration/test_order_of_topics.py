@@ -1,8 +1,9 @@
 """A backlog of events and of their labels, each on a topic of its own, is taken in the order of time.
 
-`PERCEPTRON_ORDER_RECORDS=200000` makes it a long one.
+`PERCEPTRON_ORDER_RECORDS=200000` makes it a long one, with every number of partitions, batch and kills.
 """
 
+import itertools
 import json
 import os
 import random
@@ -14,9 +15,13 @@ from service.transport.base import Output
 from tests.support.kafka_place import KAFKA_CLIENTS
 from tests.support.taken_order import backlog, taken_too_early
 
-RECORDS = int(os.environ.get("PERCEPTRON_ORDER_RECORDS", "6000"))
+IS_LONG = "PERCEPTRON_ORDER_RECORDS" in os.environ
+RECORDS = int(os.environ.get("PERCEPTRON_ORDER_RECORDS", "3000"))
 LIMIT_SECONDS = 120 + RECORDS / 100
 KILLS = 3
+SHORT_CASES = [(1, 1000, 0), (4, 5, KILLS), (6, 1000, KILLS)]
+CASES = [*itertools.product([1, 4, 6], [5, 1000], [0, KILLS])] if IS_LONG else SHORT_CASES
+"""Partitions, records in a batch, kills."""
 
 pytestmark = pytest.mark.timeout(2 * LIMIT_SECONDS)
 
@@ -66,9 +71,7 @@ def too_early(stream, partitions):
     )
 
 
-@pytest.mark.parametrize("kills", [0, KILLS])
-@pytest.mark.parametrize("batch", [5, 1000])
-@pytest.mark.parametrize("partitions", [1, 4, 6])
+@pytest.mark.parametrize(("partitions", "batch", "kills"), CASES)
 def test_a_backlog_on_two_topics_is_taken_in_order_of_time(stream, serve, partitions, batch, kills):
     write(stream, partitions)
     given = {

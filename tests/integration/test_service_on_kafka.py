@@ -50,7 +50,7 @@ def offsets_seen(bootstrap, topic, isolation_level):
 def test_records_of_an_open_transaction_are_visible_to_no_reader_of_committed_ones(
     stream, serve, kafka_bootstrap
 ):
-    events = numbered(4)
+    events = numbered(2)
     stream.create()
     stream.produce(events)
     topic = stream.topics["predictions"]

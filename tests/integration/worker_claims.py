@@ -74,7 +74,7 @@ class WorkerClaims:
         assert_each_once(stream, events)
 
     def test_one_that_is_killed_is_started_again_and_nothing_is_lost_or_doubled(self, stream, serve):
-        events = numbered(6)
+        events = numbered(2)
         stream.create(PARTITIONS)
         stream.produce(events, partitions=PARTITIONS)
         process = serve(workers=2, **SLOW, **SHORT_SESSION).ready()

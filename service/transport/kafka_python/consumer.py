@@ -43,11 +43,13 @@ _NEVER_RESET: Final = {"auto_offset_reset": "none"}
 
 
 class KafkaPythonConsumer(KafkaMember):
-    """A member of `group`, through two clients.
+    """A member of `group`, through three clients.
 
     The group shares out the partitions of the leading topic alone: no cooperative assignor keeps the
     partitions of several topics together. The further topics are read by a second client, outside the
-    group, to which the same partitions are assigned by hand. The offsets of all topics are the group's.
+    group, to which the same partitions are assigned by hand. The offsets of all topics are the group's. The
+    third asks where topics end: a broker answers the requests of a connection in turn, and while a fetch is
+    under way only when that is over, half a second later where there is nothing to fetch.
 
     Parameters
     ----------
@@ -81,10 +83,12 @@ class KafkaPythonConsumer(KafkaMember):
         self._closed = False
         self._leading = self._open_member()
         self._further = cluster.open_consumer(**_NEVER_RESET) if self._topics[1:] else None
+        self._observer = cluster.open_consumer() if self._topics[1:] else self._leading
         self._clients = [client for client in (self._leading, self._further) if client is not None]
         self._membership.follow(self._leading, self._topics[0])
         with translated(cluster.name):
             learn_topics(self._leading, self._topics[:1])
+            learn_topics(self._observer, self._topics)
 
     def _open_member(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         return self._cluster.open_consumer(
@@ -272,19 +276,16 @@ class KafkaPythonConsumer(KafkaMember):
 
     def remaining(self, places: Collection[Place]) -> dict[Place, int]:
         """Count the offsets up to the present ends; see `Consumer.remaining`."""
-        found = {}
+        ours = [TopicPartition(*place) for place in places if place[1] in self._started]
+        if not ours:
+            return {}
+        found, clients = {}, dict(self._each_topic())
         with translated(self._cluster.name):
-            for topic, client in self._each_topic():
-                ours = [
-                    TopicPartition(*place)
-                    for place in places
-                    if place[0] == topic and place[1] in self._started
-                ]
-                ends = client.end_offsets(ours, timeout_ms=LOOK_SECONDS * 1000) if ours else {}
-                for place, end in ends.items():
-                    position = self._position(client, *place, timeout_seconds=0)
-                    # Of what was never fetched the position may not be known, unless there is nothing.
-                    found[tuple(place)] = max(0, end - (position or 0), len(self._taken.get(place, ())))
+            ends = self._observer.end_offsets(ours, timeout_ms=LOOK_SECONDS * 1000)
+            for place, end in ends.items():
+                position = self._position(clients[place.topic], *place, timeout_seconds=0)
+                # Of what was never fetched the position may not be known, unless there is nothing.
+                found[tuple(place)] = max(0, end - (position or 0), len(self._taken.get(place, ())))
         return found
 
     def has_joined(self) -> bool:
@@ -308,6 +309,7 @@ class KafkaPythonConsumer(KafkaMember):
                 self._leading.close(autocommit=False, timeout_ms=_LEAVE_TIMEOUT_SECONDS * 1000)
                 if self._further is not None:
                     self._further.close(autocommit=False)
+                    self._observer.close(autocommit=False)
         finally:
             self._close_writers()
         self._membership.raise_failure()
