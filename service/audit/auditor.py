@@ -102,11 +102,13 @@ class Auditor:
         return self.report
 
     def _events(self) -> Iterator[tuple[str, int]]:
+        """Yield the id and the partition of each event; the reader has reported what is missing."""
         for partition in self._partitions:
-            for record in self._records(partition, partition.first, dict.fromkeys(self._topics)):
-                event_id = partition.input.event_id(record)
-                if event_id is not None:
-                    yield event_id, partition.number
+            for topic in self._topics:
+                for record in self._transport.read(topic, partition.number):
+                    event_id = partition.input.event_id(record)
+                    if event_id is not None:
+                        yield event_id, partition.number
 
     def _audit(self, shared: SharedIds) -> None:
         self.report, self._n_read = Report(), 0

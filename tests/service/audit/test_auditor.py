@@ -361,9 +361,18 @@ def test_where_transactions_take_offsets_a_gap_is_no_finding(stream, monkeypatch
     assert not [each for each in stream.audit().findings.kept if "not there" in each.message]
 
 
-def delete_rows(stream, topic, *offsets):
+def test_a_row_deleted_by_hand_is_named_once_whatever_is_read_again(open_stream):
+    stream = open_stream(labels_topic="", partitions=2)
+    stream.transport.ensure_topics({"events": 2})
+    produce(stream, event("a"), label("a", True), label("a", True), partition=1)
+    stream.run()
+    delete_rows(stream, "events", 2, partition=1)
+    assert findings(stream) == [(Fault.MISSING, "events[1]@2", None)]
+
+
+def delete_rows(stream, topic, *offsets, partition=0):
     transport = stream.transport
-    places = [(place_of(transport._log.log(topic, 0), offset),) for offset in offsets]
+    places = [(place_of(transport._log.log(topic, partition), offset),) for offset in offsets]
     with transport._database.writing() as connection:
         connection.executemany("DELETE FROM records WHERE place = ?", places)
 
