@@ -121,7 +121,7 @@ class Auditor:
             for number in histories
         }
         order_is_known = self._order_is_known(histories, firsts)
-        self._ledger = Ledger(self.report.findings, order_is_known=order_is_known, shared=shared)
+        self._ledger = Ledger(order_is_known=order_is_known, shared=shared)
         topic = self._settings.predictions_topic
         self._predictions = PredictionsReader(self._transport, self._reader, topic, self._take_prediction)
         self._partitions = [self._open(n, history, firsts[n]) for n, history in histories.items()]

@@ -62,6 +62,11 @@ class Findings:
         self.counts.update(each.fault for each in found)
         self.kept += found[: _MOST_KEPT - len(self.kept)]
 
+    def include(self, others: Findings) -> None:
+        """Note what others have found."""
+        self.counts.update(others.counts)
+        self.kept += others.kept[: _MOST_KEPT - len(self.kept)]
+
 
 @dataclass
 class Report:

@@ -22,8 +22,6 @@ class Ledger:
 
     Parameters
     ----------
-    findings
-        Told what contradicts for certain.
     order_is_known
         Whether events and labels are read in the order in which the service took them.
     shared
@@ -31,17 +29,20 @@ class Ledger:
 
     Attributes
     ----------
+    contradictions
+        By partition, what contradicts unless an event was let go earlier than its settings say, and came
+        again.
     doubts
         By partition, what contradicts only if no event was let go earlier than its settings say.
 
     """
 
-    def __init__(self, findings: Findings, *, order_is_known: bool, shared: SharedIds) -> None:
+    def __init__(self, *, order_is_known: bool, shared: SharedIds) -> None:
+        self.contradictions: defaultdict[int, Findings] = defaultdict(Findings)
         self.doubts: defaultdict[int, Findings] = defaultdict(Findings)
-        self._findings = findings
         self.order_is_known = order_is_known
         self.shared = shared
-        self.pairing = Pairing(findings, self.doubts if order_is_known else None)
+        self.pairing = Pairing(self.contradictions, self.doubts if order_is_known else None)
         self._open: defaultdict[str, OpenCases] = defaultdict(OpenCases)
         self.outcomes = 0
         self.labelled = 0
@@ -106,7 +107,7 @@ class Ledger:
                 self._forget(same_id, case)
 
     def _judge(self, case: Case) -> None:
-        self._findings.extend(list(case.contradictions()))
+        self.contradictions[case.place.partition].extend(list(case.contradictions()))
         if case.prediction is not None:
             doubts = case.doubts(order_is_known=self.order_is_known)
             self.doubts[case.place.partition].extend(list(doubts))

@@ -22,16 +22,16 @@ class Pairing:
 
     Parameters
     ----------
-    findings
-        Told what contradicts for certain.
+    contradictions
+        By partition, told what contradicts unless an event was let go earlier and came again.
     doubts
         By partition, told what contradicts if events are kept as long as the settings say; None where the
         order in which events and labels were taken is not known.
 
     """
 
-    def __init__(self, findings: Findings, doubts: Mapping[int, Findings] | None) -> None:
-        self._findings = findings
+    def __init__(self, contradictions: Mapping[int, Findings], doubts: Mapping[int, Findings] | None) -> None:
+        self._contradictions = contradictions
         self._doubts = doubts
         self._expected: dict[str, deque[Expected]] = {}
         self._found: dict[str, deque[Found]] = {}
@@ -103,7 +103,7 @@ class Pairing:
             return  # said where it was read
         if expected.own_truth is not None:
             if found.truth != expected.own_truth:
-                self._wrong(self._findings, expected, found)
+                self._wrong(self._contradictions[expected.place.partition], expected, found)
         elif self._doubts is not None and found.truth not in expected.truths:
             self._wrong(self._doubts[expected.place.partition], expected, found)
 

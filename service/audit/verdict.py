@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from math import inf
 from typing import Final
 
@@ -64,16 +65,24 @@ class Verdict:
         self._judge_order(whereabouts)
         self._judge_shared()
         self._judge_letters(letters_first)
+        self._settle_contradictions(whereabouts)
         self._settle_doubts()
         for partition in self._partitions.values():
             partition.counts.check(self._findings)
         self._fill_in()
 
     def ids_in_question(self) -> set[str]:
-        """Return ids whose events should be looked up, to say more about what is left over."""
-        ids = {found.event_id for found in (*self._ledger.pairing.unasked(), *self._ledger.stray_outcomes())}
+        """Return ids whose events should be looked up, to judge them or to say more about them."""
+        uncertain = (
+            found.kept for n, found in self._ledger.contradictions.items() if not self._is_certain(n)
+        )
+        judged = {each.event_id for found in uncertain for each in found if each.event_id is not None}
+        judged = set(islice(judged, _MOST_LOOKED_FOR))
+        ids = judged | {
+            found.event_id for found in (*self._ledger.pairing.unasked(), *self._ledger.stray_outcomes())
+        }
         ids |= {expected.event_id for expected, _ in self._ledger.pairing.suspects}
-        return ids if len(ids) <= _MOST_LOOKED_FOR else set()
+        return ids if len(ids) <= _MOST_LOOKED_FOR else judged
 
     def _is_certain(self, number: int) -> bool:
         """Return whether it is known for a partition which events were kept when."""
@@ -211,12 +220,22 @@ class Verdict:
         offset = source.offset or 0
         return partition.first[source.topic] <= offset < partition.history.offsets.get(source.topic, 0)
 
+    def _settle_contradictions(self, whereabouts: Mapping[str, Sequence[Place]]) -> None:
+        """Judge what contradicts: an event that came once was not let go before it came again."""
+        for number, found in sorted(self._ledger.contradictions.items()):
+            if self._is_certain(number):
+                self._findings.include(found)
+                continue
+            for each in found.kept:
+                came_once = len(whereabouts.get(each.event_id or "", ())) == 1
+                (self._findings if came_once else self._ledger.doubts[number]).extend([each])
+
     def _settle_doubts(self) -> None:
         for number, doubts in sorted(self._ledger.doubts.items()):
             if not doubts:
                 continue
             if self._is_certain(number):
-                self._findings.extend(doubts.kept)
+                self._findings.include(doubts)
                 continue
             first = doubts.kept[0]
             self._report.notes.append(

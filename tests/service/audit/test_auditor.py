@@ -278,6 +278,33 @@ def test_a_label_that_came_too_late_makes_no_outcome(open_stream):
     assert (report.outcomes, report.notes) == (1, [])
 
 
+@pytest.mark.parametrize("max_pending_bytes", [1500, 1700, 1900, 2100])
+def test_an_event_let_go_for_its_size_that_comes_again_is_no_contradiction(
+    open_stream, monkeypatch, max_pending_bytes
+):
+    monkeypatch.setattr("service.audit.auditor._CHUNK", 1)
+    stream = open_stream(labels_topic="", max_pending=3)
+    stream.settings = stream.settings.model_copy(update={"max_pending_bytes": max_pending_bytes})
+    learned = [event("w", "win", True), event("l", "lose", False)]
+    first = [event("a", "win"), event("b"), event("c"), event("a", "win"), event("d"), event("a", "lose")]
+    produce(stream, *learned, *first, label("a", True))
+    report = stream.run().audit()
+    assert report.is_proved, report.findings
+    assert "may have been let go" in report.notes[0]
+
+
+def test_a_wrong_outcome_of_an_event_that_came_once_is_named_though_events_may_be_let_go(open_stream):
+    stream = open_stream(labels_topic="")
+    stream.settings = stream.settings.model_copy(update={"max_pending_bytes": 1500})
+    produce(stream, event("b"), event("c"), event("d"), event("a", "win"), label("a", True))
+    stream.run()
+    said = json.loads(list(stream.transport.read("predictions", 0))[4].value)
+    changed = stream.changed(
+        "predictions", with_fields(4, predicted=not said["predicted"], mistake=not said["mistake"])
+    )
+    assert (Fault.WRONG, "predictions[0]@4", "a") in findings(changed)
+
+
 def test_labels_on_a_topic_of_their_own_may_come_before_their_events_or_after(open_stream):
     stream = open_stream(labels_topic="labels")
     produce(stream, event("a"), event("b", "win"))
