@@ -12,22 +12,20 @@ from collections.abc import Mapping
 from service.checkpoint import RESET_HINT
 from service.errors import CheckpointError
 from service.settings import Settings
-from service.transport.base import Transport
 
 _log = logging.getLogger(__name__)
 
 
-def refuse_emptied(
-    transport: Transport, settings: Settings, partition: int, committed: Mapping[str, int]
-) -> None:
+def refuse_emptied(settings: Settings, partition: int, committed: Mapping[str, int], first: int) -> None:
     """Refuse a log without checkpoints that has held some.
 
     Parameters
     ----------
-    transport, settings, partition
+    settings, partition
         Where the log is.
-    committed
-        The group's committed offsets by topic, as far as there are any.
+    committed, first
+        The group's committed offsets by topic, as far as there are any, and the first offset of the log: both
+        as they were before the log was read. Others may have begun it since.
 
     Raises
     ------
@@ -38,7 +36,6 @@ def refuse_emptied(
     place = f"{settings.checkpoints_topic}[{partition}]"
     if any(committed.values()):
         raise _lost(f"{place}: there is no checkpoint, but {_committed(settings, committed)}")
-    first = transport.bounds(settings.checkpoints_topic, partition)[0]
     if first > 0:  # the offsets that would tell may be gone as well
         raise _lost(f"{place}: there is no checkpoint, but the topic has held {first} records")
 

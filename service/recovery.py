@@ -108,9 +108,10 @@ def restore(
         The stream cannot be read.
 
     """
+    first, _ = transport.bounds(settings.checkpoints_topic, partition)
     log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
     if not log.snapshots:
-        refuse_emptied(transport, settings, partition, committed)
+        refuse_emptied(settings, partition, committed, first)
         return _begin(transport, settings, partition, log, committed)
     snapshot = _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
     batches = log.progress_after(snapshot.sequence)

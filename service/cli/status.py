@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from service.assembly import open_stream
+from service.checkpoint import read_log
 from service.cli.app import report_warning
 from service.cli.options import STREAM, broker_url, setting_options
 from service.cli.output import echo
@@ -64,7 +65,10 @@ def _warn_of_lost_checkpoints(transport: Transport, settings: Settings, found: S
             continue
         try:
             committed = transport.committed(settings.group, list(each.lag), each.partition)
-            refuse_emptied(transport, settings, each.partition, committed)
+            first, _ = transport.bounds(settings.checkpoints_topic, each.partition)
+            log = read_log(transport.read(settings.checkpoints_topic, each.partition), settings.group)
+            if not log.snapshots:
+                refuse_emptied(settings, each.partition, committed, first)
         except TopicMissing:
             return  # `serve` makes the checkpoints topic
         except CheckpointError as error:

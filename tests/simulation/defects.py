@@ -138,10 +138,7 @@ def records_of_a_failed_batch_stay_in_the_inbox():
 @defect
 def an_empty_checkpoint_log_starts_from_zero():
     """Nobody asks whether the group has committed anything before, or the topic has held anything."""
-    with (
-        mock.patch.object(recovery, "_check_complete"),
-        mock.patch.object(recovery, "_check_never_written"),
-    ):
+    with mock.patch.object(recovery, "refuse_emptied"):
         yield
 
 
