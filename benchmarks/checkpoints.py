@@ -19,15 +19,15 @@ from time import perf_counter, sleep
 
 from prometheus_client import CollectorRegistry
 
-from service.assembly import make_processor
-from service.health import Health
-from service.metrics import Metrics
-from service.recovery import Restored, restore
-from service.runner import Runner
-from service.settings import Settings
-from service.task import Task
+from service.partition.factory import make_processor
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.loop.recovery import Restored, restore
+from service.loop.runner import Runner
+from service.settings.load import Settings
+from service.loop.task import Task
 from service.transport import open_transport
-from service.transport.base import Output, Record, Transport
+from service.stream import Output, Record, Transport
 
 ROUNDS = 5
 

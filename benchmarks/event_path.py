@@ -22,14 +22,14 @@ from time import process_time
 
 from prometheus_client import CollectorRegistry
 
-from service.answers import Answers
-from service.assembly import make_decoder, make_extractor, make_processor
-from service.messages import read_input
-from service.metrics import Metrics
-from service.models import make_learner
-from service.settings import Settings
-from service.transport.base import Record
-from service.vocabulary import Vocabulary
+from service.messages.encoder import Answers
+from service.partition.factory import make_decoder, make_extractor, make_processor
+from service.messages.schema import read_input
+from service.monitoring.metrics import Metrics
+from service.models.registry import make_learner
+from service.settings.load import Settings
+from service.stream import Record
+from service.messages.labels import Vocabulary
 
 ROUNDS = 9
 FEATURES = 12

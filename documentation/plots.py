@@ -33,7 +33,7 @@ from perceptron_core import (
     mistake_bound,
     perceptron_train,
 )
-from perceptron_core.binary import Features
+from perceptron_core.base.binary import Features
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "plots"
 

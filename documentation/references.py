@@ -11,17 +11,17 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
 import perceptron_core
-from service.assembly import make_processor
+from service.partition.factory import make_processor
 from service.cli.app import cli
 from service.cli.serve import http_server
-from service.decode import Reason
-from service.health import Health
-from service.messages import KINDS, json_schema
-from service.metrics import Metrics
-from service.setting_fields import ENVIRONMENT_PREFIX, Settings
-from service.settings import KafkaSettings, option_settings, setting_values
-from service.transport.base import Record
-from service.workers import Workers
+from service.messages.decoder import Reason
+from service.monitoring.health import Health
+from service.messages.schema import KINDS, json_schema
+from service.monitoring.metrics import Metrics
+from service.settings.fields import ENVIRONMENT_PREFIX, Settings
+from service.settings.load import KafkaSettings, option_settings, setting_values
+from service.stream import Record
+from service.workers.supervisor import Workers
 
 _GENERATED: Final = "<!-- Generated from the code by documentation/references.py: change it there. -->\n\n"
 _WIDTH: Final = 100
@@ -235,7 +235,7 @@ def learners() -> str:
     names = [name for name in perceptron_core.__all__ if _learns(getattr(perceptron_core, name))]
     members = f"    options:\n      members: [{', '.join(_SHOWN)}]\n"
     documented = [f"::: perceptron_core.{name}\n{members}" for name in names]
-    documented.append("::: perceptron_core.sklearn_estimator.PerceptronEstimator\n")
+    documented.append("::: perceptron_core.formats.sklearn.PerceptronEstimator\n")
     return (
         "# Learners\n\nEach is a `river.base.Classifier` but for `StructuredPerceptron`, `BatchPerceptron` "
         "and the scikit-learn estimator. Beside what is shown they have River's `predict_proba_one`, "

@@ -5,45 +5,45 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from perceptron_core.arow import AROW
-from perceptron_core.assessment import Assessment, hold_out, perceptron_test
-from perceptron_core.averaged_multiclass_perceptron import AveragedMulticlassPerceptron
-from perceptron_core.averaged_perceptron import AveragedPerceptron
-from perceptron_core.batch_perceptron import BatchPerceptron
-from perceptron_core.entries import COMPILED
+from perceptron_core.binary.arow import AROW
+from perceptron_core.training.holdout import Assessment, hold_out, perceptron_test
+from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
+from perceptron_core.binary.averaged import AveragedPerceptron
+from perceptron_core.training.batch_perceptron import BatchPerceptron
+from perceptron_core.weights.example import COMPILED
 from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
-from perceptron_core.geometry import Hyperplane, margin, radius, signed_distances
-from perceptron_core.hashed_classifier import HashedClassifier
-from perceptron_core.kernel_perceptron import KernelPerceptron
-from perceptron_core.learning_curve import Epoch, Training
-from perceptron_core.margin_perceptron import MarginPerceptron
-from perceptron_core.multiclass_arow import MulticlassAROW
-from perceptron_core.multiclass_passive_aggressive import MulticlassPassiveAggressive
-from perceptron_core.multiclass_perceptron import MulticlassPerceptron
-from perceptron_core.passive_aggressive import PassiveAggressive
-from perceptron_core.perceptron import Perceptron
-from perceptron_core.scw import SCW
-from perceptron_core.separability import (
+from perceptron_core.theory.geometry import Hyperplane, margin, radius, signed_distances
+from perceptron_core.arrays.hashed_classifier import HashedClassifier
+from perceptron_core.binary.kernel import KernelPerceptron
+from perceptron_core.training.learning_curve import Epoch, Training
+from perceptron_core.binary.margin import MarginPerceptron
+from perceptron_core.multiclass.arow import MulticlassAROW
+from perceptron_core.multiclass.passive_aggressive import MulticlassPassiveAggressive
+from perceptron_core.multiclass.perceptron import MulticlassPerceptron
+from perceptron_core.binary.passive_aggressive import PassiveAggressive
+from perceptron_core.binary.perceptron import Perceptron
+from perceptron_core.binary.scw import SCW
+from perceptron_core.theory.separability import (
     MinimumLengthSolution,
     Separability,
     linear_separability,
     minimum_length_solution,
 )
-from perceptron_core.serialisation import from_bytes, to_bytes
-from perceptron_core.text import Rows, TextHasher
-from perceptron_core.theory import (
+from perceptron_core.formats.model_bytes import from_bytes, to_bytes
+from perceptron_core.text.hasher import Rows, TextHasher
+from perceptron_core.theory.mistake_bound import (
     MistakeBound,
     OnlineMistakeBound,
     hinge_loss,
     mistake_bound,
     perceptron_criterion,
 )
-from perceptron_core.training import perceptron_train
+from perceptron_core.training.epochs import perceptron_train
 from perceptron_core.version import __version__
-from perceptron_core.voted_perceptron import VotedPerceptron
+from perceptron_core.binary.voted import VotedPerceptron
 
 if TYPE_CHECKING:
-    from perceptron_core.structured import StructuredPerceptron
+    from perceptron_core.structured.perceptron import StructuredPerceptron
 
 __all__ = [
     "AROW",
@@ -97,5 +97,5 @@ def __getattr__(name: str) -> Any:
     """Import what brings NumPy along only when it is asked for."""
     if name != "StructuredPerceptron":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = import_module("perceptron_core.structured").StructuredPerceptron
+    found = globals()[name] = import_module("perceptron_core.structured.perceptron").StructuredPerceptron
     return found

@@ -13,55 +13,55 @@ ROOT = Path(__file__).parents[1]
 # A module imports from the layers above its own line, never from its own line or from below.
 MAP = """
 # What a learner is: numbers in, numbers out.
-perceptron_core.errors perceptron_core.version perceptron_core.step
-perceptron_core.values perceptron_core.envelope perceptron_core.ascii
-perceptron_core.patterns
-perceptron_core.tokens
-perceptron_core.murmur perceptron_core.repeats
-perceptron_core.text
-perceptron_core.sparse perceptron_core.frames perceptron_core.explanation perceptron_core.schedules
-perceptron_core.entries perceptron_core.prefetch
-perceptron_core.names perceptron_core.variances
-perceptron_core.slots
-perceptron_core.hashed_slots perceptron_core.rules perceptron_core.multiclass_rules perceptron_core.copies
-perceptron_core.batches
-perceptron_core.csr perceptron_core.text_batches
-perceptron_core.confidence perceptron_core.kernels
-perceptron_core.binary
-perceptron_core.compiled perceptron_core.voted_perceptron perceptron_core.kernel_perceptron
-perceptron_core.linear perceptron_core.averaged_perceptron
-perceptron_core.perceptron perceptron_core.passive_aggressive perceptron_core.confidence_weighted
-perceptron_core.margin_perceptron perceptron_core.arow perceptron_core.scw
-perceptron_core.multiclass perceptron_core.tables perceptron_core.viterbi
-perceptron_core.structured perceptron_core.multiclass_linear
-perceptron_core.multiclass_perceptron perceptron_core.multiclass_passive_aggressive
-perceptron_core.multiclass_arow
-perceptron_core.averaged_multiclass_perceptron
-perceptron_core.geometry perceptron_core.chance perceptron_core.learning_curve
-perceptron_core.batch_perceptron perceptron_core.separability perceptron_core.assessment
-perceptron_core.training
-perceptron_core.theory perceptron_core.sklearn_estimator perceptron_core.hashed_classifier
-perceptron_core.serialisation
+perceptron_core.errors perceptron_core.version perceptron_core.base.update
+perceptron_core.validation perceptron_core.formats.envelope perceptron_core.text.ascii
+perceptron_core.text.patterns
+perceptron_core.text.tokenizer
+perceptron_core.text.murmur3 perceptron_core.text.deduplication
+perceptron_core.text.hasher
+perceptron_core.sparse_vectors perceptron_core.base.data_frames perceptron_core.base.explanation perceptron_core.learning_rates
+perceptron_core.weights.example perceptron_core.weights.prefetch
+perceptron_core.weights.feature_index perceptron_core.weights.variances
+perceptron_core.weights.weight_table
+perceptron_core.weights.hashed_table perceptron_core.base.binary_rule perceptron_core.base.multiclass_rule perceptron_core.base.cloning
+perceptron_core.base.batches
+perceptron_core.arrays.csr perceptron_core.arrays.text_batch
+perceptron_core.weights.covariance perceptron_core.binary.kernels
+perceptron_core.base.binary
+perceptron_core.base.compiled perceptron_core.binary.voted perceptron_core.binary.kernel
+perceptron_core.base.linear perceptron_core.binary.averaged
+perceptron_core.binary.perceptron perceptron_core.binary.passive_aggressive perceptron_core.binary.confidence_weighted
+perceptron_core.binary.margin perceptron_core.binary.arow perceptron_core.binary.scw
+perceptron_core.base.multiclass perceptron_core.structured.averaged_table perceptron_core.structured.viterbi
+perceptron_core.structured.perceptron perceptron_core.base.multiclass_linear
+perceptron_core.multiclass.perceptron perceptron_core.multiclass.passive_aggressive
+perceptron_core.multiclass.arow
+perceptron_core.multiclass.averaged
+perceptron_core.theory.geometry perceptron_core.training.rng perceptron_core.training.learning_curve
+perceptron_core.training.batch_perceptron perceptron_core.theory.separability perceptron_core.training.holdout
+perceptron_core.training.epochs
+perceptron_core.theory.mistake_bound perceptron_core.formats.sklearn perceptron_core.arrays.hashed_classifier
+perceptron_core.formats.model_bytes
 perceptron_core
 
 # The words everything else is said in.
-service service.errors service.visible service.vocabulary service.transport.base
-service.kafka_settings service.secret_files service.redaction service.departure service.counters service.rows
-service.features service.clock service.backoff service.logs service.visitor service.version
-service.merged_metrics service.garbage service.ends service.health
-service.availability
-service.inbox
+service service.errors service.visible service.messages.labels service.stream
+service.settings.kafka service.settings.secrets service.settings.redaction service.loop.departure service.partition.counters service.datasets.rows
+service.messages.features service.clock service.loop.backoff service.logs service.dead_letters.temporary_member service.version
+service.workers.merged_metrics service.loop.gc_tuning service.loop.topic_ends service.monitoring.health
+service.loop.availability
+service.loop.record_queue
 
 # The way of a message: bytes → message → x → prediction → update.
-service.binary service.multiclass service.river
-service.messages service.labels service.models service.sources service.playback
-service.decode
-service.dead_letters service.answers
-service.processor
-service.contributions service.history service.recent
-service.evaluation service.metrics service.snapshot service.model_file
-service.checkpoint service.poison
-service.standing
+service.models.binary service.models.multiclass service.models.river
+service.messages.schema service.partition.label_join service.models.registry service.datasets.files service.datasets.stream_simulator
+service.messages.decoder
+service.messages.dead_letter service.messages.encoder
+service.partition.processor
+service.models.explanation service.monitoring.error_history service.monitoring.recent_predictions
+service.monitoring.evaluation service.monitoring.metrics service.checkpoints.snapshot service.models.model_file
+service.checkpoints.log service.partition.rejection_limit
+service.checkpoints.status
 
 # Streams: each adapter a stack of its own.
 service.transport.sqlite.schema service.transport.sqlite.files service.transport.sqlite.assignment
@@ -72,32 +72,32 @@ service.transport.sqlite.consumer
 service.transport.sqlite.transport
 service.transport.sqlite
 service.transport.memory
-service.transport.kafka
-service.transport.kafka_writer
-service.transport.kafka_member service.transport.kafka_transport
-service.transport.kafka_python.errors
-service.transport.kafka_python.cluster service.transport.kafka_python.membership
-service.transport.kafka_python.messages
-service.transport.kafka_python.producer
-service.transport.kafka_python.consumer
-service.transport.kafka_python.transport
-service.transport.kafka_python
-service.transport.confluent.errors
-service.transport.confluent.cluster service.transport.confluent.messages
-service.transport.confluent.producer service.transport.confluent.membership
-service.transport.confluent.consumer
-service.transport.confluent.transport
-service.transport.confluent
+service.transport.kafka.limits
+service.transport.kafka.writer
+service.transport.kafka.member service.transport.kafka.transport
+service.transport.kafka.kafka_python.errors
+service.transport.kafka.kafka_python.cluster service.transport.kafka.kafka_python.membership
+service.transport.kafka.kafka_python.messages
+service.transport.kafka.kafka_python.producer
+service.transport.kafka.kafka_python.consumer
+service.transport.kafka.kafka_python.transport
+service.transport.kafka.kafka_python
+service.transport.kafka.confluent.errors
+service.transport.kafka.confluent.cluster service.transport.kafka.confluent.messages
+service.transport.kafka.confluent.producer service.transport.kafka.confluent.membership
+service.transport.kafka.confluent.consumer
+service.transport.kafka.confluent.transport
+service.transport.kafka.confluent
 service.transport
 
 # Settings become parts, parts a loop.
-service.setting_forms
-service.setting_fields
-service.settings
-service.made_with
-service.topics service.assembly service.charts
-service.examples service.growth
-service.input_loss service.log_loss
+service.settings.forms
+service.settings.fields
+service.settings.load
+service.models.made_with
+service.transport.topics service.partition.factory service.monitoring.charts
+service.datasets.labelled_examples service.loop.growth
+service.checkpoints.input_loss service.checkpoints.log_loss
 service.audit service.audit.findings
 service.audit.history service.audit.outputs service.audit.letters service.audit.reader
 service.audit.cases service.audit.counts service.audit.commits service.audit.predictions
@@ -110,18 +110,18 @@ service.audit.inputs
 service.audit.partition
 service.audit.verdict
 service.audit.auditor
-service.recovery service.redelivery service.activity service.live service.group_end
-service.task
-service.tasks service.reset
-service.runner
-service.worker
-service.worker_process
-service.workers
+service.loop.recovery service.dead_letters.replay service.monitoring.throughput_log service.monitoring.live_models service.loop.end_of_input
+service.loop.task
+service.loop.tasks service.loop.reset
+service.loop.runner
+service.workers.worker
+service.workers.process
+service.workers.supervisor
 
 # What people and other programs see.
 service.web service.web.problems
-service.web.answers service.web.guard service.web.probes
-service.web.window service.web.page
+service.web.responses service.web.guard service.web.probes
+service.web.views service.web.page
 service.web.api
 service.web.relay
 service.web.app service.web.server
@@ -141,26 +141,26 @@ service.__main__
 
 # Who may import these: any module whose name begins so. Of ours and of others.
 FENCES = {
-    "kafka": ["service.transport.kafka_python"],
-    "confluent_kafka": ["service.transport.confluent"],
+    "kafka": ["service.transport.kafka.kafka_python"],
+    "confluent_kafka": ["service.transport.kafka.confluent"],
     "sqlite3": ["service.transport.sqlite"],
     "click": ["service.cli"],
     "rich": ["service.cli"],
-    "multiprocessing": ["service.worker", "service.worker_process"],
-    "matplotlib": ["service.charts", "service.cli.plot"],
+    "multiprocessing": ["service.workers.worker", "service.workers.process"],
+    "matplotlib": ["service.monitoring.charts", "service.cli.plot"],
     "fastapi": ["service.web"],
     "fastapi_offline": ["service.web"],
     "starlette": ["service.web"],
     "uvicorn": ["service.web"],
-    "service.transport.kafka_python": ["service.transport"],
-    "service.transport.confluent": ["service.transport"],
+    "service.transport.kafka.kafka_python": ["service.transport"],
+    "service.transport.kafka.confluent": ["service.transport"],
     "service.transport.sqlite": ["service.transport"],
     "service.transport.memory": ["service.transport"],
-    "service.transport": ["service.transport", "service.assembly"],
+    "service.transport": ["service.transport", "service.partition.factory"],
     "service.web": ["service.web", "service.cli"],
     "service.cli": ["service.cli", "service.__main__"],
 }
-OPEN_TO_ALL = "service.transport.base"
+OPEN_TO_ALL = "service.stream"
 """The protocol of the streams is what the other rooms know of them."""
 
 # Whatever reaches the outside world or tells the time: not for the state machine of a partition.
@@ -173,8 +173,8 @@ IMPURE = FILES | NETWORK | PROCESS | CLOCKS_AND_CHANCE
 IMPURE_CALLS = {"open", "print", "input"}
 IMPURE_WITH_REASON = {
     "perceptron_core": {"importlib"},  # what brings NumPy is imported when it is asked for
-    "service.models": {"importlib", "pathlib", "sys"},  # a --model of one's own is a file
-    "perceptron_core.multiclass": {"sys"},  # whether NumPy is imported, without importing it
+    "service.models.registry": {"importlib", "pathlib", "sys"},  # a --model of one's own is a file
+    "perceptron_core.base.multiclass": {"sys"},  # whether NumPy is imported, without importing it
 }
 
 MAX_MODULE_LINES = 350  # style.md: about 300
@@ -256,7 +256,7 @@ def test_a_fence_is_crossed_by_those_named_only(module):
         assert fence is None or any(belongs_to(module, allowed) for allowed in FENCES[fence]), name
 
 
-@pytest.mark.parametrize("module", sorted(closure("service.processor")))
+@pytest.mark.parametrize("module", sorted(closure("service.partition.processor")))
 def test_the_processor_and_what_it_imports_do_no_io_and_read_no_clock(module):
     roots = {name.partition(".")[0] for name in imports(module)}
     assert not roots & IMPURE - IMPURE_WITH_REASON.get(module, set())

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 from river import datasets
 
-from service.assembly import make_processor
+from service.partition.factory import make_processor
 from service.cli.app import cli
-from service.settings import Settings
-from service.transport.base import Record
+from service.settings.load import Settings
+from service.stream import Record
 from tests.support.reference_streams import without_time
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

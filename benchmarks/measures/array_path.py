@@ -11,11 +11,11 @@ import numpy.typing as npt
 from perceptron_core import HashedClassifier, Perceptron
 
 if TYPE_CHECKING:
-    from perceptron_core.text import TextHasher
+    from perceptron_core.text.hasher import TextHasher
 
 
 class Rows(Protocol):
-    """Sparse rows (CSR), as `perceptron_core.text` makes them."""
+    """Sparse rows (CSR), as `perceptron_core.text.hasher` makes them."""
 
     indptr: Any
     indices: Any
@@ -24,7 +24,7 @@ class Rows(Protocol):
 
 def text_hasher(bits: int, **options: Any) -> TextHasher:  # noqa: ANN401 - as the class takes them
     """Make what turns texts into rows."""
-    from perceptron_core.text import TextHasher  # noqa: PLC0415 - a failure is that of one measure
+    from perceptron_core.text.hasher import TextHasher  # noqa: PLC0415 - a failure is that of one measure
 
     return TextHasher(bits, **options)
 

@@ -12,8 +12,8 @@ import os
 import sys
 from pathlib import Path
 
-from service.assembly import make_processor
-from service.settings import Settings
+from service.partition.factory import make_processor
+from service.settings.load import Settings
 
 _FEATURES = 4096
 """Of an event: few enough that what it takes itself does not count."""

@@ -18,7 +18,7 @@ from .clock import rate
 from .examples import Text, sms_source, sms_texts
 
 if TYPE_CHECKING:
-    from perceptron_core.text import TextHasher
+    from perceptron_core.text.hasher import TextHasher
 
 _BITS = 18
 _NGRAM = 4

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from service.audit.findings import Fault, Finding, Place
 from service.audit.outputs import Found
-from service.vocabulary import Truth
+from service.messages.labels import Truth
 
 
 class Said(NamedTuple):

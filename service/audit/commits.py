@@ -10,9 +10,9 @@ from service.audit.findings import Fault, Place, Report
 from service.audit.history import History, Jump
 from service.audit.reader import Reader
 from service.errors import CheckpointError, TopicMissing
-from service.settings import Settings
-from service.topics import input_topics
-from service.transport.base import Transport
+from service.settings.load import Settings
+from service.transport.topics import input_topics
+from service.stream import Transport
 
 SETTLE_SECONDS: Final = 5.0
 """How long a transaction may take to be seen everywhere: Kafka ends it partition by partition."""

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from service.audit.findings import Fault, Findings, Place
-from service.snapshot import Snapshot, from_chunks
-from service.transport.base import Record
+from service.checkpoints.snapshot import Snapshot, from_chunks
+from service.stream import Record
 
 _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected")
 """Counts that never fall while a model lives."""

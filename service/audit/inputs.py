@@ -10,8 +10,8 @@ from service.audit.findings import Findings, Place
 from service.audit.ledger import Ledger
 from service.audit.letters import Letters
 from service.audit.window import Event, Window
-from service.decode import Decoder, Reason, Rejection
-from service.transport.base import Record
+from service.messages.decoder import Decoder, Reason, Rejection
+from service.stream import Record
 
 
 class PartitionInput:

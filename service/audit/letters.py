@@ -7,9 +7,9 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from service.audit.findings import Fault, Findings, Place
-from service.dead_letters import REASON, SOURCE
-from service.decode import Reason
-from service.transport.base import Record
+from service.messages.dead_letter import REASON, SOURCE
+from service.messages.decoder import Reason
+from service.stream import Record
 
 _NOT_SEEN_IN_THE_BYTES: Final = frozenset(
     {Reason.MODEL_ERROR, Reason.OUT_OF_RANGE, Reason.EVENT_TIME_OUT_OF_RANGE}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from service.audit.reader import Reader
-from service.transport.base import Record, Transport
+from service.stream import Record, Transport
 
 
 class PredictionsReader:

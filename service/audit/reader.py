@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from service.audit.findings import Fault, Findings, Place
-from service.transport.base import Record, Transport
+from service.stream import Record, Transport
 
 
 class Reader:

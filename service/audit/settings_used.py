@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from perceptron_core.serialisation import pack, unpack
+from perceptron_core.formats.model_bytes import pack, unpack
 from service.audit.history import History
 from service.errors import CheckpointError
-from service.setting_forms import written
-from service.settings import Settings
+from service.settings.forms import written
+from service.settings.load import Settings
 
 _JUDGED_BY: Final = (
     "classes",

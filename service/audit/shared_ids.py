@@ -15,7 +15,7 @@ from service.audit.findings import Fault, Finding, Place
 from service.audit.letters import Letters
 from service.audit.outputs import Found
 from service.audit.window import Expected
-from service.transport.base import partition_for_key
+from service.stream import partition_for_key
 
 NONE: Final[frozenset[str]] = frozenset()
 

@@ -15,7 +15,7 @@ from service.audit.letters import Letters
 from service.audit.outputs import Found
 from service.audit.partition import Partition
 from service.audit.predictions import PredictionsReader
-from service.transport.base import Transport
+from service.stream import Transport
 
 _MOST_LOOKED_FOR: Final = 1000
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from service.audit.cases import Case, Said
 from service.audit.findings import Place
-from service.vocabulary import Truth
+from service.messages.labels import Truth
 
 _EXAMPLE_BYTES: Final = 1000
 _BYTES_PER_BYTE: Final = 32

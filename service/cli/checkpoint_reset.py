@@ -8,15 +8,15 @@ from typing import Final, get_args
 
 import click
 
-from service.assembly import make_processor, open_stream
+from service.partition.factory import make_processor, open_stream
 from service.cli.app import report
 from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
 from service.errors import ConfigurationError
-from service.reset import Start, reset
-from service.settings import Loaded, Settings
-from service.topics import ensure_topics, input_topics
-from service.transport.base import Transport
-from service.visitor import Visitor
+from service.loop.reset import Start, reset
+from service.settings.load import Loaded, Settings
+from service.transport.topics import ensure_topics, input_topics
+from service.stream import Transport
+from service.dead_letters.temporary_member import Visitor
 
 STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
 

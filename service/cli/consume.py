@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 import click
 
-from service.assembly import open_stream
+from service.partition.factory import open_stream
 from service.cli.options import STREAM, broker_url, setting_options, topic_name
 from service.errors import ConfigurationError
-from service.settings import Loaded
-from service.transport.base import Record, Transport
+from service.settings.load import Loaded
+from service.stream import Record, Transport
 from service.visible import visible
 
 _ONE_LINE = str.maketrans("\r\n", "  ")  # JSON has line breaks only between its tokens

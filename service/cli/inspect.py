@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from service.cli.output import echo
-from service.model_file import ModelKind, read_model_file
+from service.models.model_file import ModelKind, read_model_file
 from service.visible import one_line
 
 _PARTS: Final = ("support", "survivors")

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from service.cli.app import report_warning
-from service.made_with import settings_for
-from service.model_file import read_model_file
-from service.settings import Loaded
+from service.models.made_with import settings_for
+from service.models.model_file import read_model_file
+from service.settings.load import Loaded
 
 
 def load_model_file(path: Path, loaded: Loaded) -> tuple[Any, Loaded]:

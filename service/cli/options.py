@@ -16,8 +16,8 @@ from pydantic.fields import FieldInfo
 
 from service.cli.app import report_progress, report_warning
 from service.logs import log_to_stderr
-from service.setting_fields import MODEL_SETTINGS
-from service.settings import (
+from service.settings.fields import MODEL_SETTINGS
+from service.settings.load import (
     KafkaSettings,
     Loaded,
     Settings,
@@ -25,7 +25,7 @@ from service.settings import (
     load_settings,
     parse_scalar,
 )
-from service.sources import Format, Source, open_source
+from service.datasets.files import Format, Source, open_source
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]

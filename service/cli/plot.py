@@ -16,14 +16,14 @@ from perceptron_core import (
     linear_separability,
     mistake_bound,
 )
-from perceptron_core.linear import LinearClassifier
+from perceptron_core.base.linear import LinearClassifier
 from service.cli.app import report
 from service.cli.options import LEARNING, Command, SourceOptions, setting_options, source_options
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.errors import ConfigurationError, InputFileError, ServiceError
-from service.examples import Example
-from service.model_file import read_model_file
-from service.settings import Loaded
+from service.datasets.labelled_examples import Example
+from service.models.model_file import read_model_file
+from service.settings.load import Loaded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -137,7 +137,7 @@ def weights(model: Path, top: int, output: Path) -> None:
 def _charts(output: Path) -> Any:  # noqa: ANN401 - a module
     """Import the drawing, or say what is missing: before any work is done."""
     try:
-        from service import charts  # noqa: PLC0415 - Matplotlib is an extra
+        from service.monitoring import charts  # noqa: PLC0415 - Matplotlib is an extra
     except ModuleNotFoundError as error:
         raise ServiceError(
             f"plot: {error.name} is not installed", hint="pip install 'online-perceptron[plot]'"

@@ -7,7 +7,7 @@ import json
 import click
 
 from service.cli.output import echo
-from service.messages import KINDS, json_schema
+from service.messages.schema import KINDS, json_schema
 
 
 @click.command()

@@ -6,8 +6,8 @@ import time
 from collections import deque
 from typing import Final
 
-from service.playback import split_label
-from service.transport.base import Output, Transport
+from service.datasets.stream_simulator import split_label
+from service.stream import Output, Transport
 
 _BATCHES_PER_SECOND: Final = 10  # with a rate, so that the flow is even
 

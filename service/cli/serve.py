@@ -14,16 +14,16 @@ import click
 
 from service.cli.app import INTERRUPTED, report_progress
 from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
-from service.counters import Totals
-from service.departure import Departure
-from service.health import Health
-from service.settings import Loaded, Settings
+from service.partition.counters import Totals
+from service.loop.departure import Departure
+from service.monitoring.health import Health
+from service.settings.load import Loaded, Settings
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from service.live import LiveModels
-    from service.metrics import Metrics
+    from service.monitoring.live_models import LiveModels
+    from service.monitoring.metrics import Metrics
     from service.web.relay import Elsewhere
 
 _log = logging.getLogger(__name__)
@@ -93,11 +93,11 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     """Be the one process; give the counts by partition, and the signals received."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-    from service.assembly import make_processor, open_stream  # noqa: PLC0415
-    from service.garbage import look_less_often  # noqa: PLC0415
-    from service.live import LiveModels  # noqa: PLC0415
-    from service.metrics import Metrics  # noqa: PLC0415
-    from service.runner import Runner  # noqa: PLC0415
+    from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
+    from service.loop.gc_tuning import look_less_often  # noqa: PLC0415
+    from service.monitoring.live_models import LiveModels  # noqa: PLC0415
+    from service.monitoring.metrics import Metrics  # noqa: PLC0415
+    from service.loop.runner import Runner  # noqa: PLC0415
 
     make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
     metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
@@ -122,7 +122,7 @@ def _run_workers(
     """Let several processes do it; results as of one."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-    from service.workers import Workers  # noqa: PLC0415
+    from service.workers.supervisor import Workers  # noqa: PLC0415
 
     registry, health = CollectorRegistry(), Health()
     workers = Workers(

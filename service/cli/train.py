@@ -17,11 +17,11 @@ from service.cli.options import LEARNING, SourceOptions, setting_options, source
 from service.cli.output import echo
 from service.cli.summary import largest_weights
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
-from service.examples import ExampleSet
-from service.made_with import made_with
-from service.model_file import write_model_file
-from service.models import Learner
-from service.settings import Loaded
+from service.datasets.labelled_examples import ExampleSet
+from service.models.made_with import made_with
+from service.models.model_file import write_model_file
+from service.models.registry import Learner
+from service.settings.load import Loaded
 
 _REASONS = {
     "max_iter": "all epochs were made",

@@ -13,12 +13,12 @@ from perceptron_core import Epoch, Training, hold_out, perceptron_train
 from service.cli.app import report
 from service.cli.options import Command, SourceOptions
 from service.cli.progress import counted_bar, progress_bar
-from service.decode import Rejection
+from service.messages.decoder import Rejection
 from service.errors import ConfigurationError, InputFileError
-from service.examples import Example, ExampleSet, read_examples
-from service.models import Learner, make_learner
-from service.river import RiverLearner
-from service.settings import Settings
+from service.datasets.labelled_examples import Example, ExampleSet, read_examples
+from service.models.registry import Learner, make_learner
+from service.models.river import RiverLearner
+from service.settings.load import Settings
 
 _REJECTIONS_SHOWN: Final = 3
 _HEADER: Final = "     epoch   mistakes    updates  training error"

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.errors import ConfigurationError, TransportError
-from service.kafka_settings import KafkaClient
-from service.redaction import redacted_url
-from service.transport.base import Transport
+from service.settings.kafka import KafkaClient
+from service.settings.redaction import redacted_url
+from service.stream import Transport
 
 if TYPE_CHECKING:
     from service.transport.sqlite import Limits
@@ -81,11 +81,11 @@ def open_transport(
 def _kafka_transport(client: KafkaClient) -> Callable[..., Transport]:
     """Import the adapter for a client."""
     if client == "kafka-python":
-        from service.transport.kafka_python import KafkaPythonTransport  # noqa: PLC0415
+        from service.transport.kafka.kafka_python import KafkaPythonTransport  # noqa: PLC0415
 
         return KafkaPythonTransport
     try:
-        from service.transport.confluent import ConfluentTransport  # noqa: PLC0415
+        from service.transport.kafka.confluent import ConfluentTransport  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if error.name != "confluent_kafka":
             raise

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from pydantic import BeforeValidator, Field
 from starlette.exceptions import HTTPException
 
-from service.decode import Rejection
-from service.live import RANKED
-from service.messages import UnlabelledEvent
-from service.web.answers import Explanation, LivePrediction, ModelDescription
+from service.messages.decoder import Rejection
+from service.monitoring.live_models import RANKED
+from service.messages.schema import UnlabelledEvent
+from service.web.responses import Explanation, LivePrediction, ModelDescription
 from service.web.problems import documented, problem_response
-from service.web.window import Window
+from service.web.views import Window
 
 _JSON: Final = "application/json"
 _WHOLE_NUMBER: Final = re.compile("0|-?[1-9][0-9]*")

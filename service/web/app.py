@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from service.health import Health
-from service.settings import Settings
+from service.monitoring.health import Health
+from service.settings.load import Settings
 from service.version import version
 from service.web.guard import BODY_SECONDS, LOOPBACK_NAMES, Guard, Rules
 from service.web.page import add_pages
@@ -17,8 +17,8 @@ from service.web.problems import translate_errors
 from service.web.relay import Elsewhere, add_relay
 
 if TYPE_CHECKING:
-    from service.live import LiveModels
-    from service.metrics import Metrics
+    from service.monitoring.live_models import LiveModels
+    from service.monitoring.metrics import Metrics
 
 _DESCRIPTION = """\
 Ask the models that are learning now. Nothing here teaches them: labels belong on the stream.
@@ -51,7 +51,7 @@ def make_app(
         add_relay(app, elsewhere, health)
     elif metrics is not None and live is not None:
         from service.web.api import add_api  # noqa: PLC0415  needs all that a parent of workers does without
-        from service.web.window import Window  # noqa: PLC0415
+        from service.web.views import Window  # noqa: PLC0415
 
         add_api(app, Window(health, metrics, live))
     add_probes(app, registry, health)

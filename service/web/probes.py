@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from pydantic import Field
 
-from service.health import Health, State
+from service.monitoring.health import Health, State
 from service.web.problems import Answered
 
 _OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0"

@@ -16,8 +16,8 @@ from urllib.parse import urlencode, urlsplit
 from fastapi import Depends, FastAPI, Request, Response
 
 from service.errors import ModelBusy, NoSuchModel
-from service.health import Health
-from service.transport.base import partition_at_work
+from service.monitoring.health import Health
+from service.stream import partition_at_work
 
 _PATIENCE_SECONDS: Final = 10.0
 """Longer than a worker takes to say that its model is busy."""

@@ -8,11 +8,11 @@ from kafka.producer.sender import Sender
 from prometheus_client import CollectorRegistry
 
 from service.errors import TransportUnavailable
-from service.health import Health
-from service.metrics import Metrics
-from service.runner import Runner
-from service.transport.confluent.consumer import ConfluentConsumer
-from service.transport.kafka_python.consumer import KafkaPythonConsumer
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.loop.runner import Runner
+from service.transport.kafka.confluent.consumer import ConfluentConsumer
+from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
 from tests.chaos.presets import AMONG_EVENTS, APART, hours_ago_ms
 from tests.support.chaos_log import chaos_log
 from tests.support.exactly_once import assert_exactly_once

@@ -12,7 +12,7 @@ from river import base, checks, preprocessing
 from river.optim.schedulers import InverseScaling
 
 import perceptron_core
-import perceptron_core.kernels
+import perceptron_core.binary.kernels
 
 MEMORY_CHECK = "check_bounded_memory_growth"
 IS_FULL_GRID = os.environ.get("PERCEPTRON_RIVER_GRID") == "full"
@@ -37,7 +37,7 @@ VARIANTS = {
     "KernelPerceptron": [
         {"kernel": "linear", "fit_intercept": False},
         {"kernel": "polynomial", "degree": 2},
-        {"kernel": perceptron_core.kernels.dot, "budget": 10},
+        {"kernel": perceptron_core.binary.kernels.dot, "budget": 10},
     ],
     "MarginPerceptron": [{"margin": 0.0}, {"margin": 5.0, "tie": True}, {"fit_intercept": False}],
     "MulticlassAROW": [{"r": 0.1}, {"fit_intercept": False}],

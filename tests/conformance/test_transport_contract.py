@@ -1,4 +1,4 @@
-"""What every transport promises: `service.transport.base`, claim by claim.
+"""What every transport promises: `service.stream`, claim by claim.
 
 The same tests run on a stream in memory, in a SQLite file and on a real Apache Kafka broker
 through each of its clients.
@@ -21,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import ConfigurationError, MessageTooLarge, OffsetOutOfRange, OwnershipLost, TopicMissing
-from service.kafka_settings import KafkaClient
+from service.settings.kafka import KafkaClient
 from service.transport import open_transport
-from service.transport.base import Output, Record, Transport, partition_for_key, record_bytes
+from service.stream import Output, Record, Transport, partition_for_key, record_bytes
 
 DEADLINE_SECONDS = 30.0
 TOO_LARGE = bytes(17 * 1024 * 1024)

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from service.transport import open_transport
-from service.transport.base import Output
+from service.stream import Output
 
 N_SEPARABLE = 200
 STARTS_WITHIN_SECONDS = 60

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from service.cli.app import cli
-from service.settings import Settings, load_settings
+from service.settings.load import Settings, load_settings
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))

@@ -6,8 +6,8 @@ import pytest
 
 from documentation.build import ROOT, WRITTEN_BY_OTHERS, linked, site_path, written_pages
 from documentation.references import command_tree, exported_families, secrets
-from service.setting_fields import ENVIRONMENT_PREFIX, MODEL_SETTINGS, Settings
-from service.settings import setting_values
+from service.settings.fields import ENVIRONMENT_PREFIX, MODEL_SETTINGS, Settings
+from service.settings.load import setting_values
 
 WRITTEN = [page for page in written_pages() if page.name not in WRITTEN_BY_OTHERS]
 pages = pytest.mark.parametrize("page", WRITTEN, ids=str)

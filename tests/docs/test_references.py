@@ -9,10 +9,10 @@ from click.testing import CliRunner
 import perceptron_core
 from documentation.references import references
 from service.cli.app import COMMANDS, cli
-from service.decode import Reason
-from service.messages import KINDS
-from service.setting_fields import Settings
-from service.settings import setting_values
+from service.messages.decoder import Reason
+from service.messages.schema import KINDS
+from service.settings.fields import Settings
+from service.settings.load import setting_values
 
 PAGES = references()
 PART_OF_A_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")

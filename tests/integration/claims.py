@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from service.assembly import make_processor
-from service.settings import Settings
-from service.transport.base import Record
+from service.partition.factory import make_processor
+from service.settings.load import Settings
+from service.stream import Record
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 from tests.support.reference_streams import phishing_events, run_bare, sms_events, without_time
 

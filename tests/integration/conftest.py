@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from service.kafka_settings import KafkaClient
+from service.settings.kafka import KafkaClient
 from service.transport import open_transport
-from service.transport.base import Output, Record, Transport
+from service.stream import Output, Record, Transport
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_place import KAFKA_CLIENTS, Place
 from tests.support.perceptron_process import PerceptronProcess

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 from schemathesis import GenerationMode
 
-from service.health import Health
-from service.live import LiveModels
-from service.metrics import Metrics
-from service.settings import Settings
+from service.monitoring.health import Health
+from service.monitoring.live_models import LiveModels
+from service.monitoring.metrics import Metrics
+from service.settings.load import Settings
 from service.web.app import make_app
 from tests.service.building import event
 from tests.service.web.stage import Stage, relayed

@@ -7,8 +7,8 @@ from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionManager
 
 from service.errors import OwnershipLost, ServiceError, TransactionFailed
-from service.kafka_settings import KafkaClient
-from service.transport.base import Transport
+from service.settings.kafka import KafkaClient
+from service.stream import Transport
 from tests.support.kafka_place import Place, numbered, owner, raw_transaction, values
 
 pytestmark = pytest.mark.kafka

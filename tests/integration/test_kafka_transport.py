@@ -27,14 +27,14 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.kafka_settings import KafkaClient, KafkaSettings
+from service.settings.kafka import KafkaClient, KafkaSettings
 from service.transport import open_transport
-from service.transport.base import Consumer, Output, Transport
-from service.transport.confluent.consumer import ConfluentConsumer
-from service.transport.confluent.producer import BulkProducer
-from service.transport.kafka import CONNECT_TIMEOUT_SECONDS, former_transactional_id
-from service.transport.kafka_python.consumer import KafkaPythonConsumer
-from service.transport.kafka_python.producer import DeadlineProducer
+from service.stream import Consumer, Output, Transport
+from service.transport.kafka.confluent.consumer import ConfluentConsumer
+from service.transport.kafka.confluent.producer import BulkProducer
+from service.transport.kafka.limits import CONNECT_TIMEOUT_SECONDS, former_transactional_id
+from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
+from service.transport.kafka.kafka_python.producer import DeadlineProducer
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_member import HURRY_SECONDS
 from tests.support.kafka_place import (

@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
-from service.health import State
+from service.monitoring.health import State
 from tests.service.building import event, label
 from tests.service.web.stage import Stage, relayed
 from tests.support.chromium import NoBrowser, find_chromium, launch

@@ -12,11 +12,11 @@ from kafka.admin import KafkaAdminClient
 from prometheus_client import CollectorRegistry
 
 from service.errors import CheckpointError, InputLost
-from service.health import Health
-from service.kafka_settings import KafkaClient
-from service.metrics import Metrics
-from service.runner import Runner
-from service.settings import Settings
+from service.monitoring.health import Health
+from service.settings.kafka import KafkaClient
+from service.monitoring.metrics import Metrics
+from service.loop.runner import Runner
+from service.settings.load import Settings
 from tests.integration.conftest import Stream
 from tests.support.kafka_place import DEADLINE_SECONDS
 from tests.support.reference_streams import phishing_events

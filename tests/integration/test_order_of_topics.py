@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from service.transport.base import Output
+from service.stream import Output
 from tests.support.kafka_place import KAFKA_CLIENTS
 from tests.support.taken_order import backlog, taken_too_early
 

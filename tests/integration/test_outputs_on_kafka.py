@@ -13,8 +13,8 @@ import pytest
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from service.redelivery import Redelivery
-from service.settings import Settings
+from service.dead_letters.replay import Redelivery
+from service.settings.load import Settings
 from tests.integration.conftest import Stream
 from tests.support.kafka_place import KAFKA_CLIENTS
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from service.errors import TransportError
-from service.kafka_settings import KafkaClient
-from service.transport.base import Transport
+from service.settings.kafka import KafkaClient
+from service.stream import Transport
 from tests.support.cutting_proxy import PRODUCE, TXN_OFFSET_COMMIT
 from tests.support.holding_proxy import HoldingProxy, Loss
 from tests.support.kafka_broker import KafkaBroker

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from service.audit.auditor import Auditor
-from service.settings import Settings
-from service.transport.base import Output
+from service.settings.load import Settings
+from service.stream import Output
 from tests.service.building import event, label
 from tests.support.kafka_place import KAFKA_CLIENTS
 

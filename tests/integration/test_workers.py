@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from service.worker_process import ANSWER_SECONDS
+from service.workers.process import ANSWER_SECONDS
 from tests.integration.claims import numbered
 from tests.integration.worker_claims import SHORT_SESSION, SLOW, WorkerClaims, wait_until_gone
 

@@ -21,8 +21,8 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.compiled import CompiledClassifier
-from perceptron_core.multiclass import MulticlassClassifier
+from perceptron_core.base.compiled import CompiledClassifier
+from perceptron_core.base.multiclass import MulticlassClassifier
 from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS
 

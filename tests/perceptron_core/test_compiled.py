@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import perceptron_core
 from perceptron_core import COMPILED, to_bytes
-from perceptron_core.names import Names
+from perceptron_core.weights.feature_index import Names
 from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS
 from tests.support.interpreted import interpreted_core

@@ -27,7 +27,7 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.compiled import CompiledClassifier
+from perceptron_core.base.compiled import CompiledClassifier
 from tests.support.binary_learners import LEARNERS
 from tests.support.interpreted import interpreted_core
 

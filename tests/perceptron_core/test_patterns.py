@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import TextHasher
-from perceptron_core.patterns import compile_pattern
+from perceptron_core.text.patterns import compile_pattern
 
 TAKEN = [
     r"\w+", r"\w\w+", r"\w{2,}", r"(?u)\b\w\w+\b", r"\b[a-z]+\b", r"\b[A-Za-z]{2,}\b", r"\w+\b", r"\S+",

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from perceptron_core import MulticlassPerceptron, Perceptron
-from perceptron_core.sklearn_estimator import PerceptronEstimator
+from perceptron_core.formats.sklearn import PerceptronEstimator
 
 # Whole numbers: sums are exact in any order, so equality means equality.
 rows = st.integers(1, 30).flatmap(

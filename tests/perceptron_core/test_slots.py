@@ -6,7 +6,7 @@ import pytest
 from river.optim.base import Scheduler
 
 from perceptron_core import AROW, MulticlassPerceptron, Perceptron
-from perceptron_core.compiled import CompiledClassifier
+from perceptron_core.base.compiled import CompiledClassifier
 from tests.support.binary_learners import LEARNERS
 
 COMPILED_LEARNERS = [name for name, learner in LEARNERS.items() if isinstance(learner, CompiledClassifier)]

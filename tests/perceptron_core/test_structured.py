@@ -19,7 +19,7 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.viterbi import best_path
+from perceptron_core.structured.viterbi import best_path
 
 TAGS = ["D", "N", ("V", 1)]
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import perceptron_core.text
+import perceptron_core.text.hasher
 from perceptron_core import TextHasher
 from tests.support.plain_text import plain_text_features
 
@@ -114,7 +114,7 @@ def test_texts_of_any_length_have_room_in_a_batch(bits):
 
 
 def test_room_for_a_huge_batch_is_given_back(monkeypatch):
-    monkeypatch.setattr(perceptron_core.text, "_LARGEST_CAPACITY_KEPT", 3000)
+    monkeypatch.setattr(perceptron_core.text.hasher, "_LARGEST_CAPACITY_KEPT", 3000)
     hasher = TextHasher(18, analyzer="chars")
     at_first = len(hasher.indices)
     hasher.transform_many(["abcdefgh"] * 1000)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core.tokens import Tokenizer
+from perceptron_core.text.tokenizer import Tokenizer
 
 RUNS_OF_ONE_CLASS = [r"\w+", r"\S+", r"\W+", r"[a-z0-9]+", r"[^ ]+", r"[\w'-]+", r"[^\W\d_]+", "[а-яё]+"]
 OTHER_PATTERNS = [

@@ -3,9 +3,9 @@
 import itertools
 import json
 
-from service.assembly import make_processor
-from service.settings import Settings
-from service.transport.base import Record
+from service.partition.factory import make_processor
+from service.settings.load import Settings
+from service.stream import Record
 
 
 def settings(**given):

@@ -5,8 +5,8 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.activity import Activity
-from service.metrics import Metrics
+from service.monitoring.throughput_log import Activity
+from service.monitoring.metrics import Metrics
 from tests.service.building import Feed, SetClock, event
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.answers import Answers
-from service.messages import Outcome, Prediction
-from service.vocabulary import Vocabulary
+from service.messages.encoder import Answers
+from service.messages.schema import Outcome, Prediction
+from service.messages.labels import Vocabulary
 
 NAMES = ('quo"te', "per%b cent", "Ωmega\n")
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=256)

@@ -8,14 +8,14 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from perceptron_core import DamagedError
-from perceptron_core.envelope import seal
-from perceptron_core.serialisation import pack
-from service.checkpoint import Address, Progress, progress_record, read_log, snapshot_records
+from perceptron_core.formats.envelope import seal
+from perceptron_core.formats.model_bytes import pack
+from service.checkpoints.log import Address, Progress, progress_record, read_log, snapshot_records
 from service.errors import CheckpointError
-from service.recovery import restore
-from service.snapshot import Snapshot, from_chunks, to_chunks
+from service.loop.recovery import restore
+from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
 from service.transport import open_transport
-from service.transport.base import Output, Record
+from service.stream import Output, Record
 from tests.service.building import settings
 
 ADDRESS = Address("checkpoints", 2, "g")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.decode import Decoder, Incoming, Reason, Rejection
-from service.vocabulary import Vocabulary
+from service.messages.decoder import Decoder, Incoming, Reason, Rejection
+from service.messages.labels import Vocabulary
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 
 DECODER = Decoder(Vocabulary(), MAX_MESSAGE_BYTES)

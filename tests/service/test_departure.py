@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from service.departure import LEAVE_SECONDS, Departure
+from service.loop.departure import LEAVE_SECONDS, Departure
 
 
 @pytest.fixture

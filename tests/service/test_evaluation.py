@@ -3,8 +3,8 @@ import random
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from service.evaluation import Evaluation, summarise
-from service.processor import Step
+from service.monitoring.evaluation import Evaluation, summarise
+from service.partition.processor import Step
 from tests.service.building import Feed, event
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
-from service.features import FeatureExtractor, FeatureOptions
+from service.messages.features import FeatureExtractor, FeatureOptions
 from tests.support.plain_text import plain_text_features
 
 

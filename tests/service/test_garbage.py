@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from service.garbage import look_less_often
+from service.loop.gc_tuning import look_less_often
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.group_end import GroupEnd
+from service.loop.end_of_input import GroupEnd
 from service.transport import open_transport
-from service.transport.base import Output
+from service.stream import Output
 from tests.service.building import SetClock
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.models import make_learner
+from service.models.registry import make_learner
 
 BITS = 6
 LINEAR = ("perceptron", "margin-perceptron", "averaged-perceptron", "passive-aggressive", "arow", "scw")

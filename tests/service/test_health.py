@@ -1,6 +1,6 @@
 """The state of the loop, also of one that is stuck."""
 
-from service.health import Health, State
+from service.monitoring.health import Health, State
 from tests.service.building import SetClock
 
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import TransportUnavailable
-from service.inbox import Inbox, in_step
-from service.transport.base import Record
+from service.loop.record_queue import Inbox, in_step
+from service.stream import Record
 
 EVENTS, LABELS = "events", "labels"
 MANY = 10_000

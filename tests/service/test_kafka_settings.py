@@ -2,10 +2,10 @@
 
 import pytest
 
-from service.assembly import open_stream
+from service.partition.factory import open_stream
 from service.errors import ConfigurationError
-from service.kafka_settings import KafkaSettings
-from service.settings import load_settings
+from service.settings.kafka import KafkaSettings
+from service.settings.load import load_settings
 from tests.support.secured_kafka import KEY_PASSWORD, Certificates
 
 

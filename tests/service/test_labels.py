@@ -2,8 +2,8 @@ import sys
 
 import pytest
 
-from perceptron_core.serialisation import pack, unpack
-from service.labels import EarlyLabel, Example, LabelJoin
+from perceptron_core.formats.model_bytes import pack, unpack
+from service.partition.label_join import EarlyLabel, Example, LabelJoin
 
 
 def example(timestamp_ms=0, truth=None):

@@ -8,12 +8,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from service.errors import ModelBusy, NoSuchModel, TransactionFailed
-from service.health import Health
-from service.live import LiveModels
-from service.metrics import Metrics
-from service.runner import Runner
+from service.monitoring.health import Health
+from service.monitoring.live_models import LiveModels
+from service.monitoring.metrics import Metrics
+from service.loop.runner import Runner
 from service.transport import open_transport
-from service.transport.base import Output
+from service.stream import Output
 from tests.service.building import event, settings
 from tests.service.web.stage import Stage
 
@@ -46,7 +46,7 @@ def test_an_answer_never_falls_into_an_update():
 
 
 def test_who_waits_too_long_is_told_so(monkeypatch):
-    monkeypatch.setattr("service.live._PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("service.monitoring.live_models._PATIENCE_SECONDS", 0.01)
     stage = Stage()
     with stage.models[0].learning, pytest.raises(ModelBusy):
         stage.live.get().predict(question(stage.live, event("q")))
@@ -54,7 +54,7 @@ def test_who_waits_too_long_is_told_so(monkeypatch):
 
 @pytest.mark.parametrize(("share", "seen"), [(1e9, 2), (1e-9, 1)])
 def test_all_weights_are_looked_at_again_after_a_time_that_grows_with_the_model(monkeypatch, share, seen):
-    monkeypatch.setattr("service.live._SHARE_FOR_PORTRAITS", share)
+    monkeypatch.setattr("service.monitoring.live_models._SHARE_FOR_PORTRAITS", share)
     stage = Stage()
     (model,) = stage.models.values()
     stage(event("a", "win", label=True))

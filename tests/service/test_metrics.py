@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics import exposition, parser
 
-from service.metrics import Buckets, Metrics
+from service.monitoring.metrics import Buckets, Metrics
 from tests.service.building import Feed, event, label
 
 

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from service.model_file import write_atomically
+from service.models.model_file import write_atomically
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@ import sys
 import pytest
 
 from perceptron_core import DamagedError, KernelPerceptron, Perceptron
-from perceptron_core.binary import BinaryClassifier
-from service.binary import BinaryLearner
+from perceptron_core.base.binary import BinaryClassifier
+from service.models.binary import BinaryLearner
 from service.errors import ConfigurationError
-from service.models import BUILT_IN, make_learner
-from service.river import ModelError, RiverLearner
+from service.models.registry import BUILT_IN, make_learner
+from service.models.river import ModelError, RiverLearner
 
 FACTORY = """
 from perceptron_core import KernelPerceptron, Perceptron

@@ -15,14 +15,14 @@ from perceptron_core import (
     MulticlassPassiveAggressive,
     MulticlassPerceptron,
 )
-from perceptron_core.serialisation import pack, unpack
-from service.assembly import make_processor
+from perceptron_core.formats.model_bytes import pack, unpack
+from service.partition.factory import make_processor
 from service.cli.app import cli
 from service.errors import ConfigurationError
-from service.models import make_learner
-from service.multiclass import MulticlassLearner
-from service.recovery import restore
-from service.river import RiverLearner
+from service.models.registry import make_learner
+from service.models.multiclass import MulticlassLearner
+from service.loop.recovery import restore
+from service.models.river import RiverLearner
 from service.transport import open_transport
 from tests.service.building import Feed, event, label, settings
 from tests.service.test_recovery import produce, run, without_final_snapshot

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.playback import Playback, split_label
-from service.vocabulary import Vocabulary
+from service.datasets.stream_simulator import Playback, split_label
+from service.messages.labels import Vocabulary
 
 FOREIGN = [b"not json", b"\xff", b"[1]", b"3", b"{}", b"[" * 100_000]
 

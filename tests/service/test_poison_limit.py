@@ -1,10 +1,10 @@
 import pytest
 
-from service.dead_letters import dead_letter
-from service.decode import Reason, Rejection
+from service.messages.dead_letter import dead_letter
+from service.messages.decoder import Reason, Rejection
 from service.errors import TooManyRejected
-from service.poison import PoisonLimit
-from service.transport.base import Record
+from service.partition.rejection_limit import PoisonLimit
+from service.stream import Record
 
 
 @pytest.fixture(params=[1, 7, 1000])

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from river import datasets
 
 from perceptron_core import Perceptron
-from perceptron_core.serialisation import pack, unpack
-from service.processor import Step
+from perceptron_core.formats.model_bytes import pack, unpack
+from service.partition.processor import Step
 from tests.service.building import Feed, event, label
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 

@@ -8,20 +8,20 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from perceptron_core.serialisation import pack
-from service import recovery
-from service.assembly import make_processor
-from service.checkpoint import progress_record
+from perceptron_core.formats.model_bytes import pack
+from service.loop import recovery
+from service.partition.factory import make_processor
+from service.checkpoints.log import progress_record
 from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
-from service.health import Health
-from service.labels import LabelJoin
-from service.metrics import Metrics
-from service.models import BUILT_IN
-from service.recovery import identity, restore
-from service.runner import Runner
-from service.task import Task
+from service.monitoring.health import Health
+from service.partition.label_join import LabelJoin
+from service.monitoring.metrics import Metrics
+from service.models.registry import BUILT_IN
+from service.loop.recovery import identity, restore
+from service.loop.runner import Runner
+from service.loop.task import Task
 from service.transport import open_transport
-from service.transport.base import Output
+from service.stream import Output
 from tests.service.building import event, label, settings
 
 
@@ -60,7 +60,7 @@ def undisturbed(stream, topics=("events",), **given):
 
 def without_final_snapshot(monkeypatch):
     """Let the service end as if killed: nothing is left behind on hand-over."""
-    monkeypatch.setattr("service.task.Task.hand_over", lambda task: task.close())
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
 
 
 MESSAGES = [(n, event(f"e{n}", "win now" if n % 3 else "lose it", label=n % 3 > 0)) for n in range(20)]
@@ -179,9 +179,9 @@ def test_what_a_release_without_a_bound_on_event_times_has_written_is_restored(s
     """Its progress has no time and its snapshots no setting for the bound."""
     without_final_snapshot(monkeypatch)
     monkeypatch.setattr(
-        "service.task.progress_record", lambda p, a: progress_record(p._replace(now_ms=None), a)
+        "service.loop.task.progress_record", lambda p, a: progress_record(p._replace(now_ms=None), a)
     )
-    monkeypatch.setattr("service.task.identity", lambda s: unbounded(identity(s)))
+    monkeypatch.setattr("service.loop.task.identity", lambda s: unbounded(identity(s)))
     produce(stream, [(1, event("a"))])
     run(stream)
     monkeypatch.undo()
@@ -308,8 +308,8 @@ def of_the_release_before(monkeypatch):
             if name != "max_pending_bytes"
         }
 
-    monkeypatch.setattr("service.task.identity", identity)
-    monkeypatch.setattr("service.assembly.LabelJoin", lambda seconds, most, _: LabelJoin(seconds, most))
+    monkeypatch.setattr("service.loop.task.identity", identity)
+    monkeypatch.setattr("service.partition.factory.LabelJoin", lambda seconds, most, _: LabelJoin(seconds, most))
 
 
 def test_batches_learned_before_there_was_a_byte_limit_are_learned_again_without_it(stream, monkeypatch):
@@ -443,7 +443,7 @@ def test_input_deleted_while_the_service_runs_is_not_passed_over(stream, monkeyp
 def test_input_deleted_while_the_service_runs_is_passed_over_where_the_settings_say_so(stream, monkeypatch):
     produce(stream, MESSAGES)
     lose_five_records_behind_the_first_batch(stream, monkeypatch)
-    monkeypatch.setattr("service.backoff.Backoff.next_seconds", lambda _: 0.0)
+    monkeypatch.setattr("service.loop.backoff.Backoff.next_seconds", lambda _: 0.0)
     metrics = run(stream, on_data_loss="continue")
     # three to restore the model, which had no snapshot, and five that were not yet processed
     assert lost(metrics) == 3 + 5
@@ -503,8 +503,8 @@ def test_checkpoints_of_the_release_before_can_still_be_read(stream, monkeypatch
     without_final_snapshot(monkeypatch)
     produce(stream, MESSAGES)
     with monkeypatch.context() as patch:
-        patch.setattr("service.task.topic_ids", lambda *_: {})
-        patch.setattr("service.checkpoint.Progress._asdict", without_consumed)
+        patch.setattr("service.loop.task.topic_ids", lambda *_: {})
+        patch.setattr("service.checkpoints.log.Progress._asdict", without_consumed)
         run(stream)
     assert state(restored(stream).processor) == state(undisturbed(stream))
     stream.delete_before("events", 0, 5)
@@ -521,7 +521,7 @@ def test_a_model_that_does_not_learn_the_same_twice_is_caught(stream, monkeypatc
     without_final_snapshot(monkeypatch)
     produce(stream, MESSAGES)
     run(stream)
-    reversed_decision = "perceptron_core.perceptron.Perceptron.decide"
+    reversed_decision = "perceptron_core.binary.perceptron.Perceptron.decide"
     monkeypatch.setattr(reversed_decision, lambda _, score: score < 0)
     with pytest.raises(CheckpointError, match="does not learn the same twice"):
         restored(stream)

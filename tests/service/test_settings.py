@@ -10,8 +10,8 @@ import pytest
 from pydantic import SecretStr
 
 from service.errors import ConfigurationError
-from service.kafka_settings import KafkaClient, KafkaSettings
-from service.settings import (
+from service.settings.kafka import KafkaClient, KafkaSettings
+from service.settings.load import (
     Settings,
     load_settings,
     option_settings,

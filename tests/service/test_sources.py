@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from service import rows
+from service.datasets import rows
 from service.errors import InputFileError
-from service.sources import Format, open_source
+from service.datasets.files import Format, open_source
 
 
 @pytest.fixture
@@ -283,7 +283,7 @@ def test_a_gzipped_line_of_a_quarter_gibibyte_takes_little_memory(tmp_path):
         file.write(b"\n{}\n")
     read = f"""
 import resource
-from service.sources import open_source
+from service.datasets.files import open_source
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 with open_source({str(path)!r}) as source:
     assert [len(message) for message in source] == [(16 << 20) + 1, 2]

@@ -1,7 +1,7 @@
 import pytest
 
 from service.errors import ConfigurationError, TopicMissing
-from service.topics import ensure_topics, input_topics
+from service.transport.topics import ensure_topics, input_topics
 from tests.service.building import settings
 
 OTHERS = ("labels", "predictions", "dead-letters", "checkpoints")

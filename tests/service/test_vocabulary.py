@@ -1,6 +1,6 @@
 import pytest
 
-from service.vocabulary import BOOLEANS, UnknownLabelError, Vocabulary
+from service.messages.labels import BOOLEANS, UnknownLabelError, Vocabulary
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from prometheus_client import CollectorRegistry
 from service import errors
 from service.cli.serve import http_server
 from service.errors import ConfigurationError, ServiceError, StorageFull, TransportUnavailable
-from service.health import Health, State
-from service.kafka_settings import KafkaSettings
-from service.merged_metrics import NOTHING
-from service.worker import Report, _settings_of
-from service.workers import Workers, _Place
+from service.monitoring.health import Health, State
+from service.settings.kafka import KafkaSettings
+from service.workers.merged_metrics import NOTHING
+from service.workers.worker import Report, _settings_of
+from service.workers.supervisor import Workers, _Place
 from tests.service.building import settings
 
 ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, ServiceError)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
-from service.transport.base import Record, partition_for_key
+from service.stream import Record, partition_for_key
 
 
 class Log:

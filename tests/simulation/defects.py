@@ -10,8 +10,18 @@ from contextlib import contextmanager, nullcontext
 from itertools import chain
 from unittest import mock
 
-from service import inbox, labels, processor, recovery, task, tasks
-from service.checkpoint import CheckpointLog
+from service.loop import record_queue as inbox
+
+from service.partition import label_join as labels
+
+from service.partition import processor
+
+from service.loop import recovery
+
+from service.loop import task
+
+from service.loop import tasks
+from service.checkpoints.log import CheckpointLog
 from service.errors import TransactionFailed
 from tests.simulation.transport import SimulatedConsumer, SimulatedTransport
 

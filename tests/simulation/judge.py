@@ -11,7 +11,7 @@ import json
 
 from perceptron_core import from_bytes
 from service.errors import ServiceError
-from service.recovery import restore
+from service.loop.recovery import restore
 from tests.simulation.oracle import Partition
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.world import SimulationFailure

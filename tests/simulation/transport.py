@@ -12,7 +12,7 @@ from service.errors import (
     TopicMissing,
     TransactionFailed,
 )
-from service.transport.base import NO_LIMIT
+from service.stream import NO_LIMIT
 from tests.simulation.broker import Transaction
 
 

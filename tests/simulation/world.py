@@ -19,10 +19,10 @@ from prometheus_client import CollectorRegistry
 from river.base import base as river_base
 
 from service.errors import CheckpointError, ServiceError, StorageFull, TransactionFailed, TransportUnavailable
-from service.health import Health
-from service.metrics import Metrics
-from service.runner import Runner
-from service.settings import Settings
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.loop.runner import Runner
+from service.settings.load import Settings
 from tests.simulation.broker import Broker
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.workload import Workload, place

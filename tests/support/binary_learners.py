@@ -17,7 +17,7 @@ from perceptron_core import (
     Perceptron,
     VotedPerceptron,
 )
-from perceptron_core.binary import BinaryClassifier
+from perceptron_core.base.binary import BinaryClassifier
 
 LEARNERS: dict[str, BinaryClassifier] = {
     "perceptron": Perceptron(),

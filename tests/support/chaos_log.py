@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
-from service.transport.base import Record
+from service.stream import Record
 from tests.service.poison import POISON
 
 BAD_RATIO = 0.02

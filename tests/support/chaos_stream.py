@@ -21,10 +21,10 @@ from typing import Any, Self
 
 import httpx
 
-from service.assembly import open_stream
+from service.partition.factory import open_stream
 from service.errors import TopicMissing, TransportError, TransportUnavailable
-from service.settings import Settings
-from service.transport.base import Output, Record
+from service.settings.load import Settings
+from service.stream import Output, Record
 from tests.service.poison import MAX_MESSAGE_BYTES
 from tests.support.chaos_log import Message
 from tests.support.perceptron_process import environment

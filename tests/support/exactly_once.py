@@ -10,12 +10,12 @@ import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from perceptron_core.serialisation import pack
-from service.assembly import make_processor
-from service.checkpoint import read_log
-from service.processor import Processor
-from service.recovery import restore
-from service.transport.base import Output, Record
+from perceptron_core.formats.model_bytes import pack
+from service.partition.factory import make_processor
+from service.checkpoints.log import read_log
+from service.partition.processor import Processor
+from service.loop.recovery import restore
+from service.stream import Output, Record
 from tests.support.chaos_log import Demand, demand_of
 from tests.support.chaos_stream import PARTITIONS, ChaosStream
 

@@ -8,12 +8,12 @@ import time
 
 from confluent_kafka.admin import AdminClient
 
-import service.transport.kafka
+import service.transport.kafka.limits
 
-service.transport.kafka.REQUEST_TIMEOUT_SECONDS = 1.0  # before anybody has read it
+service.transport.kafka.limits.REQUEST_TIMEOUT_SECONDS = 1.0  # before anybody has read it
 
 from service.errors import TransportUnavailable  # noqa: E402
-from service.transport.confluent.cluster import QUESTION_SECONDS, Cluster  # noqa: E402
+from service.transport.kafka.confluent.cluster import QUESTION_SECONDS, Cluster  # noqa: E402
 
 
 def main() -> None:

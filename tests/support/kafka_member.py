@@ -19,7 +19,7 @@ import kafka.structs
 
 from service.errors import ServiceError
 from service.transport import open_transport
-from service.transport.base import Output, Writer
+from service.stream import Output, Writer
 
 SESSION_SECONDS = 2.0
 HURRY_SECONDS = 5.0

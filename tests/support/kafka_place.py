@@ -16,9 +16,9 @@ from typing import get_args
 from kafka import KafkaProducer
 
 from service.errors import ServiceError
-from service.kafka_settings import KafkaClient
+from service.settings.kafka import KafkaClient
 from service.transport import open_transport
-from service.transport.base import Consumer, Output, Record, Transport, Writer
+from service.stream import Consumer, Output, Record, Transport, Writer
 from tests.support.kafka_member import SESSION_SECONDS
 
 KAFKA_CLIENTS = get_args(KafkaClient)

@@ -1,4 +1,4 @@
-"""The hashed features of a text, said plainly: `perceptron_core.text` must equal them bit for bit."""
+"""The hashed features of a text, said plainly: `perceptron_core.text.hasher` must equal them bit for bit."""
 
 import math
 import re

@@ -11,7 +11,7 @@ import signal
 import sys
 
 from service.errors import OwnershipLost
-from service.transport.base import Consumer, Output, Record, Writer
+from service.stream import Consumer, Output, Record, Writer
 from service.transport.sqlite import SqliteTransport
 
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from service.transport.base import Record
+from service.stream import Record
 
 
 @dataclass(frozen=True, slots=True)

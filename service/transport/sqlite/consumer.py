@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
 from service.errors import OffsetOutOfRange, OwnershipLost, TransportError
-from service.transport.base import NOWHERE, Assignee, Output, Place, Record
+from service.stream import NOWHERE, Assignee, Output, Place, Record
 from service.transport.sqlite.database import Database
 from service.transport.sqlite.group import Membership, Standing
 from service.transport.sqlite.heartbeat import Heartbeat
@@ -27,7 +27,7 @@ Source = tuple[int, str]
 
 
 class SqliteWriter:
-    """Writes for one partition in one epoch; see `service.transport.base.Writer`."""
+    """Writes for one partition in one epoch; see `service.stream.Writer`."""
 
     def __init__(
         self, database: Database, log: Log, membership: Membership, group: str, partition: int
@@ -61,7 +61,7 @@ class SqliteWriter:
 
 
 class SqliteConsumer:
-    """One member of a consumer group; see `service.transport.base.Consumer`."""
+    """One member of a consumer group; see `service.stream.Consumer`."""
 
     def __init__(
         self,

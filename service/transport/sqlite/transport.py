@@ -1,4 +1,4 @@
-"""The embedded stream as the service sees it; see `service.transport.base.Transport`."""
+"""The embedded stream as the service sees it; see `service.stream.Transport`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from service.errors import ConfigurationError
-from service.transport.base import Assignee, Output, Record, RecordLimit
+from service.stream import Assignee, Output, Record, RecordLimit
 from service.transport.sqlite.consumer import SqliteConsumer
 from service.transport.sqlite.database import BUSY_TIMEOUT_SECONDS, Database
 from service.transport.sqlite.log import Log

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from perceptron_core import to_bytes
-from perceptron_core.binary import BinaryClassifier
+from perceptron_core.base.binary import BinaryClassifier
 from tests.support.binary_learners import LEARNERS, learn
 
 FOLDER = Path(__file__).parent

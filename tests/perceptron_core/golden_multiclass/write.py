@@ -17,7 +17,7 @@ from perceptron_core import (
     StructuredPerceptron,
     to_bytes,
 )
-from perceptron_core.multiclass import MulticlassClassifier
+from perceptron_core.base.multiclass import MulticlassClassifier
 
 FOLDER = Path(__file__).parent
 MULTICLASS = {

@@ -6,8 +6,8 @@ import pytest
 
 from service.audit.findings import Fault
 from service.errors import CheckpointError
-from service.redelivery import Redelivery
-from service.transport.base import Output
+from service.dead_letters.replay import Redelivery
+from service.stream import Output
 from service.transport.sqlite.schema import place_of
 from tests.service.building import event, label
 

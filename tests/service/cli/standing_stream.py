@@ -4,10 +4,10 @@ import json
 
 from prometheus_client import CollectorRegistry
 
-from service.health import Health
-from service.metrics import Metrics
-from service.runner import Runner
-from service.transport.base import Output
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.loop.runner import Runner
+from service.stream import Output
 from tests.service.building import settings
 
 
@@ -29,5 +29,5 @@ def serve(stream, **given):
 def crash(stream, monkeypatch, **given):
     """Run the service to the end, and let it leave without the snapshot of an orderly end."""
     with monkeypatch.context() as patch:
-        patch.setattr("service.task.Task.hand_over", lambda task: task.close())
+        patch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
         serve(stream, **given)

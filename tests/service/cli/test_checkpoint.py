@@ -9,9 +9,9 @@ import pytest
 
 from perceptron_core import Perceptron, from_bytes, to_bytes
 from service.errors import CheckpointError, ServiceError
-from service.model_file import write_atomically
+from service.models.model_file import write_atomically
 from service.transport import open_transport
-from service.transport.base import Output
+from service.stream import Output
 from tests.service.building import Feed, event, label
 from tests.service.cli.standing_stream import crash, produce, serve
 
@@ -194,7 +194,7 @@ def test_import_refuses_what_is_no_sound_model(import_, stream, tmp_path, conten
 
 
 def test_import_does_not_disturb_a_running_service(import_, stream, tmp_path, monkeypatch):
-    monkeypatch.setattr("service.visitor._PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("service.dead_letters.temporary_member._PATIENCE_SECONDS", 0.1)
     serve(stream)
     before = stream.bounds("checkpoints", 0)
     owner = stream.join("online-perceptron", ["events", "labels"], Owner())
@@ -353,7 +353,7 @@ def test_reset_asks_first(reset, stream, monkeypatch):
 
 
 def test_reset_is_refused_while_the_service_runs(reset, stream, monkeypatch):
-    monkeypatch.setattr("service.visitor._PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("service.dead_letters.temporary_member._PATIENCE_SECONDS", 0.1)
     serve(stream)
     before = stream.bounds("checkpoints", 0)
     owner = stream.join("online-perceptron", ["events", "labels"], Owner())
@@ -369,7 +369,7 @@ def test_a_reset_that_was_killed_on_the_way_is_not_taken_for_a_fresh_start(reset
     produce(stream, *EVENTS)
     serve(stream)
     with monkeypatch.context() as patch:
-        patch.setattr("service.reset.Task", lambda *_, **__: 1 / 0)
+        patch.setattr("service.loop.reset.Task", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             reset("--from", "committed", "--yes")
     with pytest.raises(CheckpointError, match="there is no checkpoint"):

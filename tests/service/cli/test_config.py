@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.settings import load_settings, setting_values
+from service.settings.load import load_settings, setting_values
 
 
 def shown(result):

@@ -8,7 +8,7 @@ import pytest
 
 from service.cli.consume import record_line
 from service.transport import open_transport
-from service.transport.base import Output, Record
+from service.stream import Output, Record
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 
 from service.cli.line_filter import LineFilter
 from service.errors import ConfigurationError, ServiceError, TransactionFailed
-from service.redelivery import Redelivery
+from service.dead_letters.replay import Redelivery
 from service.transport import open_transport
-from service.transport.base import Output, RecordLimit
+from service.stream import Output, RecordLimit
 from service.transport.sqlite.consumer import SqliteWriter
 from tests.service.building import event, settings
 from tests.service.cli.standing_stream import produce, serve
@@ -249,7 +249,7 @@ def test_a_crash_in_the_middle_repeats_nothing(dead_letters, replay, stream, mon
 
 
 def test_two_replays_do_not_run_at_once(dead_letters, stream, monkeypatch):
-    monkeypatch.setattr("service.visitor._PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("service.dead_letters.temporary_member._PATIENCE_SECONDS", 0.1)
     refuse(stream, UNKNOWN)
     first = Redelivery(stream, settings(classes="ham,spam"))
     running = first.replay()

@@ -12,7 +12,7 @@ import pytest
 import service.cli
 from service.logs import TextFormatter
 from service.transport import open_transport
-from service.transport.base import Output
+from service.stream import Output
 from service.visible import one_line, visible
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eab\r\nerror: forged\x7f"

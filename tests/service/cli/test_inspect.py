@@ -5,7 +5,7 @@ import json
 import pytest
 
 from perceptron_core import MulticlassPerceptron, Perceptron, from_bytes, to_bytes
-from service.models import BUILT_IN
+from service.models.registry import BUILT_IN
 from tests.support.reference_streams import run_bare, sms_events
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from perceptron_core import from_bytes, to_bytes
-from perceptron_core.serialisation import settings_of
+from perceptron_core.formats.model_bytes import settings_of
 
 CHARS = ("--text", "chars", "--ngrams", "4", "--classes", "ham,spam")
 WORDS = {"ham": "see you at noon my friend", "spam": "win a big prize now friend"}

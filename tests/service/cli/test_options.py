@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli.options import broker_url, setting_options, source_options
-from service.settings import Settings, option_settings
+from service.settings.load import Settings, option_settings
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.messages import KINDS, json_schema
+from service.messages.schema import KINDS, json_schema
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,10 +14,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from service.cli.serve import http_server
-from service.health import Health
-from service.settings import Settings
+from service.monitoring.health import Health
+from service.settings.load import Settings
 from service.transport import open_transport
-from service.transport.base import Output
+from service.stream import Output
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import phishing_events, run_bare, sms_events, without_time
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from service.checkpoint import read_log
+from service.checkpoints.log import read_log
 from service.transport import open_transport
 from tests.service.building import event
 from tests.service.cli.standing_stream import crash, produce, serve
@@ -81,7 +81,7 @@ def test_a_damaged_newest_snapshot_is_passed_over(perceptron, broker, stream, mo
     serve(stream)
     *_, newest = stream.read("checkpoints", 0)
     monkeypatch.setattr(
-        "service.standing.read_log",
+        "service.checkpoints.status.read_log",
         lambda records, group: read_log(
             [r._replace(value=b"junk") if r.offset == newest.offset else r for r in records], group
         ),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from service.transport import open_transport
-from service.transport.base import Output
+from service.stream import Output
 from tests.service.building import event
 from tests.service.cli.standing_stream import produce, serve
 

@@ -25,16 +25,16 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.kafka_settings import KafkaSettings
+from service.settings.kafka import KafkaSettings
 from service.transport import open_transport
-from service.transport.base import Record
-from service.transport.confluent import cluster as cluster_module
-from service.transport.confluent import producer
-from service.transport.confluent.cluster import Cluster
-from service.transport.confluent.errors import MEANING_OF, MEANINGS, meaning_of, translate, translated
-from service.transport.confluent.messages import as_record, take
-from service.transport.kafka import HINTS
-from service.transport.kafka_python.errors import meaning_of as meaning_for_kafka_python
+from service.stream import Record
+from service.transport.kafka.confluent import cluster as cluster_module
+from service.transport.kafka.confluent import producer
+from service.transport.kafka.confluent.cluster import Cluster
+from service.transport.kafka.confluent.errors import MEANING_OF, MEANINGS, meaning_of, translate, translated
+from service.transport.kafka.confluent.messages import as_record, take
+from service.transport.kafka.limits import HINTS
+from service.transport.kafka.kafka_python.errors import meaning_of as meaning_for_kafka_python
 
 CODES = {name: code for name, code in vars(KafkaError).items() if isinstance(code, int)}
 PROTOCOL_CODES = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import OwnershipLost
-from service.transport.base import Output
+from service.stream import Output
 from service.transport.memory import MemoryTransport
 from service.transport.sqlite import Limits, SqliteTransport
 from service.transport.sqlite.liveness import LivenessLock, is_abandoned

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from service.errors import TopicMissing
-from service.transport.base import Output
+from service.stream import Output
 from service.transport.memory import MemoryTransport
 
 

@@ -48,7 +48,7 @@ def test_options_reach_the_embedded_stream() -> None:
 def test_kafka_gets_its_servers_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     monkeypatch.setattr(
-        "service.transport.kafka_python.KafkaPythonTransport",
+        "service.transport.kafka.kafka_python.KafkaPythonTransport",
         lambda servers, **options: made.append((servers, options)),
     )
     open_transport("kafka://one:9092,[::1]:19092", kafka={"client_id": "me"})
@@ -58,7 +58,7 @@ def test_kafka_gets_its_servers_and_options(monkeypatch: pytest.MonkeyPatch) -> 
 def test_confluent_gets_its_servers_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     monkeypatch.setattr(
-        "service.transport.confluent.ConfluentTransport",
+        "service.transport.kafka.confluent.ConfluentTransport",
         lambda servers, **options: made.append((servers, options)),
     )
     open_transport("kafka://one:9092", kafka={"client_options": {}}, kafka_client="confluent")
@@ -66,7 +66,7 @@ def test_confluent_gets_its_servers_and_options(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_without_the_package_of_the_fast_client_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("service.transport.confluent")]:
+    for name in [name for name in sys.modules if name.startswith("service.transport.kafka.confluent")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(ConfigurationError, match="confluent-kafka, which is not installed") as refused:

@@ -24,7 +24,7 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.transport.base import Output
+from service.stream import Output
 from service.transport.sqlite import SqliteTransport
 from service.transport.sqlite.database import translated
 
@@ -352,7 +352,7 @@ def test_a_deleted_log_is_not_written_over_what_others_have_committed_since(
         path.with_name(f"stream.db{suffix}").unlink()
     other = (
         "import sys; from service.transport.sqlite import SqliteTransport as S; "
-        "from service.transport.base import Output; s = S(sys.argv[1]); s.ensure_topics({'events': 1}); "
+        "from service.stream import Output; s = S(sys.argv[1]); s.ensure_topics({'events': 1}); "
         "s.produce([Output('events', None, b'theirs')]); s.close()"
     )
     subprocess.run([sys.executable, "-c", other, str(path)], check=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import TransportUnavailable
-from service.transport.base import Output
+from service.stream import Output
 from service.transport.sqlite import SqliteTransport
 
 ROOT = Path(__file__).parents[3]

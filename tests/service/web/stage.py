@@ -5,10 +5,10 @@ import contextlib
 import httpx
 from prometheus_client import CollectorRegistry
 
-from service.health import Health, State
-from service.live import LiveModels
-from service.metrics import Metrics
-from service.settings import Settings
+from service.monitoring.health import Health, State
+from service.monitoring.live_models import LiveModels
+from service.monitoring.metrics import Metrics
+from service.settings.load import Settings
 from service.web.app import make_app
 from service.web.server import HttpServer
 from tests.service.building import Feed

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from service.transport.base import partition_for_key
+from service.stream import partition_for_key
 from tests.service.building import event, label
 from tests.service.web.stage import Stage
 
@@ -123,7 +123,7 @@ def test_a_model_of_two_classes_among_the_multiclass_ones_is_explained_by_the_di
 
 @pytest.mark.parametrize("model", ["kernel-perceptron", "voted-perceptron", f"{__name__}:Fragile"])
 def test_where_there_are_no_weights_features_are_left_out_one_by_one(model, monkeypatch):
-    monkeypatch.setattr("service.models._import_factory", lambda _: Fragile)
+    monkeypatch.setattr("service.models.registry._import_factory", lambda _: Fragile)
     stage = Stage(model=model)
     stage(event("a", "", win=1.0, label=True), event("b", "", see=1.0, label=False))
     with stage.served() as client:
@@ -140,7 +140,7 @@ def test_where_there_are_no_weights_features_are_left_out_one_by_one(model, monk
 @pytest.mark.parametrize("feature", ["boom", "fog"])
 @pytest.mark.parametrize("path", ["/predict", "/explain"])
 def test_a_model_of_ones_own_that_fails_is_a_refusal_and_no_accident(monkeypatch, path, feature):
-    monkeypatch.setattr("service.models._import_factory", lambda _: Fragile)
+    monkeypatch.setattr("service.models.registry._import_factory", lambda _: Fragile)
     with Stage(model="mine:build").served() as client:
         answer = client.post(path, json=event("q", "", **{feature: 1.0}))
     assert (answer.status_code, answer.json()["reason"]) == (422, "model_error")
@@ -206,7 +206,7 @@ def test_before_any_partition_is_at_work_the_answer_is_to_come_back_later():
 
 
 def test_who_asks_waits_for_a_batch_to_be_learned_but_not_for_ever(stage, client, monkeypatch):
-    monkeypatch.setattr("service.live._PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("service.monitoring.live_models._PATIENCE_SECONDS", 0.1)
     with stage.models[0].learning:
         answer = client.post("/predict", json=event("q"))
     assert answer.status_code == 503

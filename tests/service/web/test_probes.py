@@ -1,6 +1,6 @@
 import pytest
 
-from service.health import State
+from service.monitoring.health import State
 
 
 def test_metrics_come_as_text_or_as_openmetrics(client):

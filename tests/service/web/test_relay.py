@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.health import State
-from service.transport.base import partition_for_key
+from service.monitoring.health import State
+from service.stream import partition_for_key
 from tests.service.building import event
 from tests.service.web.stage import Stage, relayed
 

@@ -1,0 +1,131 @@
+"""Sparse rows as callers have them. In: a matrix of examples, labels, weights. Out: arrays, checked in full.
+
+Nothing is written before all of it is known to be sound.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from perceptron_core.base.batches import SparseBatch, first_refused, signs_of, weights_of
+from perceptron_core.errors import FeatureError, LabelError
+from perceptron_core.weights.hashed_table import HashedSlots
+from perceptron_core.validation import MAX_MAGNITUDE, example_weight, refuse_features, sign_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from perceptron_core.base.batches import Doubles, Integers, Signs
+
+
+class CSR(Protocol):
+    """Rows in compressed form, as `Rows` of a `TextHasher` and `csr_array` of SciPy have it."""
+
+    @property
+    def indptr(self) -> ArrayLike:
+        """Where each row starts, and where the last one ends: one more than there are rows."""
+
+    @property
+    def indices(self) -> ArrayLike:
+        """Of all rows, one after the other."""
+
+
+def batch_of(rows: CSR, slots: HashedSlots) -> tuple[SparseBatch, int]:
+    """Give the rows, of features of `slots`, and how many there are.
+
+    Raises
+    ------
+    FeatureError
+        For an index or a value that is refused; the message names row, and feature.
+    ValueError
+        If the arrays do not fit each other.
+
+    """
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    indptr = np.ascontiguousarray(rows.indptr, np.int64)
+    given, n_slots = np.asarray(rows.indices), slots.n_slots
+    indices = _slots(given, n_slots)
+    values = _doubles(rows.data if hasattr(rows, "data") else rows.values)  # type: ignore[attr-defined]
+    if not (indptr.ndim == indices.ndim == values.ndim == 1 and len(indptr)):
+        raise ValueError("indptr, indices and values must have one dimension, and indptr an entry")
+    if indptr[0] != 0 or (np.diff(indptr) < 0).any() or not indptr[-1] == len(indices) == len(values):
+        raise ValueError("indptr must rise from 0 to the number of indices, which is that of values")
+    row = first_refused(indptr, indices, values, n_slots)
+    if row < len(indptr) - 1:
+        entries = slice(indptr[row], indptr[row + 1])
+        raise _refusal(row, given[entries].tolist(), values[entries].tolist(), n_slots)
+    return SparseBatch(slots, indptr, indices, values), len(indptr) - 1
+
+
+def signs_and_weights(y: Any, w: Any, n_rows: int) -> tuple[Signs, Doubles]:
+    """Give y ∈ {−1, +1} and the weight of each row.
+
+    Raises
+    ------
+    LabelError
+        For a label that denotes no class; the message names the row.
+    ValueError
+        If the lengths differ, or a weight is refused.
+
+    """
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    labels = y if isinstance(y, np.ndarray) else [*y]
+    weights = np.full(n_rows, example_weight(w)) if np.isscalar(w) else np.asarray(w)
+    if not len(labels) == len(weights) == n_rows:
+        raise ValueError(f"{n_rows} rows, but {len(labels)} labels and {len(weights)} weights")
+    signs = _signs(labels)
+    if len(signs) < n_rows:
+        try:
+            sign_of(labels[len(signs)])
+        except LabelError as error:
+            raise LabelError(f"row {len(signs)}: {error}") from None
+    taken = weights if np.isscalar(w) else weights_of(weights.tolist())
+    if len(taken) < n_rows:
+        example_weight(weights[len(taken)])
+    return signs, taken
+
+
+def _slots(indices: NDArray[Any], n_slots: int) -> Integers:
+    """Make indices 32 bits wide; those that do not fit become −1."""
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    if indices.dtype.kind not in "iu" and indices.size:
+        raise FeatureError(f"indices must be integers, not {indices.dtype}")
+    if indices.dtype != np.int32:
+        fits = (indices >= 0) & (indices < n_slots)
+        indices = np.where(fits, indices.astype(np.int32), np.int32(-1))
+    return np.require(indices, requirements=["C", "W"])  # C code asks for what it may write to, and does not
+
+
+def _doubles(values: ArrayLike) -> Doubles:
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    given = np.asarray(values)
+    if given.dtype.kind not in "biuf":
+        raise FeatureError(f"values must be numbers, not {given.dtype}")
+    return np.require(given, np.float64, ["C", "W"])
+
+
+def _signs(labels: Any) -> Signs:
+    """Give y ∈ {−1, +1} of each label, up to the first that denotes no class."""
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "biuf":
+        return signs_of(labels)
+    if labels.dtype == bool:
+        return np.where(labels, np.int8(1), np.int8(-1))
+    refused = ~((labels == 1) | (labels == 0) | (labels == -1))
+    n = refused.argmax() if refused.any() else len(labels)
+    return np.where(labels[:n] == 1, 1, -1).astype(np.int8)
+
+
+def _refusal(row: int, indices: list[int], values: list[float], n_slots: int) -> FeatureError:
+    for index, value in zip(indices, values, strict=True):
+        if not 0 <= index < n_slots:
+            return FeatureError(f"row {row}: feature {index} is no integer from 0 to {n_slots - 1}")
+        if not abs(value) <= MAX_MAGNITUDE:
+            return FeatureError(f"row {row}: {refuse_features({index: value})}")
+    twice = next(index for index in indices if indices.count(index) > 1)
+    return FeatureError(f"row {row}: feature {twice} occurs twice; add its values up first")

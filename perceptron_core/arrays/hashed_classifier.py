@@ -1,0 +1,286 @@
+"""Learners over hashed features. In: dictionaries or arrays of indexed features. Out: scores and classes.
+
+Everything a learner of ours decides, it decides here to the last bit: only where a weight is kept differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from river import base
+
+from perceptron_core.binary.averaged import AveragedPerceptron
+from perceptron_core.base.batches import SparseBatch, decide
+from perceptron_core.base.binary import BinaryClassifier, Features
+from perceptron_core.arrays.csr import CSR, batch_of, signs_and_weights
+from perceptron_core.base.explanation import Term
+from perceptron_core.weights.hashed_table import HashedSlots
+from perceptron_core.base.linear import LinearClassifier
+from perceptron_core.binary.perceptron import Perceptron
+from perceptron_core.sparse_vectors import Vector
+from perceptron_core.text.hasher import TextHasher
+from perceptron_core.arrays.text_batch import TextBatch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perceptron_core.base.batches import Doubles
+
+    Classes = NDArray[np.bool_]
+
+_MAX_BITS = 30
+"""An index fits a signed integer of 32 bits."""
+
+Linear = LinearClassifier | AveragedPerceptron
+
+
+class Predictions(NamedTuple):
+    """What a model said of each row."""
+
+    classes: Classes
+    scores: Doubles
+
+
+class HashedClassifier(BinaryClassifier):
+    """A two-class learner whose features are integers below 2**bits, and whose weights are arrays.
+
+    It keeps no names, so its size is fixed: 8 bytes for every index and column of the learner. Beside
+    dictionaries, it takes many examples in one call, as sparse rows (CSR).
+
+    Parameters
+    ----------
+    classifier
+        The learner whose parameters are used; what it has learned is not. `Perceptron()` by default; any of
+        two classes but the voted and the kernel perceptron, which keep examples.
+    bits
+        Features are integers from 0 to 2**bits − 1; 1 to 30.
+
+    Attributes
+    ----------
+    learner : BinaryClassifier
+        What learns. Its attributes, such as `variances`, are those of the same class elsewhere.
+
+    Notes
+    -----
+    A model fed dictionaries {index: value} and one fed rows give the same answers, bit for bit, and so does
+    the learner itself on the same dictionaries. Columns of zeros take memory as they are written to;
+    variances start at 1 and take all of theirs at once.
+
+    Rows are anything with `indptr`, `indices` and `values` or `data`: what `TextHasher.transform_many` gives,
+    or SciPy's `csr_array`. Row r has the entries `indptr[r]` up to `indptr[r + 1]`, in the order in which its
+    score is summed. No index may occur twice in a row: a dictionary could not hold it. Arrays of 64-bit
+    positions, 32-bit indices and doubles are read in place, and must not be changed meanwhile; others are
+    converted.
+
+    References
+    ----------
+    Weinberger, K., Dasgupta, A., Langford, J., Smola, A. and Attenberg, J. (2009). Feature hashing for large
+    scale multitask learning. Proceedings of the 26th International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> from perceptron_core import AROW, HashedClassifier, TextHasher
+    >>> model = HashedClassifier(AROW(), bits=18)
+    >>> hasher = TextHasher(18)
+    >>> model.learn_rows(hasher.transform_many(["win a prize", "see you at noon"]), [True, False])
+    >>> model.predict_rows(hasher.transform_many(["a prize for you", "at noon?"]))
+    array([ True, False])
+    >>> model.predict_one(hasher.transform_one("a prize for you"))
+    True
+
+    Any names will do after River's hashing:
+
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> model = preprocessing.FeatureHasher(2**18, seed=1) | HashedClassifier(AROW(), bits=18)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 86.96%
+
+    """
+
+    def __init__(self, classifier: Linear | None = None, bits: int = 22) -> None:
+        self.classifier = Perceptron() if classifier is None else classifier
+        if not isinstance(self.classifier, Linear):
+            raise TypeError(
+                f"{type(classifier).__name__} keeps no weight for each feature, so none is hashed"
+            )
+        if not 1 <= bits <= _MAX_BITS:
+            raise ValueError(f"bits must be from 1 to {_MAX_BITS}, not {bits!r}")
+        self.bits = bits
+        self.learner = self.classifier.hashed(bits)
+
+    @property
+    def n_mistakes(self) -> int:  # type: ignore[override]
+        """Examples found misclassified before the update."""
+        return self.learner.n_mistakes
+
+    @property
+    def n_updates(self) -> int:  # type: ignore[override]
+        """Updates made."""
+        return self.learner.n_updates
+
+    @property
+    def weights(self) -> Vector:
+        """Non-zero weights by index. Computed when asked for."""
+        return self.learner.weights
+
+    @property
+    def bias(self) -> float:
+        """The learner's bias."""
+        return self.learner.bias
+
+    @property
+    def undo_one(self) -> Callable[[Features, float], None]:
+        """The learner's own `undo_one`. Raises `AttributeError` if it has none."""
+        return self.learner.undo_one  # type: ignore[union-attr,no-any-return]
+
+    def score_one(self, x: Features) -> float:
+        """Compute the signed score of `x`.
+
+        Raises `FeatureError` for a name that is no index, and for a value that is no sane number.
+        """
+        return self.learner.score_one(x)
+
+    def predict_one(self, x: Features, **_: Any) -> bool:
+        """Predict the class of `x`. Raises `FeatureError` as `score_one` does."""
+        return self.learner.predict_one(x)
+
+    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
+        """Learn from one example; see `BinaryClassifier.learn_one`."""
+        self.learner.learn_one(x, y, w)
+
+    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
+        """Learn from one example as `learn_one` does; give the step made in units of `x`, 0 if none."""
+        return self.learner.update_one(x, y, w)
+
+    def decide(self, score: float) -> bool:
+        """Give the class at a score, as the learner does."""
+        return self.learner.decide(score)
+
+    def score_rows(self, rows: CSR) -> Doubles:
+        """Compute the signed score of each row.
+
+        Raises
+        ------
+        FeatureError
+            For an index out of range or twice in a row, and for a value that is not finite or is larger than
+            1e100. The message names the row.
+        ValueError
+            If the arrays do not fit each other.
+
+        """
+        batch, scores = self._batch(rows)
+        batch.score(self.learner, scores)
+        return scores
+
+    def predict_rows(self, rows: CSR) -> Classes:
+        """Predict the class of each row. Raises as `score_rows` does."""
+        return self._decided(self.score_rows(rows))
+
+    def learn_rows(self, rows: CSR, y: Any, w: Any = 1.0) -> None:
+        """Learn from each row, one after the other.
+
+        Parameters
+        ----------
+        rows
+            Sparse rows.
+        y
+            A label for each row: True/False, 1/0 or 1/−1. An array is fastest.
+        w
+            Weight of every example, or one for each row.
+
+        Raises
+        ------
+        FeatureError, LabelError
+            As `score_rows` does, and for a label that denotes no class. Nothing has been learned.
+        ValueError
+            If the lengths differ, or a weight is refused. Nothing has been learned.
+
+        """
+        batch, scores = self._batch(rows)
+        batch.learn(self.learner, *signs_and_weights(y, w, len(scores)))
+
+    def predict_learn_rows(self, rows: CSR, y: Any, w: Any = 1.0) -> Predictions:
+        """Predict each row, then learn from it, before the next: a prequential run.
+
+        Parameters and errors are those of `learn_rows`.
+        """
+        batch, scores = self._batch(rows)
+        batch.run(self.learner, *signs_and_weights(y, w, len(scores)), scores)
+        return Predictions(self._decided(scores), scores)
+
+    def predict_learn_texts(
+        self, hasher: TextHasher, texts: Iterable[str | bytes], y: Any, w: Any = 1.0
+    ) -> Predictions:
+        """Predict each text, then learn from it, before the next: `predict_learn_rows` without the rows.
+
+        Parameters
+        ----------
+        hasher
+            What makes features of a text, with no more bits than the model has.
+        texts
+            Texts; bytes are UTF-8.
+        y, w
+            As in `learn_rows`.
+
+        Raises
+        ------
+        LabelError
+            For a label that denotes no class. Nothing has been learned.
+        TypeError, ValueError
+            For what is no text, or if the lengths differ, or a weight is refused. Nothing has been learned.
+        UnicodeError
+            For bytes that are no UTF-8 and for an n-gram with a lone surrogate; as in a loop, the texts
+            before have been learned.
+
+        """
+        batch = TextBatch(self._hashed_slots(), hasher, texts)
+        signs, weights = signs_and_weights(y, w, len(batch.texts))
+        scores = _room(len(batch.texts))
+        batch.run(self.learner, signs, weights, scores)
+        return Predictions(self._decided(scores), scores)
+
+    def _batch(self, rows: CSR) -> tuple[SparseBatch, Doubles]:
+        """Give the rows, checked, and room for a score of each."""
+        batch, n_rows = batch_of(rows, self._hashed_slots())
+        return batch, _room(n_rows)
+
+    def _hashed_slots(self) -> HashedSlots:
+        slots = self.learner.slots
+        assert isinstance(slots, HashedSlots)
+        return slots
+
+    def _decided(self, scores: Doubles) -> Classes:
+        import numpy as np  # noqa: PLC0415  takes long to import
+
+        classes = np.empty(len(scores), bool)
+        decide(self.learner, scores, classes.view(np.uint8))
+        return classes
+
+    def _terms(self, x: Features) -> Iterable[Term]:
+        return self.learner._terms(x)  # noqa: SLF001  a learner of ours
+
+    def _log_odds(self, score: float) -> float:
+        return self.learner._log_odds(score)  # noqa: SLF001
+
+    def _learn_leading(self, frame: Any, labels: list[Any], weights: list[Any]) -> int:
+        return self.learner._learn_leading(frame, labels, weights)  # noqa: SLF001
+
+    def _predict_leading(self, frame: Any) -> list[bool]:
+        return self.learner._predict_leading(frame)  # noqa: SLF001
+
+    def _predict_proba_leading(self, frame: Any) -> list[dict[base.typing.ClfTarget, float]]:
+        return self.learner._predict_proba_leading(frame)  # noqa: SLF001
+
+    def _get_state(self) -> dict[str, Any]:
+        return self.learner._get_state()  # noqa: SLF001
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        self.learner._set_state(state)  # noqa: SLF001
+
+
+def _room(n: int) -> Doubles:
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    return np.empty(n)

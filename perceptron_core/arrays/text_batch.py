@@ -1,0 +1,67 @@
+"""Texts as the examples of a batch. In: texts and what hashes them. Out: entries, a few texts ahead.
+
+No row is made that anybody else could change, so none has to be checked. `text_batches.pxd` gives C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from typing import Final
+
+from perceptron_core.base.batches import Batch
+from perceptron_core.weights.hashed_table import HashedEntries, HashedSlots
+from perceptron_core.text.hasher import TextHasher
+
+_AHEAD: Final = 6
+"""Texts that are hashed at once: while one is learned, the memory looks for the cells of the others."""
+
+
+class TextBatch(Batch):
+    """Texts, hashed as they come up."""
+
+    def __init__(self, slots: HashedSlots, hasher: TextHasher, texts: Iterable[str | bytes]) -> None:
+        if isinstance(texts, (str, bytes)):
+            raise TypeError("texts must be several texts, not one")
+        if 1 << hasher.bits > slots.n_slots:
+            raise ValueError(f"the hasher's {hasher.bits} bits are more than the model has")
+        self.slots = slots
+        self.hasher = hasher
+        self.texts = [text if type(text) is str or type(text) is bytes else _plain(text) for text in texts]
+        self.x = HashedEntries(0)
+        self._first = self._end = 0
+        self._ends = array("q", [0]) * (_AHEAD + 1)
+
+    def show(self, row: int) -> None:
+        """Make `x` an example. Raises `UnicodeError` for a text that cannot be hashed."""
+        if not self._first <= row < self._end:
+            self._hash_from(row)
+        start, end = self._ends[row - self._first], self._ends[row - self._first + 1]
+        self.x.first_slot = self.x.first_value = start
+        self.x.n = end - start
+
+    def _hash_from(self, row: int) -> None:
+        """Hash a few texts, or as many as come before one that cannot be hashed."""
+        self._first = self._end = row
+        self.hasher.clear()
+        for k in range(min(_AHEAD, len(self.texts) - row)):
+            try:
+                self.hasher.append(self.texts[row + k])
+            except UnicodeError:
+                if not k:
+                    raise
+                break
+            self._ends[k + 1] = self.hasher.filled
+            self._end += 1
+        self.x.slots = self.hasher.indices
+        self.x.values = self.hasher.values
+        self.slots.prefetch(self.x, 0, self.hasher.filled)
+
+
+def _plain(text: str | bytes) -> str | bytes:
+    """Give a text without the methods of a class of its own, which might meddle with the hasher."""
+    if isinstance(text, str):
+        return str.__str__(text)
+    if isinstance(text, bytes):
+        return bytes(text)
+    raise TypeError(f"a text is a str or bytes, not {type(text).__name__}")

@@ -1,0 +1,122 @@
+"""What all two-class learners have in common. In: features and labels. Out: River's interface.
+
+A learner adds two things: `score_one`, whose sign decides, and `update_one`, which learns.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from river import base
+
+from perceptron_core.base.explanation import Term, contribution_table
+from perceptron_core.base.data_frames import FrameClassifier
+
+Features = dict[base.typing.FeatureName, Any]
+
+
+class BinaryClassifier(FrameClassifier):
+    """A classifier that decides between False and True by the sign of a score.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Examples that `learn_one` found misclassified before the update.
+    n_updates : int
+        Updates made.
+
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("n_mistakes", "n_updates")
+    """Names of the attributes that learning changes: what `to_bytes` writes beside the parameters."""
+
+    def __init__(self) -> None:
+        self.n_mistakes = 0
+        self.n_updates = 0
+
+    @abc.abstractmethod
+    def score_one(self, x: Features) -> float:
+        """Compute the signed score of `x`. Raises `FeatureError` for a value that is no sane number."""
+
+    @abc.abstractmethod
+    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
+        """Learn from one example as `learn_one` does; give the step made in units of `x`, 0 if none."""
+
+    def decide(self, score: float) -> bool:
+        """Give the class at a score: True above 0."""
+        return score > 0
+
+    def predict_one(self, x: Features, **_: Any) -> bool:
+        """Predict the class of `x`. Raises `FeatureError` as `score_one` does."""
+        return self.decide(self.score_one(x))
+
+    def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
+        """Squash the score through the logistic function, as River does.
+
+        The learners here make no probabilities: the numbers order examples, they are not calibrated.
+        Raises `FeatureError` as `score_one` does.
+        """
+        return self._probabilities(self.score_one(x))
+
+    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
+        """Learn from one example.
+
+        Parameters
+        ----------
+        x
+            Feature values.
+        y
+            True/False, 1/0 or 1/−1.
+        w
+            Weight of the example; 0 leaves everything as it was.
+
+        Raises
+        ------
+        FeatureError, LabelError
+            As their names say; the state is untouched.
+        ValueError
+            If `w` is negative, not finite, or above 1e25.
+
+        """
+        self.update_one(x, y, w)
+
+    def debug_one(self, x: Features, decimals: int = 5) -> str:
+        """Explain the score of `x` in a table of what it is the sum of.
+
+        Raises `FeatureError` as `score_one` does.
+        """
+        self.score_one(x)
+        return contribution_table(self._terms(x), decimals)
+
+    @abc.abstractmethod
+    def _terms(self, x: Features) -> Iterable[Term]:
+        """Give what the score of `x`, all of it checked, is the sum of."""
+
+    def _known_classes(self) -> tuple[bool, bool]:
+        return False, True
+
+    def _probabilities(self, score: float) -> dict[base.typing.ClfTarget, float]:
+        p = logistic(self._log_odds(score))
+        return {False: 1.0 - p, True: p}
+
+    def _log_odds(self, score: float) -> float:
+        return score
+
+    def _get_state(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.STATE}
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        for name in self.STATE:
+            value = state[name]
+            setattr(self, name, dict(value) if isinstance(value, dict) else value)
+
+
+def logistic(z: float) -> float:
+    """Compute 1 / (1 + e⁻ᶻ) without overflow."""
+    if z >= 0:
+        return 1.0 / (1.0 + math.exp(-z))
+    e = math.exp(z)
+    return e / (1.0 + e)

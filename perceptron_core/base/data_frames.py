@@ -1,0 +1,156 @@
+"""Mini-batches from data frames. In: a frame and a series. Out: what row by row gives, bit for bit.
+
+Frames may be of pandas, polars or whatever else narwhals knows; what comes out is of the same kind.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from river import base
+
+from perceptron_core.errors import LearnerError
+from perceptron_core.validation import MAX_MAGNITUDE
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_NUMBERS: Final = frozenset(
+    "Boolean Float32 Float64 Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64".split()  # noqa: SIM905  a list to read
+)
+"""Types of columns, as narwhals names them, that NumPy turns into doubles."""
+
+
+class FrameClassifier(base.MiniBatchClassifier):
+    """A classifier that takes data frames row by row.
+
+    River's linear models make one step for a whole mini-batch. Here a frame is no more than a way to
+    hand over many examples: the same steps, in the order of the rows.
+    """
+
+    @abc.abstractmethod
+    def learn_one(self, x: dict[Hashable, Any], y: Any, w: float = 1.0) -> None:
+        """Learn from one example of weight `w`."""
+
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
+        """Learn from the rows of a data frame, one after the other.
+
+        Parameters
+        ----------
+        X
+            Data frame with a column for each feature.
+        y
+            Series of labels.
+        w
+            Weight of every example, or a series of weights.
+
+        Raises
+        ------
+        LearnerError
+            As `learn_one` for the first row it refuses, which the message names; the rows before it
+            have been learned.
+        ValueError
+            If the lengths differ, or a weight is refused.
+
+        """
+        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
+        frame = dataframe.into_frame(X)
+        labels = dataframe.into_series(y).to_list()
+        weights = [w] * len(labels) if isinstance(w, int | float) else dataframe.into_series(w).to_list()
+        learned = 0
+        try:
+            learned = self._learn_leading(frame, labels, weights)
+            for x, label, weight in zip(
+                _rows(frame, learned), labels[learned:], weights[learned:], strict=True
+            ):
+                self.learn_one(x, label, weight)
+                learned += 1
+        except LearnerError as error:
+            raise type(error)(f"row {learned}: {error}") from None
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict the class of each row: a series."""
+        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
+        frame = dataframe.into_frame(X)
+        predicted = _each(self._predict_leading, self.predict_one, frame)
+        return dataframe.to_native_series(predicted, name=None, like=frame)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Give the probabilities of each row: a data frame with a column for each class."""
+        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
+        frame = dataframe.into_frame(X)
+        rows = _each(self._predict_proba_leading, self.predict_proba_one, frame)
+        classes = dict.fromkeys((*self._known_classes(), *(label for row in rows for label in row)))
+        columns = {label: [row.get(label, 0.0) for row in rows] for label in classes}
+        return dataframe.to_native_frame(columns, like=frame)
+
+    def _learn_leading(self, frame: Any, labels: list[Any], weights: list[Any]) -> int:  # noqa: ARG002
+        """Learn as many of the first rows as can be learned at once; give their number."""
+        return 0
+
+    def _predict_leading(self, frame: Any) -> list[Any]:  # noqa: ARG002
+        """Predict as many of the first rows as can be predicted at once."""
+        return []
+
+    def _predict_proba_leading(self, frame: Any) -> list[dict[base.typing.ClfTarget, float]]:  # noqa: ARG002
+        """Give the probabilities of as many of the first rows as can be had at once."""
+        return []
+
+    def _known_classes(self) -> Iterable[Hashable]:
+        """Give the classes that are known whatever the rows say."""
+        return ()
+
+
+def sound_rows(frame: Any) -> NDArray[np.float64]:
+    """Give the rows before the first with a value that is refused, as a matrix.
+
+    None of them, if a column holds anything but numbers and booleans.
+    """
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    matrix = np.require(_numbers(frame), requirements=["C", "W"])  # as compiled code wants them
+    if not matrix.size or (matrix.min() >= -MAX_MAGNITUDE and matrix.max() <= MAX_MAGNITUDE):
+        return matrix
+    refused = ~(np.abs(matrix) <= MAX_MAGNITUDE).all(axis=1)
+    return matrix[: refused.argmax()]
+
+
+def _numbers(frame: Any) -> NDArray[np.float64]:
+    """Give a frame as doubles, each value the one that it becomes by itself; what is missing as NaN."""
+    import numpy as np  # noqa: PLC0415  takes long to import
+
+    if frame.implementation.is_pandas_like():
+        matrix: NDArray[np.float64] = frame.to_numpy()
+        if matrix.dtype == np.float64:  # known without a look at the types of the columns, which takes longer
+            return matrix
+    if _NUMBERS.issuperset(map(str, frame.schema.values())):
+        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+
+        return dataframe.to_numpy(frame)
+    return np.empty((0, len(frame.columns)))
+
+
+def _rows(frame: Any, first: int) -> Iterator[dict[Hashable, Any]]:
+    if first < len(frame):
+        columns: Sequence[Hashable] = frame.columns
+        for row in frame[first:].iter_rows():
+            yield dict(zip(columns, row, strict=True))
+
+
+def _each(
+    predict_leading: Callable[[Any], list[Any]], predict: Callable[[dict[Hashable, Any]], Any], frame: Any
+) -> list[Any]:
+    """Predict each row: the first ones together, as far as can be, the others one by one."""
+    predicted: list[Any] = []
+    try:
+        predicted += predict_leading(frame)
+        predicted.extend(map(predict, _rows(frame, len(predicted))))
+    except LearnerError as error:
+        raise type(error)(f"row {len(predicted)}: {error}") from None
+    return predicted

@@ -1,0 +1,190 @@
+"""What all multiclass learners have in common. In: features and labels. Out: River's interface.
+
+The class with the highest score decides. A learner adds a rule: see `multiclass_rules`.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from river import base
+
+from perceptron_core.base.binary import Features
+from perceptron_core.base.cloning import Copied
+from perceptron_core.weights.example import Column
+from perceptron_core.errors import LabelError
+from perceptron_core.base.explanation import contribution_table
+from perceptron_core.base.data_frames import FrameClassifier
+from perceptron_core.base.multiclass_rule import MulticlassRule
+from perceptron_core.sparse_vectors import Vector
+from perceptron_core.base.update import Label
+
+Scores = dict[Label, float]
+"""Score by class, in the order that breaks ties."""
+
+
+class MulticlassClassifier(MulticlassRule, Copied, FrameClassifier):
+    """A classifier that decides for the class with the highest score.
+
+    Parameters
+    ----------
+    classes
+        All labels there may be, two or more. None: those seen so far.
+    fit_intercept
+        Whether each class has a bias.
+
+    Attributes
+    ----------
+    weights : dict
+        What predicts: non-zero weights by feature, by class.
+    bias : dict
+        Bias by class.
+    n_mistakes : int
+        Examples that `learn_one` found misclassified before the update. The first example of a
+        class not named in `classes` is always one of them.
+    n_updates : int
+        Updates made.
+
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("n_mistakes", "n_updates")
+    """Names of the attributes that learning changes: what `to_bytes` writes beside the parameters.
+
+    The first is by class.
+    """
+
+    def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
+        self.classes = None if classes is None else _check_classes(classes)
+        self.fit_intercept = bool(fit_intercept)
+        self.n_mistakes = 0
+        self.n_updates = 0
+        self._restart(self.classes or ())
+
+    @property
+    @abc.abstractmethod
+    def weights(self) -> dict[Label, Vector]:
+        """What predicts: non-zero weights by feature, by class; computed when asked for."""
+
+    @property
+    @abc.abstractmethod
+    def bias(self) -> dict[Label, float]:
+        """Bias by class; computed when asked for."""
+
+    def _known_classes(self) -> Collection[Label]:
+        """Give the classes in the order they were met."""
+        return self.numbers.keys()
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @staticmethod
+    def decide(scores: Mapping[Label, float]) -> Any:
+        """Give the class with the highest score, the first of them at a tie; None if there is no class."""
+        return max(scores, key=scores.__getitem__, default=None)
+
+    def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
+        """Give the softmax of the scores.
+
+        The learners here make no probabilities: the numbers order classes, they are not calibrated.
+        Raises `FeatureError` as `scores_one` does.
+        """
+        return softmax(self.scores_one(x))
+
+    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
+        """Learn from one example.
+
+        Parameters
+        ----------
+        x
+            Feature values.
+        y
+            The class: anything hashable but None and NaN; one of `classes`, if these were given.
+        w
+            Weight of the example; 0 leaves everything as it was.
+
+        Raises
+        ------
+        FeatureError, LabelError
+            As their names say; the state is untouched.
+        ValueError
+            If `w` is negative, not finite, or above 1e25.
+
+        """
+        self.update_one(x, y, w)
+
+    def debug_one(self, x: Features, decimals: int = 5) -> str:
+        """Explain what the predicted class's score is the sum of. Raises `FeatureError` as `scores_one`."""
+        predicted = self.predict_one(x)
+        if predicted is None:
+            return "no class is known"
+        weights = self.weights[predicted]
+        terms = [(name, value, weights.get(name, 0.0)) for name, value in x.items()]
+        table = contribution_table([*terms, ("Intercept", 1.0, self.bias[predicted])], decimals)
+        return f"Class {predicted!r}\n\n{table}"
+
+    def check_label(self, label: Any) -> Label:
+        """Give a label as it is kept. Raises `LabelError` for one that cannot be, or is none of `classes`."""
+        numpy = sys.modules.get("numpy")  # where it is not imported, nobody has a scalar of it
+        plain: Label = label.item() if numpy and isinstance(label, numpy.generic) else label
+        try:
+            is_known = plain in self.numbers
+        except TypeError:
+            raise LabelError(f"label {label!r} is not hashable") from None
+        if is_known:
+            return plain
+        if self.classes is not None:
+            raise LabelError(f"label {label!r} is none of {self.classes}")
+        if plain is None or plain != plain:  # noqa: PLR0124  only NaN differs from itself
+            raise LabelError(f"label {label!r} denotes no class")
+        return plain
+
+    def _get_state(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in self.STATE}
+        if self.labels:  # the first class with all names, so that these keep their order
+            state[self.STATE[0]][self.labels[0]] = self.slots.stored(self._first_columns()[0])
+        return state
+
+    def _first_columns(self) -> Sequence[Column]:
+        """Give the columns of the features, by class, that are first in `STATE`."""
+        return self.weight_columns
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        self._restart(state[self.STATE[0]])
+        for name in self.STATE:
+            setattr(self, name, state[name])
+
+    def _restart(self, labels: Iterable[Label]) -> None:
+        """Start anew with these classes."""
+        self.clear()
+        for label in labels:
+            self.meet(label)
+
+    def _of_columns(self, columns: Sequence[Column]) -> dict[Label, Vector]:
+        """Give what is not 0 of the features' columns, by class."""
+        return {label: self.slots.nonzero(columns[number]) for label, number in self.numbers.items()}
+
+    def _write_columns(self, columns: Sequence[Column], cells: Mapping[Label, Mapping[Any, float]]) -> None:
+        """Replace what the features' columns hold."""
+        for label, named in cells.items():
+            self.slots.write(columns[self.numbers[label]], named)
+
+
+def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:
+    """Compute exp(sᵢ) / Σ exp(sⱼ) without overflow."""
+    highest = max(scores.values(), default=0.0)
+    powers = {label: math.exp(score - highest) for label, score in scores.items()}
+    total = 0.0
+    for power in powers.values():  # `sum` of floats differs between Python 3.11 and 3.12
+        total += power
+    return {label: power / total for label, power in powers.items()}
+
+
+def _check_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
+    if isinstance(classes, str) or len(set(classes)) < max(2, len(classes)) or None in classes:
+        raise ValueError(f"classes must be two or more different labels, not {classes!r}")
+    return tuple(classes)

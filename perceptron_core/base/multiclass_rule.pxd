@@ -1,0 +1,59 @@
+# The C types of multiclass_rules.py, for compiled code.
+cimport cython
+
+from perceptron_core.weights.example cimport Column, Entries
+from perceptron_core.weights.weight_table cimport Slots
+from perceptron_core.validation cimport example_weight
+
+cdef int NO_CLASS
+
+
+cdef class MulticlassRule:
+    cdef public bint fit_intercept
+    cdef public long long n_mistakes
+    cdef public long long n_updates
+    cdef public Slots slots
+    cdef public list labels
+    cdef public dict numbers
+    cdef public list weight_columns
+    cdef public Column biases
+    cdef public Column scores
+
+    cpdef clear(self)
+
+    @cython.locals(number=Py_ssize_t)
+    cpdef meet(self, label)
+
+    cdef start_column(self, list columns, Column column)
+    cdef forget_last(self, label, Py_ssize_t n_known)
+    cdef drop_columns(self, list columns, Py_ssize_t n_kept)
+
+    @cython.locals(number=int)
+    cdef learn_first(self, label, Entries x, double w)
+
+    @cython.locals(number=Py_ssize_t, column=Column)
+    cdef score(self, Entries x)
+
+    @cython.locals(number=int, found=int)
+    cdef int best(self, int excepted) except -2
+
+    cdef learn(self, Entries x, int number, double w)
+
+    @cython.locals(guess=int, number=int)
+    cdef learn_label(self, label, Entries x, double w)
+
+    @cython.locals(slots=Slots, entries=Entries)
+    cdef Entries resolve(self, x)
+
+    @cython.locals(number=Py_ssize_t)
+    cpdef dict by_class(self, Column column)
+
+    @cython.locals(number=Py_ssize_t)
+    cpdef write_by_class(self, Column column, cells)
+
+
+cdef class AdditiveMulticlassRule(MulticlassRule):
+    cdef move(self, Entries x, int gained, int lost, double size, long long n_before)
+
+    @cython.locals(column=Column)
+    cdef Py_ssize_t add(self, Entries x, int number, double size) except -1

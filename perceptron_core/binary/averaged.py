@@ -1,0 +1,224 @@
+"""The averaged perceptron. In: features and a label. Out: scores by the mean of all the weights so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from perceptron_core.base.binary import BinaryClassifier, Features
+from perceptron_core.base.compiled import CompiledClassifier
+from perceptron_core.weights.example import Column, Entries
+from perceptron_core.base.explanation import Term
+from perceptron_core.base.binary_rule import BinaryRule
+from perceptron_core.learning_rates import Rate, check_rate, rate_at
+from perceptron_core.sparse_vectors import Vector
+
+_SMALLEST_FADE: Final = 1e-20
+"""When the past has faded to this share, it is written down anew, so that its factors stay moderate."""
+
+
+class AveragedRule(BinaryRule):
+    """Learns by the last weights w and predicts by their mean; u keeps what the mean needs."""
+
+    decay: float
+    learning_rate: Rate
+    fit_intercept: bool
+    current_column: Column
+    late_column: Column
+    current_bias: float
+    n_examples: int
+    _late_bias: float
+    _fade: float
+    _remainder: float
+
+    def score(self, x: Entries) -> float:
+        """Compute the mean activation w̄·x + b̄."""
+        return self.mean(
+            self.current_column.dot(x, self.current_bias), self.late_column.dot(x, self._late_bias)
+        )
+
+    def learn(self, x: Entries, sign: int, w: float) -> float:
+        """Learn an example; the step is that of w, 0 if it stayed."""
+        current = self.current_column.dot(x, self.current_bias)
+        late = self.late_column.dot(x, self._late_bias)
+        return self.step(x, sign, w, current, self.mean(current, late))
+
+    def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
+        """Learn an example whose mean activation is a."""
+        return self.step(x, sign, w, self.current_column.dot(x, self.current_bias), a)
+
+    def step(self, x: Entries, sign: int, w: float, current: float, a: float) -> float:
+        """Learn an example of the activation `current`, and a in the mean."""
+        mistaken = self.fires(a) != (sign > 0)
+        step = sign * rate_at(self.learning_rate, self.n_updates) * w if sign * current <= 0 else 0.0
+        if step != 0:
+            self.add(x, step)
+            self.n_updates += 1
+        self.n_mistakes += mistaken
+        self.tick()
+        return step
+
+    def mean(self, current: float, late: float) -> float:
+        """Give the mean of a number that is `current` in w and `late` in u."""
+        if not self.n_examples:
+            return 0.0
+        if self.decay == 1:
+            return (self.n_examples * current - late) / self.n_examples
+        return (current - self._fade * late) / (1.0 - self._remainder)
+
+    def add(self, x: Entries, step: float) -> None:
+        """Add step·x to w, and to u in proportion to how late it comes."""
+        late = step * self.n_examples if self.decay == 1 else step / self._fade
+        self.slots.claim(x)
+        n_zeros = self.current_column.add(x, step)
+        if self.late_column.add(x, late) and n_zeros:
+            self.slots.sweep(x)
+        if self.fit_intercept:
+            self.current_bias += step
+            self._late_bias += late
+
+    def tick(self) -> None:
+        """Let an example's time pass."""
+        self.n_examples += 1
+        if self.decay == 1:
+            return
+        self._fade *= self.decay
+        self._remainder *= self.decay
+        if self._fade < _SMALLEST_FADE:
+            self.late_column.scale(self._fade)
+            self.slots.sweep_all()
+            self._late_bias *= self._fade
+            self._fade = 1.0
+
+
+class AveragedPerceptron(AveragedRule, CompiledClassifier):
+    """Perceptron that predicts by the mean of its weight vectors after each example.
+
+    It learns as the perceptron does, on the mistakes of its last weights: if y·(w·x + b) ≤ 0,
+    w ← w + η·y·x and b ← b + η·y. It predicts by the mean w̄ of the w after each example so far; with
+    `decay` δ < 1 by the mean with exponential weights,
+
+        w̄ = Σ δᵀ⁻ᵗ·w(t) / Σ δᵀ⁻ᵗ,  t = 1 … T
+
+    which forgets the weights of long ago: on a stream that drifts, the plain mean lags behind. Both are
+    lazy. Beside w a vector u is kept of updates times the time they came late, so that an update costs
+    no more than the non-zeros of its example: w̄ = w − u/T for the plain mean.
+
+    Parameters
+    ----------
+    decay
+        δ in (0, 1]. About 1/(1 − δ) examples are remembered; 1 remembers all.
+    learning_rate
+        η > 0: a number or one of `river.optim.schedulers`. A constant changes no prediction.
+    fit_intercept
+        Whether b is learned.
+
+    Attributes
+    ----------
+    weights : dict
+        w̄, non-zero weights by feature: what predicts. Computed when asked for.
+    bias : float
+        b̄.
+    current_weights : dict
+        w: what learns. Computed when asked for.
+    current_bias : float
+        b.
+    n_examples : int
+        T, examples learned from, updates or not.
+    n_mistakes : int
+        Examples that `learn_one` found misclassified by w̄, as `predict_one` does, before the update.
+    n_updates : int
+        Updates made: mistakes of w, ties included.
+
+    Notes
+    -----
+    The weight of an example is a factor of the learning rate; one of weight 0 is no step in time.
+
+    References
+    ----------
+    Freund, Y. and Schapire, R. (1999). Large margin classification using the perceptron algorithm.
+    Machine Learning 37(3), section 2.
+
+    Daumé III, H. (2017). A Course in Machine Learning, algorithm 7 (the lazy mean).
+
+    Examples
+    --------
+    >>> from perceptron_core import AveragedPerceptron
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> model = preprocessing.StandardScaler() | AveragedPerceptron()
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 88.96%
+
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        "current_weights",
+        "current_bias",
+        "n_examples",
+        "_late_weights",
+        "_late_bias",
+        "_fade",
+        "_remainder",
+        *BinaryClassifier.STATE,
+    )
+
+    def __init__(self, decay: float = 1.0, learning_rate: Rate = 1.0, fit_intercept: bool = True) -> None:
+        if not 0 < decay <= 1:
+            raise ValueError(f"decay must be above 0 and at most 1, not {decay!r}")
+        check_rate(learning_rate)
+        super().__init__()
+        self.decay = float(decay)
+        self.learning_rate = learning_rate
+        self.fit_intercept = bool(fit_intercept)
+        self._clear()
+        self.current_bias = 0.0
+        self.n_examples = 0
+        self._late_bias = 0.0
+        self._fade = 1.0  # δ to the number of examples since u was last written anew
+        self._remainder = 1.0  # δ to the number of examples
+
+    def _clear(self) -> None:
+        """Start with no feature stored."""
+        current, late = Column(), Column()
+        self.slots = self._slots_of(current, late)
+        self.current_column, self.late_column = current, late
+
+    @property
+    def current_weights(self) -> Vector:
+        """w: non-zero weights by feature."""
+        return self.slots.nonzero(self.current_column)
+
+    @current_weights.setter
+    def current_weights(self, weights: Mapping[Any, float]) -> None:
+        self._start_anew()
+        self.slots.write(self.current_column, weights)
+
+    @property
+    def weights(self) -> Vector:
+        """w̄: non-zero weights by feature."""
+        current, late = self.slots.stored(self.current_column), self.slots.stored(self.late_column)
+        means = {name: self.mean(weight, late.get(name, 0.0)) for name, weight in current.items()}
+        return {name: mean for name, mean in means.items() if mean}
+
+    @property
+    def bias(self) -> float:
+        """b̄."""
+        return self.mean(self.current_bias, self._late_bias)
+
+    def _get_state(self) -> dict[str, Any]:
+        # With all names, so that these keep their order.
+        return super()._get_state() | {"current_weights": self.slots.stored(self.current_column)}
+
+    @property
+    def _late_weights(self) -> Vector:
+        return self.slots.nonzero(self.late_column)
+
+    @_late_weights.setter
+    def _late_weights(self, weights: Mapping[Any, float]) -> None:
+        self.slots.write(self.late_column, weights)
+
+    def _terms(self, x: Features) -> Iterator[Term]:
+        weights = self.weights
+        for name, value in x.items():
+            yield name, value, weights.get(name, 0.0)
+        yield "Intercept", 1.0, self.bias

@@ -1,0 +1,25 @@
+# The C types of scw.py, for compiled code.
+cimport cython
+from perceptron_core.binary.confidence_weighted cimport ConfidenceWeightedRule
+from perceptron_core.weights.example cimport Entries
+
+# Not hypot: Python's own rounds otherwise than the C library's.
+cdef extern from "math.h":
+    cpdef double sqrt(double x)
+
+cdef double MAX_LOSS
+cdef double _LARGEST
+
+
+cdef class SCWRule(ConfidenceWeightedRule):
+    cdef public double C
+    cdef public double confidence
+    cdef public double phi
+
+    cdef bint is_due(self, double signed_score, Entries x) except -1
+
+    @cython.locals(phi=double, m=double, psi=double, zeta=double, reach=double, alpha=double)
+    cdef double alpha(self, double signed_score, double variance, double w) except -1
+
+    @cython.locals(pull=double, root_u=double)
+    cdef double rho(self, double alpha, double variance, double w) except -1

@@ -1,0 +1,232 @@
+"""Models as bytes and back. In: a model. Out: bytes that any later release reads, and that run no code.
+
+The body is MessagePack: class name, parameters, state. Numbers keep every bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, Protocol
+
+import msgpack
+
+from perceptron_core.binary.arow import AROW
+from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
+from perceptron_core.binary.averaged import AveragedPerceptron
+from perceptron_core.training.batch_perceptron import BatchPerceptron
+from perceptron_core.formats.envelope import seal, unseal
+from perceptron_core.errors import DamagedError
+from perceptron_core.arrays.hashed_classifier import HashedClassifier
+from perceptron_core.binary.kernel import KernelPerceptron
+from perceptron_core.binary.margin import MarginPerceptron
+from perceptron_core.multiclass.arow import MulticlassAROW
+from perceptron_core.multiclass.passive_aggressive import MulticlassPassiveAggressive
+from perceptron_core.multiclass.perceptron import MulticlassPerceptron
+from perceptron_core.binary.passive_aggressive import PassiveAggressive
+from perceptron_core.binary.perceptron import Perceptron
+from perceptron_core.binary.scw import SCW
+from perceptron_core.binary.voted import VotedPerceptron
+
+_KIND: Final = b"perceptron-model"
+_VERSION: Final = 1
+_VERSION_WITH_SETTINGS: Final = 2
+"""The same and, last, the settings under which the model was made."""
+_MAX_BYTES: Final = 2 << 30
+
+
+class Model(Protocol):
+    """What a model has to tell to be written down."""
+
+    def _get_params(self) -> dict[str, Any]: ...
+    def _get_state(self) -> dict[str, Any]: ...
+    def _set_state(self, state: Mapping[str, Any]) -> None: ...
+
+
+_CLASSES: Final = {
+    cls.__name__: cls
+    for cls in (
+        AROW,
+        SCW,
+        AveragedMulticlassPerceptron,
+        AveragedPerceptron,
+        BatchPerceptron,
+        HashedClassifier,
+        KernelPerceptron,
+        MarginPerceptron,
+        MulticlassAROW,
+        MulticlassPassiveAggressive,
+        MulticlassPerceptron,
+        PassiveAggressive,
+        Perceptron,
+        VotedPerceptron,
+    )
+}
+
+
+@cache
+def _class_of(name: str) -> type[Any] | None:
+    """Find a model's class; `StructuredPerceptron` brings NumPy, which models of no other class need."""
+    if name == "StructuredPerceptron":
+        from perceptron_core.structured.perceptron import StructuredPerceptron  # noqa: PLC0415  takes long to import
+
+        return StructuredPerceptron
+    return _CLASSES.get(name)
+
+
+@cache
+def _schedulers() -> Mapping[str, type[Any]]:
+    from river.optim.schedulers import Constant, InverseScaling  # noqa: PLC0415  takes long to import
+
+    return {cls.__name__: cls for cls in (Constant, InverseScaling)}
+
+
+def to_bytes(model: Model, settings: Mapping[str, Any] | None = None) -> bytes:
+    """Write a model down: parameters and state, versioned and checksummed, no pickle.
+
+    Parameters
+    ----------
+    model
+        A model of this package.
+    settings
+        Plain values to keep beside it, such as how its features are made; `settings_of` returns them.
+
+    Raises
+    ------
+    TypeError
+        The model is none of this package's, a parameter is a function or a scheduler this package does
+        not know, or a feature is named by something that is no string, number, boolean or tuple of these.
+
+    """
+    cls = type(model)
+    if _class_of(cls.__name__) is not cls:
+        raise TypeError(f"{cls.__name__} is no model of perceptron_core")
+    params = _parameters(cls, model._get_params())  # noqa: SLF001
+    written = [cls.__name__, params, model._get_state()]  # noqa: SLF001
+    if settings is None:
+        return seal(_KIND, _VERSION, pack(written))
+    return seal(_KIND, _VERSION_WITH_SETTINGS, pack([*written, dict(settings)]))
+
+
+def from_bytes(data: bytes, max_bytes: int | None = None) -> Any:
+    """Read a model that `to_bytes` wrote; it goes on exactly as the original would.
+
+    Parameters
+    ----------
+    data
+        What `to_bytes` wrote.
+    max_bytes
+        Memory that the tables of a model may take whose size does not follow from the data: 2**bits cells for
+        each column of a `HashedClassifier`, rows times tags of a `StructuredPerceptron`. None: 2 GiB, or 64
+        times the data, whichever is more.
+
+    Raises
+    ------
+    DamagedError
+        The data is not what `to_bytes` wrote, asks for more than `max_bytes`, or was written by a release
+        newer than this one.
+
+    """
+    body = _unsealed(data)
+    limit = max(_MAX_BYTES, 64 * len(data)) if max_bytes is None else max_bytes
+    try:
+        name, params, state, *_ = unpack(body)
+        return _restored(name, params, state, limit)
+    except (DamagedError, MemoryError):
+        raise
+    except Exception as error:
+        raise DamagedError(
+            f"this perceptron-model is sealed but holds no sound model: {type(error).__name__}: {error}"
+        ) from error
+
+
+def settings_of(data: bytes) -> dict[str, Any] | None:
+    """Return the settings that `to_bytes` wrote beside a model, None if there are none.
+
+    Raises `DamagedError` as `from_bytes` does.
+    """
+    try:
+        _, _, _, *settings = unpack(_unsealed(data))
+        return dict(*settings) if settings else None
+    except DamagedError:
+        raise
+    except Exception as error:
+        raise DamagedError(f"this perceptron-model holds no sound settings: {error}") from error
+
+
+def _unsealed(data: bytes) -> bytes:
+    _, body = unseal(_KIND, range(_VERSION, _VERSION_WITH_SETTINGS + 1), data)
+    return body
+
+
+def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], limit: int) -> Any:
+    if name == "StructuredPerceptron":
+        # Weights and their late sums, for each table.
+        tables = state["emissions"], state["transitions"]
+        n_rows = sum(len(table["keys"]) + 1 for table in tables)
+        _refuse_above(limit, 2 * 8 * n_rows * len(state["tags"]))
+        if any(table["columns"] != len(state["tags"]) for table in tables):
+            raise DamagedError("this perceptron-model has other tags than columns")
+    model = _made(name, params, limit)
+    model._set_state(state)  # noqa: SLF001
+    return model
+
+
+def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
+    cls = _class_of(name)
+    if cls is None:
+        raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
+    parameters = {parameter: _read(value, limit) for parameter, value in params.items()}
+    if cls is HashedClassifier:
+        # Weights, and what the learner may keep beside them.
+        _refuse_above(limit, 2 * 8 * 2 ** min(parameters["bits"], 64))
+    return cls(**parameters)
+
+
+def _refuse_above(limit: int, n_bytes: int) -> None:
+    if n_bytes > limit:
+        raise DamagedError(
+            f"this perceptron-model asks for {n_bytes} bytes of memory, which its size does not explain; "
+            "from_bytes(data, max_bytes=...) allows them"
+        )
+
+
+def _parameters(cls: type[Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _written(f"{cls.__name__}: {name}", value) for name, value in params.items()}
+
+
+def _written(what: str, value: Any) -> Any:
+    """Write a parameter as plain values; what River gives as (class, parameters), by name."""
+    if callable(value):
+        raise TypeError(f"{what} is a function, which cannot be written down; a built-in name can")
+    if isinstance(value, tuple) and value and isinstance(value[0], type):
+        cls: type[Any]
+        cls, params = value
+        if _class_of(cls.__name__) is cls:
+            return {"model": cls.__name__, "parameters": _parameters(cls, params)}
+        if cls not in _schedulers().values():
+            raise TypeError(
+                f"{what} is a {cls.__name__}; of those only {', '.join(_schedulers())} can be written"
+            )
+        return {"scheduler": cls.__name__, "parameters": params}
+    return value
+
+
+def _read(value: Any, limit: int) -> Any:
+    """Read what `_written` wrote."""
+    if not isinstance(value, dict):
+        return value
+    if "model" in value:
+        return _made(value["model"], value["parameters"], limit)
+    return _schedulers()[value["scheduler"]](**value["parameters"])
+
+
+def pack(value: Any) -> bytes:
+    """Write plain values as MessagePack; doubles stay doubles."""
+    packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
+    return packed
+
+
+def unpack(data: bytes) -> Any:
+    """Read what `pack` wrote. Sequences come back as tuples, so that they can name features."""
+    return msgpack.unpackb(data, use_list=False, strict_map_key=False, unicode_errors="surrogatepass")

@@ -1,0 +1,260 @@
+"""The learners as a scikit-learn classifier. In: arrays. Out: classes. Needs scikit-learn: import it by name.
+
+Rows become dictionaries {column: value} of their non-zero entries; the rest is `perceptron_train`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from perceptron_core.training.holdout import hold_out
+from perceptron_core.base.binary import BinaryClassifier, Features
+from perceptron_core.binary.perceptron import Perceptron
+from perceptron_core.training.epochs import perceptron_train
+
+if TYPE_CHECKING:
+    from perceptron_core.theory.geometry import Example
+    from perceptron_core.training.learning_curve import Training
+    from perceptron_core.training.epochs import Order
+
+_BINARY = 2
+
+
+class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Scikit-learn classifier that trains a learner of this package over a finite set.
+
+    Parameters
+    ----------
+    learner
+        What to train: a clone of this learner, by default of `Perceptron()`. A two-class learner is
+        trained once for each class against the rest if there are more than two; a multiclass learner
+        (made without `classes`) learns all at once.
+    max_iter
+        Largest number of epochs.
+    order
+        "shuffle", "constant" or "random": as `perceptron_train` has it.
+    stop_on_convergence
+        Whether to stop after an epoch without an update.
+    validation_fraction
+        Share of the examples held out: the model of the epoch with the smallest error on it is kept. 0 for
+        none.
+    patience
+        With `validation_fraction`: end after this many epochs without a smaller error on it.
+    random_state
+        Of order and split: an integer, a `numpy.random.RandomState`, or None for different ones each time.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels.
+    trainings_ : list of Training
+        What `perceptron_train` made, learning curve included; by class if there are several learners.
+        `fit` only.
+    models_ : list
+        The trained learners; two-class ones decide whether it is `classes_[1]`, or `classes_[i]`.
+    n_iter_ : int
+        Epochs made: the most of any learner.
+    n_features_in_ : int
+        Columns.
+
+    Notes
+    -----
+    Where the rules coincide — `Perceptron()`, order "constant", dense rows, and
+    ``sklearn.linear_model.Perceptron(shuffle=False, tol=None)`` — the predictions are the same: both
+    update whenever y·a ≤ 0 and predict the second class if a > 0. What differs:
+
+    - Ours stops when an epoch passes without an update. Scikit-learn's stops, with `tol` set, when the sum
+      of losses fails to improve by it for `n_iter_no_change` epochs.
+    - With ``Perceptron(update_on_tie=False)`` or ``tie=True`` ours follows Gormley's rule; scikit-learn's
+      has no such choice.
+    - On sparse matrices, scikit-learn's makes the intercept's step a hundred times smaller. Ours treats
+      zeros alike, however they are stored.
+    - Scikit-learn's shuffles with another generator, so shuffled runs differ, and its `partial_fit`
+      shuffles too unless told otherwise. Ours learns in the order given.
+    - Scikit-learn's has penalties, class weights and sample weights; for margins take another learner.
+    - Ours refuses values beyond 1e100.
+
+    Examples
+    --------
+    >>> from perceptron_core.formats.sklearn import PerceptronEstimator
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> estimator = PerceptronEstimator(max_iter=100).fit(X, y)
+    >>> estimator.score(X, y) > 0.8
+    True
+
+    """
+
+    def __init__(
+        self,
+        learner: Any = None,
+        *,
+        max_iter: int = 100,
+        order: Order = "shuffle",
+        stop_on_convergence: bool = True,
+        validation_fraction: float = 0.0,
+        patience: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.learner = learner
+        self.max_iter = max_iter
+        self.order = order
+        self.stop_on_convergence = stop_on_convergence
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on a set, whatever was learned before.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Examples.
+        y : array of shape (n_samples,)
+            Labels of any kind, at least two different ones.
+
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < _BINARY:
+            raise ValueError(f"one class is not enough to learn from: all labels are {self.classes_[0]!r}")
+        examples = _features(X)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self.trainings_ = [self._train(examples, labels, seed) for labels in self._targets(y)]
+        self.models_ = [training.model for training in self.trainings_]
+        self.n_iter_ = max(training.epochs for training in self.trainings_)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn once from each example, in the order given.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+        classes : array
+            All labels there will be; needed at the first call.
+
+        """
+        first = not hasattr(self, "models_")
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=first)
+        check_classification_targets(y)
+        if first:
+            if classes is None:
+                raise ValueError("classes must be given at the first call of partial_fit")
+            self.classes_ = np.unique(classes)
+            n_models = len(self.classes_) if self._one_against_rest() else 1
+            self.models_ = [self._untrained().clone() for _ in range(n_models)]
+            self.n_iter_ = 1
+        if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
+            raise ValueError(f"labels {unknown} are none of the classes {self.classes_}")
+        examples = _features(X)
+        for model, labels in zip(self.models_, self._targets(y), strict=True):
+            for x, label in zip(examples, labels, strict=True):
+                model.learn_one(x, label)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Compute the scores: one column for each class, or one score for two classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Examples.
+
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        examples = _features(X)
+        if not self._is_binary(self.models_[0]):
+            return self._multiclass_scores(examples)
+        columns = [[m.score_one(x) - getattr(m, "threshold", 0.0) for x in examples] for m in self.models_]
+        scores = np.array(columns)
+        return scores[0] if len(self.models_) == 1 else scores.T
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the classes.
+
+        As the learner decides; of several learners, the one with the highest score does.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Examples.
+
+        """
+        check_is_fitted(self)
+        if not self._is_binary(self.models_[0]):
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+            predicted = [self.models_[0].predict_one(x) for x in _features(X)]
+            return self.classes_[predicted]
+        scores = self.decision_function(X)
+        if scores.ndim > 1:
+            return self.classes_[scores.argmax(axis=1)]  # type: ignore[no-any-return]  # scikit-learn's
+        tie = bool(getattr(self.models_[0], "tie", False))
+        positive = (scores > 0) | ((scores == 0) & tie)
+        return self.classes_[positive.astype(int)]  # type: ignore[no-any-return]  # scikit-learn's
+
+    def _train(self, examples: list[Features], labels: list[Any], seed: int) -> Training:
+        training: list[Example] = list(zip(examples, labels, strict=True))
+        held_out: list[Example] = []
+        if self.validation_fraction:
+            training, held_out = hold_out(training, self.validation_fraction, seed)
+        return perceptron_train(
+            training,
+            self.max_iter,
+            learner=self._untrained(),
+            order=self.order,
+            seed=seed,
+            stop_on_convergence=self.stop_on_convergence,
+            held_out=held_out,
+            patience=self.patience,
+        )
+
+    def _untrained(self) -> Any:
+        return Perceptron() if self.learner is None else self.learner
+
+    def _is_binary(self, learner: Any) -> bool:
+        return isinstance(learner, BinaryClassifier)
+
+    def _one_against_rest(self) -> bool:
+        return len(self.classes_) > _BINARY and self._is_binary(self._untrained())
+
+    def _targets(self, y: np.ndarray) -> list[list[Any]]:
+        """List what each learner is to learn."""
+        if not self._is_binary(self._untrained()):
+            return [np.searchsorted(self.classes_, y).tolist()]
+        positives = self.classes_ if self._one_against_rest() else self.classes_[1:]
+        return [(y == positive).tolist() for positive in positives]
+
+    def _multiclass_scores(self, examples: list[Features]) -> np.ndarray:
+        """Give a multiclass learner's scores, -inf for a class it has not seen."""
+        scores = np.full((len(examples), len(self.classes_)), -np.inf)
+        for row, x in zip(scores, examples, strict=True):
+            for index, score in self.models_[0].scores_one(x).items():
+                row[index] = score
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == _BINARY else scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _features(X: Any) -> list[Features]:
+    """Turn rows into dictionaries of their non-zero entries."""
+    if not sparse.issparse(X):
+        return [{j: value for j, value in enumerate(row) if value} for row in X.tolist()]
+    csr: Any = X
+    rows = zip(csr.indptr[:-1].tolist(), csr.indptr[1:].tolist(), strict=True)
+    columns, values = csr.indices.tolist(), csr.data.tolist()
+    return [dict(zip(columns[start:stop], values[start:stop], strict=True)) for start, stop in rows]

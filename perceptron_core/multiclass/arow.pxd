@@ -1,0 +1,31 @@
+# The C types of multiclass_arow.py, for compiled code.
+cimport cython
+
+from perceptron_core.weights.example cimport Column, Entries
+from perceptron_core.base.multiclass_rule cimport MulticlassRule
+from perceptron_core.validation cimport hinge
+from perceptron_core.weights.variances cimport Variances
+
+cdef double _LARGEST
+
+
+cdef class MulticlassAROWRule(MulticlassRule):
+    cdef public double r
+    cdef public list variance_columns
+    cdef public Column bias_variances
+
+    cpdef clear(self)
+
+    @cython.locals(number=Py_ssize_t)
+    cpdef meet(self, label)
+
+    cdef forget_last(self, label, Py_ssize_t n_known)
+
+    @cython.locals(rival=int, loss=double, total=double, r=double, alpha=double)
+    cdef learn(self, Entries x, int number, double w)
+
+    @cython.locals(column=Variances)
+    cdef double variance(self, int number, Entries x) except -1
+
+    @cython.locals(weights=Column, variances=Variances, of_bias=double)
+    cdef learn_class(self, int number, Entries x, double alpha, double r, double total)

@@ -1,0 +1,33 @@
+# The C types of averaged_multiclass_perceptron.py, for compiled code.
+cimport cython
+
+from perceptron_core.weights.example cimport Column, Entries
+from perceptron_core.base.multiclass_rule cimport AdditiveMulticlassRule
+
+cdef int NO_CLASS
+
+
+cdef class AveragedMulticlassRule(AdditiveMulticlassRule):
+    cdef public long long n_examples
+    cdef public list late_columns
+    cdef public Column late_biases
+
+    cpdef clear(self)
+
+    @cython.locals(number=Py_ssize_t)
+    cpdef meet(self, label)
+
+    cdef forget_last(self, label, Py_ssize_t n_known)
+
+    @cython.locals(number=Py_ssize_t, column=Column, late=double)
+    cdef score(self, Entries x)
+
+    cpdef double mean(self, double current, double late) except? -1
+
+    @cython.locals(guess=int)
+    cdef learn(self, Entries x, int number, double w)
+
+    cdef move(self, Entries x, int gained, int lost, double size, long long n_before)
+
+    @cython.locals(column=Column)
+    cdef add_late(self, Entries x, int number, double size)

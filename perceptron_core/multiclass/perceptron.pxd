@@ -1,0 +1,12 @@
+# The C types of multiclass_perceptron.py, for compiled code.
+cimport cython
+
+from perceptron_core.weights.example cimport Entries
+from perceptron_core.base.multiclass_rule cimport AdditiveMulticlassRule
+
+cdef int NO_CLASS
+
+
+cdef class MulticlassPerceptronRule(AdditiveMulticlassRule):
+    @cython.locals(guess=int)
+    cdef learn(self, Entries x, int number, double w)

@@ -1,0 +1,240 @@
+"""Text to numbers. In: a text. Out: its distinct n-grams as indices below 2**bits, and their values.
+
+Where there is a compiler, `text.pxd` gives C types: objects are then made per text, never per n-gram.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from math import sqrt
+from typing import Any, Literal, NamedTuple
+
+from perceptron_core.text.murmur3 import Murmur
+from perceptron_core.text.deduplication import Repeats
+from perceptron_core.text.tokenizer import SPARE_BYTES, Bytes, Tokenizer
+
+MAX_BITS = 30
+"""An index fits a signed integer of 32 bits."""
+
+_FIRST_CAPACITY = 1 << 10
+_LARGEST_CAPACITY_KEPT = 1 << 20  # a huge text or batch must not hold its memory for ever
+
+
+class Rows(NamedTuple):
+    """Sparse rows (CSR): row r has the entries `indptr[r]` up to `indptr[r + 1]`."""
+
+    indptr: array[int]
+    """64-bit integers, one more than there are rows."""
+    indices: array[int] | memoryview
+    """32-bit integers, in each row distinct and in the order of first occurrence."""
+    values: array[float] | memoryview
+    """Doubles, one beside each index."""
+
+
+class TextHasher:
+    r"""Hashes the n-grams of texts: MurmurHash3 of `prefix` + n-gram as UTF-8, its lowest `bits` bits.
+
+    N-grams that occur again, or whose hashes collide, are one feature. One thread at a time.
+
+    Parameters
+    ----------
+    bits
+        Indices are below 2**bits; 1 to 30.
+    analyzer
+        Whether n-grams are of words, joined by a blank, or of characters (code points).
+    ngrams
+        Shortest and longest n-gram.
+    token_pattern
+        Regular expression that finds words; fast for a run of one class, such as ``\w+`` or ``[a-z0-9]+``.
+        `ValueError` is raised for one that might backtrack without bound.
+    lowercase
+        Whether text is turned into lower case first, as `str.lower` does.
+    counts
+        Whether a value is how often the feature occurs, instead of 1.
+    l2
+        Whether the values of a text are scaled to length 1.
+    prefix
+        What stands before an n-gram when it is hashed.
+
+    Notes
+    -----
+    The sum of the squares of counts is a whole number, so its order does not matter: the scaled values are
+    those of any other way to add.
+
+    Examples
+    --------
+    >>> hasher = TextHasher(18)
+    >>> hasher.transform_one("Win a prize, WIN!")
+    {216735: 1.0, 9365: 1.0, 11184: 1.0}
+    >>> hasher.transform_many(["a prize", "", "win"]).indptr
+    array('q', [0, 2, 2, 3])
+
+    """
+
+    bits: int
+    indices: array[int]
+    values: array[float]
+    filled: int
+    """Entries of `indices` and `values` that hold features appended since `clear`; the rest is room."""
+
+    def __init__(
+        self,
+        bits: int,
+        *,
+        analyzer: Literal["words", "chars"] = "words",
+        ngrams: tuple[int, int] = (1, 1),
+        token_pattern: str = r"\w+",  # noqa: S107  a token of text, not of access
+        lowercase: bool = True,
+        counts: bool = False,
+        l2: bool = False,
+        prefix: str = "text=",
+    ) -> None:
+        shortest, longest = ngrams
+        if not 1 <= bits <= MAX_BITS:
+            raise ValueError(f"bits must be from 1 to {MAX_BITS}, not {bits}")
+        if not 1 <= shortest <= longest:
+            raise ValueError(f"ngrams must be (shortest, longest), at least 1, not {ngrams}")
+        if analyzer not in {"words", "chars"}:
+            raise ValueError(f"analyzer must be 'words' or 'chars', not {analyzer!r}")
+        self.bits = bits
+        self._index_mask = (1 << bits) - 1
+        self._shortest = shortest
+        self._longest = longest
+        self._counts = counts
+        self._l2 = l2
+        self._tokens = Tokenizer(analyzer, token_pattern, shortest, lowercase)
+        self._murmur = Murmur(prefix.encode())
+        self._allocate()
+
+    def transform_one(self, text: str | bytes) -> dict[int, float]:
+        """Give the features of a text: values by index, in the order of first occurrence.
+
+        Raises `UnicodeError` for bytes that are no UTF-8 and for an n-gram with a lone surrogate.
+        """
+        self.clear()
+        self.append(text)
+        return {self.indices[at]: self.values[at] for at in range(self.filled)}
+
+    def transform_many(self, texts: Iterable[str | bytes], copy: bool = True) -> Rows:
+        """Give the features of each text as a row.
+
+        Without `copy`, indices and values are the hasher's own memory, good until it is used again: for a
+        learner that reads them at once. Raises as `transform_one` does.
+        """
+        if isinstance(texts, (str, bytes)):
+            raise TypeError("texts must be several texts, not one")
+        texts = [*texts]
+        ends = indptr = _zeros("q", len(texts) + 1)
+        self.clear()
+        for row in range(len(texts)):
+            self.append(texts[row])
+            ends[row + 1] = self.filled
+        if not copy:
+            return Rows(
+                indptr, memoryview(self.indices)[: self.filled], memoryview(self.values)[: self.filled]
+            )
+        return Rows(
+            indptr,
+            _resized("i", self.indices, self.filled, self.filled),
+            _resized("d", self.values, self.filled, self.filled),
+        )
+
+    def clear(self) -> None:
+        """Forget the rows appended so far."""
+        self.filled = 0
+        if len(self.indices) > _LARGEST_CAPACITY_KEPT:
+            self._allocate()
+
+    def append(self, text: str | bytes) -> None:
+        """Add the features of a text to `indices` and `values`, which a compiled learner reads in place.
+
+        Raises as `transform_one` does, and then has added nothing.
+        """
+        if not isinstance(text, str):
+            text = text.decode()
+        data = self._tokens.cut(text)
+        row = self.filled
+        self._reserve()
+        self.filled = self._repeats.merge(self.indices, self.values, row, self._hash_ngrams(data))
+        if not self._counts:
+            value = 1.0 / sqrt(self.filled - row) if self._l2 and self.filled > row else 1.0
+            _fill(self.values, row, self.filled, value)
+        elif self._l2:
+            self._scale_to_unit_length(row)
+
+    def _allocate(self) -> None:
+        repeats = Repeats(self.bits, self._counts)
+        indices, values = _zeros("i", _FIRST_CAPACITY), _zeros("d", _FIRST_CAPACITY)
+        self.filled, self.indices, self.values, self._repeats = 0, indices, values, repeats
+
+    def _reserve(self) -> None:
+        """Make room for the n-grams of the text."""
+        most = 0
+        for n in range(self._shortest, self._longest + 1):
+            most += max(self._tokens.count - n + 1, 0)
+        room = most + self._tokens.starts[self._tokens.count] + SPARE_BYTES  # as `_hash_fours` wants it
+        if len(self.indices) < self.filled + room:
+            capacity = 2 * (self.filled + room)
+            indices = _resized("i", self.indices, self.filled, capacity)
+            values = _resized("d", self.values, self.filled, capacity)
+            self.indices, self.values = indices, values
+
+    def _hash_ngrams(self, data: Bytes) -> int:
+        """Write the index of each n-gram behind those of earlier texts; give where they end."""
+        at = self.filled
+        for n in range(self._shortest, self._longest + 1):
+            if n == 4 and self._tokens.gap == 0:  # noqa: PLR2004  characters
+                self._hash_fours(data, at)
+            else:
+                self._hash_one_by_one(data, n, at)
+            at += max(self._tokens.count - n + 1, 0)
+        return at
+
+    def _hash_one_by_one(self, data: Bytes, n: int, at: int) -> None:
+        """Write the indices of n-grams of n tokens from `at` on."""
+        indices, starts, gap, murmur = self.indices, self._tokens.starts, self._tokens.gap, self._murmur
+        index_mask = self._index_mask
+        for token in range(self._tokens.count - n + 1):
+            indices[at + token] = murmur.hash(data, starts[token], starts[token + n] - gap) & index_mask
+
+    def _hash_fours(self, data: Bytes, at: int) -> None:
+        """Do so for n-grams of four characters: several at once as if of one byte each, then those not."""
+        size = self._tokens.starts[self._tokens.count]
+        self._murmur.hash_fours(data, size - 3, self._index_mask, self.indices, at)
+        if size > self._tokens.count:
+            self._mend_fours(data, at)
+
+    def _mend_fours(self, data: Bytes, at: int) -> None:
+        indices, starts, murmur = self.indices, self._tokens.starts, self._murmur
+        for token in range(self._tokens.count - 3):
+            start, end = starts[token], starts[token + 4]
+            if end - start == 4:  # noqa: PLR2004  bytes
+                indices[at + token] = indices[at + start]
+            else:
+                indices[at + token] = murmur.hash(data, start, end) & self._index_mask
+
+    def _scale_to_unit_length(self, row: int) -> None:
+        values = self.values
+        squares = 0.0
+        for at in range(row, self.filled):
+            squares += values[at] * values[at]
+        norm = sqrt(squares)
+        for at in range(row, self.filled):
+            values[at] /= norm
+
+
+def _fill(values: array[float], start: int, end: int, value: float) -> None:
+    for at in range(start, end):
+        values[at] = value
+
+
+def _zeros(typecode: str, count: int) -> array[Any]:
+    return array(typecode, [0]) * count
+
+
+def _resized(typecode: str, old: array[Any], kept: int, count: int) -> array[Any]:
+    """Copy the first `kept` entries to an array of `count`."""
+    new = _zeros(typecode, count)
+    memoryview(new)[:kept] = memoryview(old)[:kept]
+    return new

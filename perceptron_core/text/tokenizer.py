@@ -1,0 +1,181 @@
+"""Text to tokens. In: a text. Out: bytes, and the places where its words or characters start in them.
+
+Where there is a compiler, `tokens.pxd` gives C types: objects are then made per text, never per token.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from typing import Literal
+
+from perceptron_core.text.ascii import copy_ascii
+from perceptron_core.text.patterns import compile_pattern
+
+Bytes = bytes | bytearray
+
+_FIRST_CAPACITY = 1 << 10
+SPARE_BYTES = 32
+"""To be read behind the characters that `cut` gives: who takes several at once may go too far."""
+
+_BLANK = ord(" ")
+_CODE_POINTS = 0x110000
+
+# What `kind_of` remembers of a code point; 0: not asked yet.
+_SEPARATOR = 1
+_PART_OF_A_WORD = 2
+
+_RUN_OF_ONE_CLASS = re.compile(r"(\\[wWdDsS]|\[\^?(?:[^]\[\\^]|\\[wWdDsS])+\])\+")
+
+
+class Tokenizer:
+    r"""Cuts texts into words or characters.
+
+    Parameters
+    ----------
+    analyzer
+        Whether tokens are words or characters (code points).
+    token_pattern
+        Regular expression that finds words. A run of one class, such as ``\w+`` or ``[a-z0-9]+``, is found
+        without making objects, since one table says of each code point whether it is in the class; other
+        patterns are slower. One that might backtrack without bound is refused: see `compile_pattern`.
+    fewest
+        Tokens that are of use: fewer count as none.
+    lowercase
+        Whether text is turned into lower case first, as `str.lower` does.
+
+    """
+
+    starts: array[int]
+    """Where each token starts in the bytes that `cut` gave, and one more: where the next would."""
+    count: int
+    """Tokens in the text."""
+    gap: int
+    """Bytes between two tokens: a blank between words. Tokens i to j end at `starts[j + 1] - gap`."""
+
+    def __init__(
+        self, analyzer: Literal["words", "chars"], token_pattern: str, fewest: int, lowercase: bool
+    ) -> None:
+        run = _RUN_OF_ONE_CLASS.fullmatch(token_pattern)
+        self._words = analyzer == "words"
+        self._find_words = compile_pattern(token_pattern).finditer
+        self._in_class = re.compile(run[1]).fullmatch if run else None
+        self._kind_of = bytearray(_CODE_POINTS if run and self._words else 0)
+        self._fewest = fewest
+        self._lowercase = lowercase
+        self.gap = 1 if self._words else 0
+        self.count = 0
+        self.starts = array("i")
+        self._reserve(_FIRST_CAPACITY)
+
+    def _reserve(self, size: int) -> None:
+        """Make room for a text of so many bytes; what was there is lost."""
+        if len(self.starts) < size + 2:
+            capacity = 2 * size + 2
+            starts = array("i", [0]) * capacity
+            joined, copy = bytearray(capacity), bytearray(capacity + SPARE_BYTES)
+            self.starts, self._joined, self._copy, self._n_in_a_row = starts, joined, copy, 0
+
+    def cut(self, text: str) -> Bytes:
+        """Set `starts` and `count`; give the bytes they are about, which the next call may overwrite.
+
+        Raises `UnicodeEncodeError` for a token with a lone surrogate.
+        """
+        if self._words and self._in_class is None:
+            return self._cut_into_objects(text.lower() if self._lowercase else text)
+        size = len(text)
+        self._reserve(size)
+        if copy_ascii(text, self._copy, self._lowercase):
+            self.count = size
+            if not self._words and self._n_in_a_row <= size:
+                self._count_bytes(size)
+        else:
+            text = text.lower() if self._lowercase else text
+            try:
+                data = text.encode()
+            except UnicodeEncodeError:  # a lone surrogate; it does no harm outside tokens
+                return self._cut_into_objects(text)
+            size = len(data)
+            self._reserve(size)
+            self._copy[:size] = data
+            if not self._words:
+                self._cut_into_characters(self._copy, size)
+        if self._words:
+            self._cut_into_words(self._copy, size)
+            return self._joined
+        return self._copy
+
+    def _cut_into_objects(self, text: str) -> bytes:
+        self._n_in_a_row = 0
+        tokens = [word.group() for word in self._find_words(text)] if self._words else [*text]
+        self.count = len(tokens) if len(tokens) >= self._fewest else 0
+        encoded = [token.encode() for token in tokens[: self.count]]
+        self._reserve(self.count)
+        start = 0
+        for number in range(self.count):
+            self.starts[number] = start
+            start += len(encoded[number]) + self.gap
+        self.starts[self.count] = start
+        return (b" " if self._words else b"").join(encoded)
+
+    def _count_bytes(self, size: int) -> None:
+        """Set `starts` to 0, 1, 2 … as far as they are not so already: where characters of one byte start."""
+        starts = self.starts
+        for at in range(self._n_in_a_row, size + 1):
+            starts[at] = at
+        self._n_in_a_row = size + 1
+
+    def _cut_into_characters(self, data: Bytes, size: int) -> None:
+        starts = self.starts
+        self._n_in_a_row = 0
+        count = 0
+        for at in range(size):
+            if data[at] & 0xC0 != 0x80:  # noqa: PLR2004  every byte of a code point but its first is 10xxxxxx
+                starts[count] = at
+                count += 1
+        starts[count] = size
+        self.count = count
+
+    def _cut_into_words(self, data: Bytes, size: int) -> None:
+        """Copy the words, each followed by a blank, to `joined`."""
+        starts, joined, kind_of = self.starts, self._joined, self._kind_of
+        count = end = at = 0
+        inside = False
+        while at < size:
+            point = data[at]
+            width = 1
+            if point >= 0x80:  # noqa: PLR2004  not ASCII
+                width = 2 + (point >= 0xE0) + (point >= 0xF0)  # noqa: PLR2004  as UTF-8 has it
+                point = _code_point(data, at, width)
+            kind = kind_of[point]
+            if not kind:
+                kind = self._classify(point)
+            if kind == _PART_OF_A_WORD:
+                if not inside:
+                    starts[count] = end
+                    count += 1
+                for byte in range(at, at + width):
+                    joined[end] = data[byte]
+                    end += 1
+            elif inside:
+                joined[end] = _BLANK
+                end += 1
+            inside = kind == _PART_OF_A_WORD
+            at += width
+        starts[count] = end + inside
+        self.count = count
+
+    def _classify(self, point: int) -> int:
+        """Ask the pattern about a code point, once for all texts."""
+        assert self._in_class is not None
+        kind = _PART_OF_A_WORD if self._in_class(chr(point)) else _SEPARATOR
+        self._kind_of[point] = kind
+        return kind
+
+
+def _code_point(data: Bytes, at: int, width: int) -> int:
+    """Decode a code point of 2, 3 or 4 bytes."""
+    point = data[at] & (0x7F >> width)
+    for byte in range(at + 1, at + width):
+        point = point << 6 | data[byte] & 0x3F
+    return point

@@ -1,0 +1,237 @@
+"""Training over a finite set. In: examples and a learner. Out: a trained model and its learning curve."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+
+from perceptron_core import sparse_vectors as sparse
+from perceptron_core.training.holdout import perceptron_test
+from perceptron_core.base.binary import Features
+from perceptron_core.training.rng import seeded_generator
+from perceptron_core.theory.geometry import Example, Examples
+from perceptron_core.training.learning_curve import Epoch, Stopped, Training
+from perceptron_core.binary.perceptron import Perceptron
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Order = Literal["shuffle", "constant", "random"]
+Start = Literal["zero", "random"]
+
+
+class Learner(Protocol):
+    """What training asks of a learner: every classifier of this package has it."""
+
+    n_mistakes: int
+    n_updates: int
+
+    def clone(self) -> Self:
+        """Give an untrained learner with the same parameters."""
+
+    def learn_one(self, x: Features, y: Any) -> None:
+        """Learn from one example."""
+
+    def predict_one(self, x: Features) -> Any:
+        """Predict the class of `x`."""
+
+
+def perceptron_train(
+    examples: Examples,
+    max_iter: int = 10,
+    *,
+    learner: Learner | None = None,
+    order: Order = "shuffle",
+    start: Start = "zero",
+    seed: int = 0,
+    stop_on_convergence: bool = True,
+    quiet_draws: int | None = None,
+    held_out: Examples = (),
+    patience: int | None = None,
+    observe: Callable[[Epoch], None] = lambda _: None,
+) -> Training:
+    """Train a learner on a finite set: PerceptronTrain(D, MaxIter).
+
+    Parameters
+    ----------
+    examples
+        Features and labels; kept in memory.
+    max_iter
+        MaxIter, the largest number of epochs: few underfit, many overfit.
+    learner
+        Says what to train: an untrained clone of it is, by default of `Perceptron()`.
+    order
+        "shuffle": every example once an epoch, in a new order each time (Daumé). "constant": in the
+        order given; slow to learn, more so with all of one class first. "random": as many draws with
+        replacement as there are examples (Nath).
+    start
+        "zero", or "random": weights and intercept drawn from the standard normal distribution, for
+        learners that keep them as `weights` and `bias`.
+    seed
+        Of all that is drawn; the same seed gives the same result.
+    stop_on_convergence
+        Whether to stop after an epoch without an update: a mistake-driven learner makes no mistake any
+        more, and would go on like that for ever (Gormley). Draws with replacement prove no such thing.
+    quiet_draws
+        Stop after this many consecutive draws without an update, even within an epoch (Nath).
+    held_out
+        Examples not learned from: the model of the epoch with the smallest error on them is returned,
+        the earliest such epoch if there are several.
+    patience
+        Early stopping: end after this many epochs without a smaller held-out error.
+    observe
+        Told each epoch when it ends.
+
+    Raises
+    ------
+    ValueError
+        No examples, or parameters that make no sense. `FeatureError` and `LabelError` as learning does.
+
+    References
+    ----------
+    Daumé III, H. (2017). A Course in Machine Learning, algorithm 5 and section 4.3.
+
+    Examples
+    --------
+    >>> from perceptron_core import perceptron_train
+    >>> corners = [{"a": a, "b": b} for a in (0, 1) for b in (0, 1)]
+    >>> training = perceptron_train([(x, x["a"] and x["b"]) for x in corners], 20)
+    >>> training.converged, training.curve[-1].training_error
+    (True, 0.0)
+
+    """
+    data, unseen = list(examples), list(held_out)
+    _check(data, unseen, max_iter, quiet_draws, patience)
+    if order not in {"shuffle", "constant", "random"} or start not in {"zero", "random"}:
+        raise ValueError(f"there is no order {order!r} or no start {start!r}")
+    generator = seeded_generator(seed)
+    model = Perceptron() if learner is None else learner.clone()
+    if start == "random":
+        _start_at_random(model, data, generator)
+    run = _Run(model, data, unseen, order, generator)
+    run.quiet_draws = quiet_draws
+    run.patience = patience
+    run.converges = stop_on_convergence and order != "random"
+    stopped = run.through(max_iter, observe)
+    return Training(run.best_model if unseen else model, tuple(run.curve), run.best_epoch, stopped)
+
+
+class _Run:
+    """One training under way."""
+
+    quiet_draws: int | None = None
+    patience: int | None = None
+    converges = True
+
+    def __init__(
+        self,
+        model: Learner,
+        data: Sequence[Example],
+        held_out: Sequence[Example],
+        order: Order,
+        generator: np.random.Generator,
+    ) -> None:
+        self.model = model
+        self.best_model = model
+        self.best_epoch = 0
+        self.curve: list[Epoch] = []
+        self._data = data
+        self._held_out = held_out
+        self._order = order
+        self._generator = generator
+        self._quiet = 0
+
+    def through(self, max_iter: int, observe: Callable[[Epoch], None]) -> Stopped:
+        """Make the epochs; tell why they ended."""
+        for number in range(1, max_iter + 1):
+            epoch = self._epoch(number)
+            self.curve.append(epoch)
+            self._keep_the_best(epoch)
+            observe(epoch)
+            if reason := self._reason_to_stop(epoch):
+                return reason
+        return "max_iter"
+
+    def _epoch(self, number: int) -> Epoch:
+        mistakes, updates = self.model.n_mistakes, self.model.n_updates
+        draws = self._learn()
+        return Epoch(
+            number,
+            draws,
+            self.model.n_mistakes - mistakes,
+            self.model.n_updates - updates,
+            perceptron_test(self.model, self._data).error,
+            perceptron_test(self.model, self._held_out).error if self._held_out else None,
+        )
+
+    def _learn(self) -> int:
+        """Learn from each draw of an epoch; give their number."""
+        model, limit = self.model, self.quiet_draws or math.inf
+        drawn = self._drawn()
+        for number, index in enumerate(drawn, start=1):
+            before = model.n_updates
+            model.learn_one(*self._data[index])
+            self._quiet = self._quiet + 1 if model.n_updates == before else 0
+            if self._quiet >= limit:
+                return number
+        return len(drawn)
+
+    def _drawn(self) -> Sequence[int]:
+        n = len(self._data)
+        if self._order == "constant":
+            return range(n)
+        shuffled = self._order == "shuffle"
+        drawn: list[int] = (
+            self._generator.permutation(n) if shuffled else self._generator.integers(n, size=n)
+        ).tolist()
+        return drawn
+
+    def _keep_the_best(self, epoch: Epoch) -> None:
+        if epoch.held_out_error is None:
+            self.best_epoch = epoch.number
+        elif not self.best_epoch or epoch.held_out_error < self._best_error():
+            self.best_epoch = epoch.number
+            self.best_model = copy.deepcopy(self.model)
+
+    def _best_error(self) -> float:
+        error = self.curve[self.best_epoch - 1].held_out_error
+        assert error is not None
+        return error
+
+    def _reason_to_stop(self, epoch: Epoch) -> Stopped | None:
+        if self.converges and not epoch.updates and epoch.draws == len(self._data):
+            return "converged"
+        if self.quiet_draws and self._quiet >= self.quiet_draws:
+            return "quiet"
+        if self.patience and epoch.number - self.best_epoch >= self.patience:
+            return "patience"
+        return None
+
+
+def _check(
+    data: Sequence[Example],
+    held_out: Sequence[Example],
+    max_iter: int,
+    quiet_draws: int | None,
+    patience: int | None,
+) -> None:
+    if not data:
+        raise ValueError("there are no examples to train on")
+    for name, value in (("max_iter", max_iter), ("quiet_draws", quiet_draws), ("patience", patience)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, not {value!r}")
+    if patience is not None and not held_out:
+        raise ValueError("patience asks for held-out examples to look at")
+
+
+def _start_at_random(model: Any, data: Sequence[Example], generator: np.random.Generator) -> None:
+    """Give every feature of the data a random weight, and the intercept if there is one."""
+    if not {"weights", "bias"} <= set(getattr(model, "STATE", ())) or not isinstance(model.bias, float):
+        raise ValueError(f"{type(model).__name__} keeps no weights and bias to start at random")
+    names = dict.fromkeys(name for x, _ in data for name in x)
+    drawn: sparse.Vector = dict(zip(names, generator.standard_normal(len(names)).tolist(), strict=True))
+    model.weights = drawn
+    if getattr(model, "fit_intercept", True):
+        model.bias = float(generator.standard_normal())

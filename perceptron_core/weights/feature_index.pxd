@@ -1,0 +1,41 @@
+# What compiled code knows of names.pyx.
+from cpython.object cimport PyObject
+
+from perceptron_core.weights.example cimport Entries
+
+
+cdef struct Cell:
+    PyObject* name
+    unsigned int fingerprint
+    int slot
+
+
+cdef class Names:
+    cdef readonly Py_ssize_t version
+    cdef Cell* _cells
+    cdef int _bits
+    cdef Py_ssize_t _n
+    cdef Py_ssize_t _n_ever
+    # By slot: the names, which the cells only point to, and how many came before each.
+    cdef list _names
+    cdef long long[::1] _ordinals
+
+    cpdef int find(self, name) except -2
+    cpdef bint has(self, int slot) except -1
+    cpdef at(self, int slot)
+    cpdef int make_room(self, Py_ssize_t n_names, Py_ssize_t n_slots) except -1
+    cpdef add(self, name, int slot)
+    cpdef remove(self, name)
+    cpdef list items(self)
+    cdef int resolve(self, x, Entries entries) except -1
+    cdef int _take(
+        self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
+    ) except -1
+    cdef int _resolve_dictionary(self, x, Entries entries, Py_ssize_t n_known) except -1
+    cdef int _take_plain(
+        self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
+    ) except -2
+    cdef Cell* _cell_of_text(self, PyObject* name, unsigned int mark) noexcept
+    cdef size_t _home(self, unsigned int mark) noexcept
+    cdef Cell* _cell_of(self, PyObject* name, unsigned int mark) except NULL
+    cdef _resize(self, int bits)

@@ -1,0 +1,48 @@
+"""How sure a learner is of each weight. In: entries. Out: variances, 1 at first, that shrink.
+
+`variances.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from perceptron_core.weights.example import Column, Entries
+
+
+class Variances(Column):
+    """A variance σ for each slot; 1 where a feature is not stored."""
+
+    def of_score(self, x: Entries, start: float) -> float:
+        """Compute start + Σ σᵢ·xᵢ², the variance of the score under independent weights."""
+        total = start
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            value = x.values[x.first_value + k]
+            own = self.cells[slot] if slot >= 0 else self.default
+            total += own * value * value
+        return total
+
+    def move(self, weights: Column, x: Entries, step: float) -> None:
+        """Add step·σᵢ·xᵢ to each weight: far where little is known, near where much is."""
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0:
+                weights.cells[slot] += step * self.cells[slot] * x.values[x.first_value + k]
+
+    def shrink(self, x: Entries, r: float, total: float) -> None:
+        """Replace each σᵢ by σᵢ − σᵢ²·xᵢ²/(r + total), where total = Σ σⱼ·xⱼ².
+
+        Written as σᵢ·(r + the others' part)/(r + total), which cannot become negative, nor 0 too soon.
+        """
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            value = x.values[x.first_value + k]
+            if slot >= 0 and value != 0:
+                old = self.cells[slot]
+                self.cells[slot] = old * (r + (total - old * value * value)) / (r + total)
+
+    def widen(self, x: Entries, forgetting: float) -> None:
+        """Divide the stored variances of `x` by `forgetting`; to 1 at most."""
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0:
+                self.cells[slot] = min(1.0, self.cells[slot] / forgetting)

@@ -1,0 +1,223 @@
+"""The checkpoint log of one partition. In: progress and snapshots. Out: records, and what they say.
+
+Every transaction appends a small *progress* record: which offsets its batch ended at. Now and then a
+*snapshot* follows it. So restoring is the newest sound snapshot, then the batches that progress tells of.
+
+    s0 p1 p2 p3 s3 p4 p5 …      (s: snapshot after that batch, p: progress)
+
+Records are told apart by the header `kind`; their key is the consumer group they belong to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from perceptron_core import DamagedError
+from service.errors import CheckpointError
+from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
+from service.stream import Headers, Output, Record
+
+_PROGRESS: Final = b"progress"
+_SNAPSHOT: Final = b"snapshot"
+_VERSION: Final = 1
+_OPTIONAL: Final = frozenset({"consumed", "now_ms"})
+"""Fields of progress that older releases did not write; left out where there is nothing to say."""
+_MAX_DIGITS: Final = 18
+_MAX_COUNT: Final = 10**_MAX_DIGITS
+"""What no offset and no count reaches; a foreign record may hold any number."""
+
+RESET_HINT: Final = (
+    "begin again with an untrained model: `perceptron checkpoint reset --from committed` goes on at the "
+    "committed offsets, `--from beginning` predicts everything again"
+)
+_FOREIGN_HINT: Final = f"copy the topic without this record; or {RESET_HINT}"
+
+
+class Address(NamedTuple):
+    """Where a task's checkpoint records go, and whose they are."""
+
+    topic: str
+    partition: int
+    group: str
+
+
+class Progress(NamedTuple):
+    """One committed batch."""
+
+    sequence: int
+    """Number of the batch, counted from 1; 0 is the state before the first."""
+    offsets: Mapping[str, int]
+    """Where the batch ended: next offset by input topic."""
+    counts: Mapping[str, int]
+    """What the model had done by then: predictions, mistakes, updates, …"""
+    consumed: Mapping[str, int] = MappingProxyType({})
+    """Records ever processed, by input topic; empty in progress of older releases."""
+    now_ms: int | None = None
+    """The time at which it was processed, which bounds event times; None from releases without a bound."""
+
+
+@dataclass(slots=True)
+class StoredSnapshot:
+    """A snapshot as it lies in the log."""
+
+    first_offset: int
+    timestamp_ms: int
+    sequence: int
+    n_chunks: int
+    chunks: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the chunks found."""
+        return sum(map(len, self.chunks.values()))
+
+    def read(self) -> Snapshot:
+        """Read it. Raises `DamagedError` if a chunk is missing or anything in it is not as it was written."""
+        if len(self.chunks) != self.n_chunks or max(self.chunks) >= self.n_chunks:
+            raise DamagedError(f"{len(self.chunks)} of its {self.n_chunks} chunks are there")
+        snapshot = from_chunks([self.chunks[number] for number in range(self.n_chunks)])
+        if snapshot.sequence != self.sequence:
+            raise DamagedError(f"it is of batch {snapshot.sequence}, its headers say {self.sequence}")
+        return snapshot
+
+
+@dataclass(slots=True)
+class CheckpointLog:
+    """What the log of one partition holds, oldest first."""
+
+    progress: list[Progress] = field(default_factory=list)
+    snapshots: list[StoredSnapshot] = field(default_factory=list)
+
+    def last_sequence(self) -> int:
+        """Give the number of the last committed batch."""
+        numbers = [each[-1].sequence for each in (self.progress, self.snapshots) if each]
+        return max(numbers, default=0)
+
+    def progress_after(self, sequence: int) -> Sequence[Progress]:
+        """List the batches after number `sequence`, without a gap.
+
+        Raises
+        ------
+        CheckpointError
+            A batch is missing.
+
+        """
+        following = [each for each in self.progress if each.sequence > sequence]
+        for expected, found in enumerate(following, start=sequence + 1):
+            if found.sequence != expected:
+                raise CheckpointError(
+                    f"checkpoint: batch {expected} is missing from the log",
+                    hint="`perceptron checkpoint show` lists what is there",
+                )
+        return following
+
+
+def progress_record(progress: Progress, address: Address) -> Output:
+    """Write progress as a record."""
+    fields = {name: value for name, value in progress._asdict().items() if value or name not in _OPTIONAL}
+    value = json.dumps({"version": _VERSION, **fields}, separators=(",", ":")).encode()
+    return _output(address, value, (("kind", _PROGRESS),))
+
+
+def snapshot_records(snapshot: Snapshot, address: Address) -> Sequence[Output]:
+    """Write a snapshot as records, all to be committed together."""
+    chunks = to_chunks(snapshot)
+    return [
+        _output(address, chunk, _chunk_headers(snapshot.sequence, number, len(chunks)))
+        for number, chunk in enumerate(chunks)
+    ]
+
+
+def _output(address: Address, value: bytes, headers: Headers) -> Output:
+    return Output(address.topic, address.group.encode(), value, headers, address.partition)
+
+
+def _chunk_headers(sequence: int, number: int, count: int) -> Headers:
+    numbers = {"sequence": sequence, "chunk": number, "chunks": count}
+    return (("kind", _SNAPSHOT), *((name, str(value).encode()) for name, value in numbers.items()))
+
+
+def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
+    """Read a partition's checkpoint records, in order.
+
+    Raises
+    ------
+    CheckpointError
+        A record is no checkpoint of ours, of another version, or another group's.
+
+    """
+    log = CheckpointLog()
+    for record in records:
+        headers = dict(record.headers)
+        kind = headers.get("kind")
+        if kind not in (_PROGRESS, _SNAPSHOT):
+            raise CheckpointError(
+                f"{_place(record)}: this is no checkpoint record; another program has written to the topic",
+                hint=f"let nothing else write to the checkpoints topic; {_FOREIGN_HINT}",
+            )
+        if record.key != group.encode():
+            owner = (record.key or b"").decode(errors="replace")
+            raise CheckpointError(
+                f"{_place(record)}: written by the group {owner!r:.200}, not {group!r}",
+                hint="give each group a checkpoints topic of its own: --checkpoints-topic",
+            )
+        if kind == _PROGRESS:
+            log.progress.append(_read_progress(record))
+        else:
+            _add_chunk(log.snapshots, record, headers)
+    return log
+
+
+def _read_progress(record: Record) -> Progress:
+    try:
+        fields: dict[str, Any] = json.loads(record.value or b"")
+        version = fields.pop("version")
+        if version != _VERSION:
+            raise CheckpointError(
+                f"{_place(record)}: progress of version {version!r:.20}; this release reads {_VERSION}",
+                hint="run the release that wrote it, or a newer one",
+            )
+        progress = Progress(**fields)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _unreadable(record, "progress that cannot be read") from error
+    if not _is_sound(progress):
+        raise _unreadable(record, "progress that cannot be read")
+    return progress
+
+
+def _is_sound(progress: Progress) -> bool:
+    """Return whether the fields of progress have their types, as far as anything depends on them."""
+    by_name = (progress.offsets, progress.counts, progress.consumed)
+    return (
+        _is_count(progress.sequence)
+        and (progress.now_ms is None or _is_count(progress.now_ms))
+        and all(isinstance(found, Mapping) and all(map(_is_count, found.values())) for found in by_name)
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT
+
+
+def _unreadable(record: Record, what: str) -> CheckpointError:
+    return CheckpointError(f"{_place(record)}: {what}", hint=_FOREIGN_HINT)
+
+
+def _add_chunk(snapshots: list[StoredSnapshot], record: Record, headers: Mapping[str, bytes]) -> None:
+    found = [headers.get(name, b"") for name in ("sequence", "chunk", "chunks")]
+    if not all(value.isdigit() and len(value) <= _MAX_DIGITS for value in found):
+        raise _unreadable(record, "a snapshot's chunk without its numbers in the headers")
+    sequence, number, count = map(int, found)
+    if number >= count:
+        raise _unreadable(record, f"chunk {number} of a snapshot of {count}")
+    if number == 0 or not snapshots or snapshots[-1].sequence != sequence:
+        snapshots.append(StoredSnapshot(record.offset, record.timestamp_ms, sequence, count))
+    snapshots[-1].chunks[number] = record.value or b""
+
+
+def _place(record: Record) -> str:
+    return f"{record.topic}[{record.partition}]@{record.offset}"

@@ -1,0 +1,92 @@
+"""Checkpoints that are gone. In: what is left of a partition's log, committed offsets. Out: a refusal.
+
+A commit writes progress and offsets in one transaction, or neither: a log that ends before the offsets has
+lost its end, and offsets that lie before it were set back by somebody else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from service.checkpoints.log import RESET_HINT
+from service.errors import CheckpointError
+from service.settings.load import Settings
+
+_log = logging.getLogger(__name__)
+
+
+def refuse_emptied(settings: Settings, partition: int, committed: Mapping[str, int], first: int) -> None:
+    """Refuse a log without checkpoints that has held some.
+
+    Parameters
+    ----------
+    settings, partition
+        Where the log is.
+    committed, first
+        The group's committed offsets by topic, as far as there are any, and the first offset of the log: both
+        as they were before the log was read. Others may have begun it since.
+
+    Raises
+    ------
+    CheckpointError
+        The group has committed offsets, or the log has held records.
+
+    """
+    place = f"{settings.checkpoints_topic}[{partition}]"
+    if any(committed.values()):
+        raise _lost(f"{place}: there is no checkpoint, but {_committed(settings, committed)}")
+    if first > 0:  # the offsets that would tell may be gone as well
+        raise _lost(f"{place}: there is no checkpoint, but the topic has held {first} records")
+
+
+def refuse_cut_off(
+    settings: Settings, partition: int, committed: Mapping[str, int], known: Mapping[str, int]
+) -> None:
+    """Refuse a log that ends before the committed offsets; warn of offsets that were set back.
+
+    Parameters
+    ----------
+    settings, partition
+        Where the log is.
+    committed
+        The group's committed offsets by topic, as far as there are any.
+    known
+        Where the log ends, by topic. A topic that it does not name is new in the settings.
+
+    Raises
+    ------
+    CheckpointError
+        An offset was committed beyond the end of the log.
+
+    """
+    place = f"{settings.checkpoints_topic}[{partition}]"
+    both = {topic: offset for topic, offset in committed.items() if topic in known}
+    if any(offset > known[topic] for topic, offset in both.items()):
+        raise _lost(
+            f"{place}: the newest checkpoint ends at {_places(known)}, but {_committed(settings, committed)}"
+        )
+    if any(offset < known[topic] for topic, offset in both.items()):
+        _log.warning(
+            "%s: the offsets of group %r were set back to %s by somebody else; going on after the newest "
+            "checkpoint, at %s. Hint: `perceptron checkpoint reset` begins again with an untrained model",
+            place,
+            settings.group,
+            _places(both),
+            _places(known),
+        )
+
+
+def _lost(what: str) -> CheckpointError:
+    return CheckpointError(
+        f"{what}: the topic was deleted or emptied, or its records have expired",
+        hint=f"restore the topic from a copy; or {RESET_HINT}",
+    )
+
+
+def _committed(settings: Settings, committed: Mapping[str, int]) -> str:
+    return f"the group {settings.group!r} has committed {_places(committed)}"
+
+
+def _places(offsets: Mapping[str, int]) -> str:
+    return ", ".join(f"{topic}@{offset}" for topic, offset in offsets.items())

@@ -1,0 +1,64 @@
+"""Snapshots. In: a task's whole state. Out: chunks small enough for any broker, and the state again.
+
+A snapshot is MessagePack in an envelope with version and checksum; no pickle, except inside it where the
+model itself is one of River's, and then signed (`service.models.registry`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from perceptron_core import DamagedError
+from perceptron_core.formats.envelope import seal, unseal
+from perceptron_core.formats.model_bytes import pack, unpack
+
+_KIND: Final = b"perceptron-snapshot"
+_VERSION: Final = 1
+_CHUNK_BYTES: Final = 512 * 1024
+"""Half of what Kafka's brokers take by default, so that headers and batch overhead fit beside it."""
+
+
+class Snapshot(NamedTuple):
+    """What a task needs to go on after the batch with number `sequence`."""
+
+    sequence: int
+    offsets: Mapping[str, int]
+    """Next offset to be processed, by input topic."""
+    identity: Mapping[str, Any]
+    """The settings under which the state came about."""
+    state: Mapping[str, Any]
+    """`Processor.state`."""
+    topic_ids: Mapping[str, str] = MappingProxyType({})
+    """Which input topics the offsets are of; empty in snapshots of older releases."""
+
+
+def to_chunks(snapshot: Snapshot) -> Sequence[bytes]:
+    """Write a snapshot down, in pieces of at most half a mebibyte."""
+    data = seal(_KIND, _VERSION, pack((*snapshot[:-1], dict(snapshot.topic_ids))))
+    return [data[start : start + _CHUNK_BYTES] for start in range(0, len(data), _CHUNK_BYTES)]
+
+
+def from_chunks(chunks: Sequence[bytes]) -> Snapshot:
+    """Read a snapshot.
+
+    Raises
+    ------
+    DamagedError
+        A chunk is missing, damaged, or of a version this release does not know.
+
+    """
+    _, body = unseal(_KIND, range(1, _VERSION + 1), b"".join(chunks))
+    try:
+        snapshot = Snapshot(*unpack(body))
+        offsets = all(isinstance(offset, int) for offset in snapshot.offsets.values())
+    except (TypeError, ValueError, AttributeError) as error:
+        raise DamagedError(f"this perceptron-snapshot cannot be read: {error}") from error
+    if not (offsets and isinstance(snapshot.sequence, int) and all(map(_is_mapping, snapshot[1:]))):
+        raise DamagedError("this perceptron-snapshot cannot be read: its fields have other types")
+    return snapshot
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)

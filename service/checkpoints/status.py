@@ -1,0 +1,178 @@
+"""How a partition stands. In: its checkpoint log and the ends of its input. Out: lag and counts.
+
+Only reads, so it may be asked while the service runs: it tells of the last commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from perceptron_core import DamagedError, from_bytes
+from service.checkpoints.log import CheckpointLog, StoredSnapshot, read_log
+from service.errors import CheckpointError, TopicMissing
+from service.partition.label_join import LabelJoin
+from service.checkpoints.snapshot import Snapshot
+from service.stream import Transport
+
+_COUNTED_RECORDS: Final = 1000
+
+
+class Standing(NamedTuple):
+    """One partition at its last commit; nearly empty where nothing was committed yet."""
+
+    partition: int
+    lag: Mapping[str, int]
+    """Records not yet processed, by input topic."""
+    counts: Mapping[str, int | None]
+    """As `service.loop.recovery.progress_counts`; None what the log does not tell."""
+    snapshot: StoredSnapshot | None
+    """The newest sound one."""
+    batches_to_learn: int
+    """Committed batches that a restart would have to learn again."""
+
+
+def read_logs(transport: Transport, topic: str, group: str) -> dict[int, CheckpointLog]:
+    """Read the checkpoint log of every partition.
+
+    Raises
+    ------
+    TopicMissing
+        There is no such topic.
+    CheckpointError
+        The group has left nothing in it, or what is there is no checkpoint of the group's.
+
+    """
+    try:
+        count = transport.partition_count(topic)
+    except TopicMissing as error:
+        hint = "`perceptron serve` creates it; --broker and --checkpoints-topic say where to look"
+        raise TopicMissing(str(error), hint=hint) from None
+    logs = {partition: read_log(transport.read(topic, partition), group) for partition in range(count)}
+    if not any(log.snapshots or log.progress for log in logs.values()):
+        raise CheckpointError(
+            f"{topic}: the group {group!r} has left no checkpoint here",
+            hint="--group, --checkpoints-topic and --broker say where to look; `perceptron serve` begins one",
+        )
+    return logs
+
+
+def standings(
+    transport: Transport, checkpoints_topic: str, group: str, topics: Sequence[str]
+) -> Sequence[Standing]:
+    """Find out how each partition stands; before a group has committed anything, how much waits for it.
+
+    Parameters
+    ----------
+    transport, checkpoints_topic, group
+        Where the checkpoints are.
+    topics
+        What the group reads, the leading topic first.
+
+    Raises
+    ------
+    TopicMissing
+        There are neither checkpoints nor a leading topic.
+    CheckpointError
+        What is in the checkpoints topic is no checkpoint of the group's, or not all there.
+
+    """
+    counts = {topic: _partition_count(transport, topic) for topic in (checkpoints_topic, *topics)}
+    count = max(counts[checkpoints_topic], counts[topics[0]])
+    if not count:
+        raise TopicMissing(
+            f"there is neither a topic {topics[0]!r} nor a topic {checkpoints_topic!r}",
+            hint="`perceptron serve` creates them; --broker, --events-topic, --checkpoints-topic say where "
+            "to look",
+        )
+    there = [topic for topic in topics if counts[topic]]
+    found = []
+    for partition in range(count):
+        is_there = partition < counts[checkpoints_topic]
+        records = transport.read(checkpoints_topic, partition) if is_there else ()
+        log = read_log(records, group)
+        if log.snapshots or log.progress:
+            found.append(standing(transport, partition, log))
+        else:
+            lag = {
+                topic: _lag(transport, topic, partition, transport.bounds(topic, partition)[0])
+                for topic in there
+                if partition < counts[topic]
+            }
+            found.append(Standing(partition, lag, {}, None, 0))
+    return found
+
+
+def _partition_count(transport: Transport, topic: str) -> int:
+    """Count the partitions of a topic; 0 if it does not exist."""
+    try:
+        return transport.partition_count(topic)
+    except TopicMissing:
+        return 0
+
+
+def standing(transport: Transport, partition: int, log: CheckpointLog) -> Standing:
+    """Find out how a partition stands.
+
+    Raises
+    ------
+    CheckpointError
+        Batches are missing from the log.
+    TransportError
+        The input cannot be asked for its end.
+
+    """
+    stored, snapshot = newest_sound(log)
+    offsets: Mapping[str, int] = {}
+    counts: Mapping[str, int | None] = {}
+    if log.progress and (snapshot is None or log.progress[-1].sequence >= snapshot.sequence):
+        offsets, counts = log.progress[-1].offsets, log.progress[-1].counts
+    if snapshot is not None and (not log.progress or snapshot.sequence > log.progress[-1].sequence):
+        offsets, counts = snapshot.offsets, _counts(snapshot.state)
+    lag = {topic: _lag(transport, topic, partition, offset) for topic, offset in offsets.items()}
+    after = 0 if snapshot is None else snapshot.sequence
+    return Standing(partition, lag, counts, stored, len(log.progress_after(after)) if snapshot else 0)
+
+
+def _lag(transport: Transport, topic: str, partition: int, offset: int) -> int:
+    """Count the records from `offset` on.
+
+    Kafka ends each transaction with a marker that takes an offset and is no record: a long way is measured
+    in offsets, a short one counted, so that 0 is 0.
+    """
+    end = transport.bounds(topic, partition)[1]
+    if not 0 < end - offset <= _COUNTED_RECORDS:
+        return max(0, end - offset)
+    return sum(1 for _ in transport.read(topic, partition, offset, end))
+
+
+def newest_sound(log: CheckpointLog) -> tuple[StoredSnapshot, Snapshot] | tuple[None, None]:
+    """Give the newest snapshot that can be read, as it is stored and as it reads."""
+    for stored in reversed(log.snapshots):
+        try:
+            return stored, stored.read()
+        except DamagedError:
+            continue
+    return None, None
+
+
+def _counts(state: Mapping[str, Any]) -> Mapping[str, int | None]:
+    """Count from a snapshot what progress would tell."""
+    counters = state["counters"]
+    join = LabelJoin(timeout_seconds=1.0, capacity=1)  # neither matters to what was kept
+    join.restore(state["join"])
+    return {
+        **{name: counters[name] for name in ("predictions", "labelled", "mistakes")},
+        "updates": _updates(state["model"]),
+        "rejected": sum(counters["rejected"].values()),
+        "pending": join.n_pending,
+    }
+
+
+def _updates(model: bytes) -> int | None:
+    """Count a model's updates; None for a River model, whose pickle is not to be opened for that."""
+    try:
+        updates: int = from_bytes(model).n_updates
+    except DamagedError:
+        return None
+    return updates

@@ -1,0 +1,236 @@
+"""Opens files of examples. In: a path or stdin. Out: messages as bytes, one event each.
+
+NDJSON lines pass through untouched. Rows of other formats become events (`service.datasets.rows`); a row
+that cannot is passed on as its original bytes, so that decoding refuses it like any bad message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import gzip
+import io
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Self, cast
+
+from typing_extensions import Buffer
+
+from service.datasets import rows
+from service.errors import InputFileError
+
+STDIN = "-"
+_STDIN_NAME = "stdin"
+_BUFFER_BYTES = 1 << 17
+
+
+class Format(StrEnum):
+    """How a file's rows are written."""
+
+    NDJSON = "ndjson"
+    CSV = "csv"
+    TSV = "tsv"
+    LIBSVM = "libsvm"
+
+
+_EXTENSIONS = {
+    ".ndjson": Format.NDJSON,
+    ".jsonl": Format.NDJSON,
+    ".json": Format.NDJSON,
+    ".csv": Format.CSV,
+    ".tsv": Format.TSV,
+    ".txt": Format.TSV,
+    ".libsvm": Format.LIBSVM,
+    ".svmlight": Format.LIBSVM,
+    ".svm": Format.LIBSVM,
+}
+
+
+class _Watched(io.RawIOBase):
+    """A raw file that calls `before_wait` each time it is about to ask the system for more."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self.raw = raw
+        self.before_wait: Callable[[], None] = lambda: None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        self.before_wait()
+        return self.raw.readinto(buffer)
+
+
+class Source:
+    """The messages of one file, to be iterated over once; a context manager."""
+
+    def __init__(
+        self,
+        name: str,
+        raw: io.RawIOBase,
+        form: Format,
+        columns: rows.Columns,
+        max_line_bytes: int = rows.MAX_LINE_BYTES,
+    ) -> None:
+        self.name = name
+        self._watched = _Watched(raw)
+        stream: io.BufferedReader = io.BufferedReader(self._watched, _BUFFER_BYTES)
+        if name.endswith(".gz"):  # buffered again: reading lines from a GzipFile itself is slow
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=stream, mode="rb"), _BUFFER_BYTES)
+        self._lines = rows.Lines(stream, max_line_bytes)
+        self._format = form
+        self._columns = columns
+        self.size_bytes = _regular_size(raw)
+        """Size of the file as it lies on disk; None if it has no end yet (a pipe, a terminal)."""
+
+    def before_wait(self, call: Callable[[], None]) -> None:
+        """Have `call` called each time a source without a known end may have to wait for more."""
+        if self.size_bytes is None:
+            self._watched.before_wait = call
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of `size_bytes` has been read."""
+        return self._watched.raw.tell() if self.size_bytes is not None else 0
+
+    @property
+    def line(self) -> int:
+        """Number of the last line taken, from 1."""
+        return self._lines.number
+
+    @property
+    def place(self) -> str:
+        """Where the last message was, as ``file:line``."""
+        return f"{self.name}:{self.line}"
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the messages.
+
+        Raises
+        ------
+        InputFileError
+            The file cannot be read to its end, or its header does not fit.
+
+        """
+        try:
+            yield from self._messages()
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            hint = "The file is damaged or incomplete; `gzip --test` tells."
+            raise InputFileError(
+                f"{self.name}: bad gzip data after line {self.line}: {error}", hint=hint
+            ) from None
+        except rows.HeaderError as error:
+            raise InputFileError(f"{self.name}:1: {error}", hint=error.hint) from None
+        except OSError as error:
+            raise InputFileError(f"{self.name}: cannot be read: {error.strerror or error}") from None
+
+    def _messages(self) -> Iterator[bytes]:
+        if self._format is Format.NDJSON:
+            return self._lines.without_newlines()
+        if self._format is Format.CSV:
+            return rows.csv_events(self._lines, self._columns)
+        parse = rows.tsv_event if self._format is Format.TSV else rows.libsvm_event
+        return rows.line_events(self._lines, parse, self._columns)
+
+    def close(self) -> None:
+        """Close the file; stdin stays open. Idempotent."""
+        if self.name != _STDIN_NAME:
+            self._watched.raw.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_source(
+    path: str,
+    form: Format | str | None = None,
+    *,
+    label_column: str | None = None,
+    id_column: str | None = None,
+    text_column: str | None = None,
+    id_prefix: str = "row-",
+    classes: Sequence[str] = (),
+    max_message_bytes: int = 0,
+) -> Source:
+    """Open a file of examples.
+
+    Parameters
+    ----------
+    path
+        A file, possibly gzipped (``.gz``), or ``-`` for stdin.
+    form
+        Its format; by the extension if None (NDJSON for stdin).
+    label_column, id_column, text_column
+        Columns of a CSV file. By default the first of `label`, `class`, `target`, `y`; `id`; `text`
+        where there are such columns. All other columns are features.
+    id_prefix
+        Put before the number of a row that has no id. Two files for one topic need two prefixes: an id
+        that comes again within the label timeout is the same event.
+    classes
+        Class names: a label spelled like one stays text even if it looks like a number.
+    max_message_bytes
+        The longest message wanted. Of a line longer than this and than `rows.MAX_LINE_BYTES` only the
+        beginning is read into memory: a `rows.CutLine`, longer than any message wanted.
+
+    Raises
+    ------
+    InputFileError
+        The file is missing or unreadable, or its format is unknown.
+
+    """
+    max_line_bytes = max(max_message_bytes, rows.MAX_LINE_BYTES)
+    columns = rows.Columns(label_column, id_column, text_column, frozenset(classes), id_prefix)
+    if path == STDIN:
+        stdin = sys.stdin.buffer
+        raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)
+        return Source(_STDIN_NAME, raw, Format(form or Format.NDJSON), columns, max_line_bytes)
+    chosen = Format(form) if form else _format_of(path)
+    return Source(path, _open(path), chosen, columns, max_line_bytes)
+
+
+def _format_of(path: str) -> Format:
+    extension = Path(path.removesuffix(".gz")).suffix.lower()
+    if extension not in _EXTENSIONS:
+        _open(path).close()  # a missing file is the better complaint
+        hint = f"Name the format with --input-format {'|'.join(Format)}."
+        raise InputFileError(f"{path}: the extension {extension or '(none)'} says no format", hint=hint)
+    return _EXTENSIONS[extension]
+
+
+def _open(path: str) -> io.FileIO:
+    try:
+        return Path(path).open("rb", buffering=0)
+    except FileNotFoundError:
+        raise InputFileError(f"{path}: no such file", hint=_similar(path)) from None
+    except IsADirectoryError:
+        raise InputFileError(f"{path}: is a directory", hint="Name a file in it.") from None
+    except OSError as error:
+        raise InputFileError(f"{path}: cannot be opened: {error.strerror}") from None
+
+
+def _similar(path: str) -> str:
+    with contextlib.suppress(OSError):
+        wanted = Path(path)
+        names = [entry.name for entry in wanted.parent.iterdir()]
+        if match := difflib.get_close_matches(wanted.name, names, n=1):
+            return f"Did you mean {wanted.parent / match[0]}?"
+    return "Check the path; - stands for stdin."
+
+
+def _regular_size(raw: io.RawIOBase) -> int | None:
+    try:
+        status = os.fstat(raw.fileno())
+    except (OSError, io.UnsupportedOperation):  # stdin that is no file, as in tests
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

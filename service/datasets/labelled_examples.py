@@ -1,0 +1,108 @@
+"""Whole files of examples, for what learns over a finite set. In: messages. Out: pairs of features and truth.
+
+What a stream would send to the dead letters is counted and left out; so is an event without a label.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, field
+
+from perceptron_core import FeatureError, Hyperplane
+from service.partition.factory import make_decoder, make_extractor
+from service.messages.decoder import Reason, Rejection
+from service.errors import InputFileError
+from service.messages.features import X
+from service.settings.load import Settings
+from service.messages.labels import Truth
+
+Example = tuple[X, Truth]
+
+
+@dataclass(slots=True)
+class ExampleSet:
+    """The usable examples of a file, in its order, and how many were not."""
+
+    name: str
+    """Of the file."""
+    examples: list[Example] = field(default_factory=list)
+    unlabelled: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+
+    def describe(self) -> dict[str, object]:
+        """Give the counts as a summary shows them."""
+        return {
+            "examples": len(self.examples),
+            "unlabelled": self.unlabelled,
+            "rejected": self.rejected.total(),
+            "rejected_by_reason": dict(self.rejected),
+        }
+
+
+def read_examples(
+    messages: Iterable[bytes],
+    settings: Settings,
+    name: str,
+    on_rejection: Callable[[Rejection], None] = lambda _: None,
+) -> ExampleSet:
+    """Decode messages and extract their features as the service does.
+
+    Parameters
+    ----------
+    messages
+        Events as bytes.
+    settings
+        Say how to read labels and make features.
+    name
+        Of the file, for errors.
+    on_rejection
+        Told each message that cannot be used.
+
+    Raises
+    ------
+    InputFileError
+        No message is a labelled example.
+
+    """
+    decoder, extractor = make_decoder(settings), make_extractor(settings)
+    found = ExampleSet(name)
+    for message in messages:
+        try:
+            incoming = decoder.decode(message)
+            x = extractor.extract(incoming.features, incoming.text)
+            _refuse_insane(x)
+        except Rejection as rejection:
+            found.rejected[rejection.reason] += 1
+            on_rejection(rejection)
+            continue
+        if incoming.truth is None or incoming.is_label:
+            found.unlabelled += 1
+        else:
+            found.examples.append((x, incoming.truth))
+    if not found.examples:
+        raise InputFileError(
+            f"{found.name}: no labelled example in it; {_why(found)}", hint=refusal_hint(found.rejected)
+        )
+    return found
+
+
+def refusal_hint(reasons: Container[str]) -> str:
+    """Say what to try when messages of a file were refused for these reasons."""
+    if Reason.UNKNOWN_LABEL in reasons:
+        return "name the classes, the negative one first: --classes ham,spam"
+    if Reason.MODEL_ERROR in reasons:
+        return "what stands above was raised by the model of --model"
+    return "`perceptron schema event` shows what is expected; --input-format says how to read the file"
+
+
+def _refuse_insane(x: X) -> None:
+    """Refuse what learners refuse: hashed values may add up beyond what each of them may be."""
+    try:
+        Hyperplane().score_one(x)
+    except FeatureError as error:
+        raise Rejection(Reason.OUT_OF_RANGE, str(error)) from None
+
+
+def _why(found: ExampleSet) -> str:
+    return f"{found.rejected.total()} messages cannot be used, {found.unlabelled} have no label"

@@ -1,0 +1,284 @@
+"""Dead letters that get another chance. In: the dead-letters topic. Out: those now accepted, to their source.
+
+A letter is *outstanding* from the offset on that the group `<group>.dead-letters` has committed. A replay
+moves through what was outstanding when it began, in transactions that hold outputs and offset together:
+accepted letters go back to the topic they came from, the others to the end of the dead letters. So each goes
+back once, none is lost, and a crash in the middle repeats nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from enum import StrEnum
+from itertools import islice
+from time import time
+from typing import Final, NamedTuple
+
+from service.partition.factory import make_decoder
+from service.messages.dead_letter import EVENT_TIME, HEADERS, MESSAGE, REASON, SIZE, SOURCE, TRUNCATED
+from service.messages.decoder import Rejection, rejection_of_time
+from service.errors import TopicMissing
+from service.settings.load import Settings
+from service.transport.topics import input_topics
+from service.stream import Consumer, Headers, Output, Record, Transport, record_bytes
+from service.dead_letters.temporary_member import Visitor
+
+Repair = Callable[[Sequence[bytes]], Sequence[bytes]]
+"""Gives for each value the one to try instead, in the same order."""
+
+_REPLAYED_FROM: Final = "replayed.from"
+
+
+class DeadLetter(NamedTuple):
+    """A dead letter as it reads."""
+
+    record: Record
+    reason: str
+    message: str
+    source_topic: str
+    source_partition: int | None
+    source_offset: int | None
+    full_size: int | None = None
+    """Bytes of the whole value, if what did not fit was cut off."""
+
+    event_time_ms: int = 0
+    """The time of the record that was refused."""
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether something of the record was cut off: such a letter does not go back."""
+        return self.full_size is not None
+
+    @classmethod
+    def of(cls, record: Record) -> DeadLetter:
+        """Read a record of the dead-letters topic; what it does not tell is empty, or None."""
+        told = {name: value.decode(errors="replace") for name, value in record.headers[_own(record) :]}
+        topic, *numbers = (told.get(name, "") for name in SOURCE)
+        partition, offset = (int(text) if text.isdecimal() else None for text in numbers)
+        size = told.get(SIZE, "") if told.get(TRUNCATED) == "true" else ""
+        full_size = int(size) if size.isdecimal() else None
+        reason, message = told.get(REASON, ""), told.get(MESSAGE, "")
+        time_ms = _whole_number(told.get(EVENT_TIME, ""), record.timestamp_ms)
+        return cls(record, reason, message, topic, partition, offset, full_size, time_ms)
+
+    @property
+    def place(self) -> str:
+        """Where it lies."""
+        return f"{self.record.topic}[{self.record.partition}]@{self.record.offset}"
+
+    def own_headers(self) -> Headers:
+        """Return the producer's headers."""
+        own = self.record.headers[: _own(self.record)]
+        return tuple(header for header in own if header[0] != _REPLAYED_FROM)
+
+
+def _whole_number(text: str, default: int) -> int:
+    return int(text) if text.removeprefix("-").isdecimal() else default
+
+
+def _own(record: Record) -> int:
+    """Count the producer's own headers: ours are the last ones, the reason first."""
+    names = [name for name, _ in record.headers]
+    n_ours = next((n for n, name in enumerate(reversed(names)) if name not in HEADERS), len(names))
+    ours = names[len(names) - n_ours :]
+    if REASON in ours:
+        n_ours = ours[::-1].index(REASON) + 1
+    return len(names) - n_ours
+
+
+class Action(StrEnum):
+    """What becomes of a dead letter."""
+
+    REPLAYED = "replayed"
+    REFUSED = "refused"
+    PASSED_OVER = "passed over"
+
+
+class Decision(NamedTuple):
+    """A dead letter, what becomes of it, and why it must stay where it has to."""
+
+    letter: DeadLetter
+    action: Action
+    output: Output
+    why: str = ""
+
+
+class Redelivery:
+    """Looks at a group's outstanding dead letters, and replays them.
+
+    Parameters
+    ----------
+    transport, settings
+        The stream; whose dead letters, and what is accepted now.
+    reason
+        Only letters with this `error.reason` may go back; empty for all.
+    repair
+        Mends the values before they are checked.
+
+    """
+
+    def __init__(
+        self, transport: Transport, settings: Settings, reason: str = "", repair: Repair | None = None
+    ) -> None:
+        self._transport = transport
+        self._settings = settings
+        self._topic = settings.dead_letters_topic
+        self._group = f"{settings.group}.dead-letters"
+        self._reason = reason
+        self._repair = repair
+        self._decoder = make_decoder(settings)
+        self._max_ahead_ms = int(settings.max_event_time_ahead_seconds * 1000)
+        self._partitions = _partition_counts(transport, input_topics(settings))
+
+    def outstanding(self) -> Iterator[DeadLetter]:
+        """Yield the outstanding letters with the wanted reason, by their time as far as that is in order."""
+        partitions = [map(DeadLetter.of, self._read(partition, start)) for partition, start in self._starts()]
+        for letter in heapq.merge(*partitions, key=lambda letter: letter.record.timestamp_ms):
+            if self._is_wanted(letter):
+                yield letter
+
+    def plan(self) -> Iterator[Decision]:
+        """Yield what `replay` would decide; change nothing."""
+        for partition, start in self._starts():
+            for batch in self._batches(self._read(partition, start)):
+                yield from self._decide(batch)
+
+    def replay(self) -> Iterator[Decision]:
+        """Replay what is outstanding now; yield each decision once it is committed.
+
+        Raises
+        ------
+        OwnershipLost
+            Another replay is at work.
+        TransportError
+            What was yielded is committed; the rest stays outstanding.
+
+        """
+        ends = {partition: self._transport.bounds(self._topic, partition)[1] for partition in self._all()}
+        with Visitor(
+            self._transport, self._group, [self._topic], self._settings.session_timeout_seconds
+        ) as visitor:
+            visitor.wait_for(ends, hint="wait until the other `perceptron dead-letters replay` is done")
+            for partition, end in ends.items():
+                yield from self._replay_partition(visitor, partition, end)
+
+    def _replay_partition(self, visitor: Visitor, partition: int, end: int) -> Iterator[Decision]:
+        limits = {topic: self._transport.record_limit(topic) for topic in (*self._partitions, self._topic)}
+        with closing(visitor.consumer.writer(partition)) as writer:
+            start = self._start(visitor.consumer, partition)  # after fencing: nobody else can move it now
+            for batch in self._batches(self._read(partition, start, end)):
+                decisions = self._decide(batch)
+                moving = decisions[: self._count_moving(decisions)]
+                if moving:
+                    visitor.stay()
+                    outputs = [decision.output for decision in moving]
+                    compress = any(record_bytes(each) > limits[each.topic].n_bytes for each in outputs)
+                    writer.commit(
+                        outputs, {self._topic: moving[-1].letter.record.offset + 1}, compress=compress
+                    )
+                yield from decisions
+
+    def _count_moving(self, decisions: Sequence[Decision]) -> int:
+        """Count the letters to be moved: behind the last that goes back, those of the end may stay."""
+        if len(decisions) == self._settings.max_batch_records:
+            return len(decisions)  # more may follow
+        replayed = (n for n, decision in enumerate(decisions, 1) if decision.action is Action.REPLAYED)
+        return max(replayed, default=0)
+
+    def _decide(self, batch: Sequence[Record]) -> list[Decision]:
+        letters = [DeadLetter.of(record) for record in batch]
+        mendable = [
+            letter.record.value for letter in letters if self._is_wanted(letter) and letter.record.value
+        ]
+        mended = iter(self._repair(mendable) if self._repair and mendable else mendable)
+        return [
+            self._decide_one(letter, next(mended) if letter.record.value else None)
+            if self._is_wanted(letter)
+            else Decision(letter, Action.PASSED_OVER, self._again(letter.record))
+            for letter in letters
+        ]
+
+    def _decide_one(self, letter: DeadLetter, value: bytes | None) -> Decision:
+        """Decide about a letter whose value is to be `value`."""
+        why = ""
+        if letter.is_truncated:
+            why = f"it was cut to fit: {len(letter.record.value or b'')} of {letter.full_size} bytes are here"
+        elif not letter.source_topic:
+            why = "it does not say which topic it came from"
+        elif letter.source_topic not in self._partitions:
+            why = f"it came from {letter.source_topic!r}, which is not read under the present settings"
+        elif not 0 <= letter.event_time_ms <= self._now_ms() + self._max_ahead_ms:
+            why = str(rejection_of_time(letter.event_time_ms, self._now_ms()))
+        else:
+            try:
+                self._decoder.decode(value)
+            except Rejection as rejection:
+                why = str(rejection)
+        if why:
+            return Decision(letter, Action.REFUSED, self._again(letter.record), why)
+        return Decision(letter, Action.REPLAYED, self._back(letter, value))
+
+    def _back(self, letter: DeadLetter, value: bytes | None) -> Output:
+        """Send a letter where it came from: the same partition, where its label may be waiting."""
+        partition = letter.source_partition
+        if partition is not None and partition >= self._partitions[letter.source_topic]:
+            partition = None
+        headers = (*letter.own_headers(), (_REPLAYED_FROM, letter.place.encode()))
+        key, time_ms = letter.record.key, letter.event_time_ms
+        return Output(letter.source_topic, key, value, headers, partition, time_ms)
+
+    def _again(self, record: Record) -> Output:
+        """Append a letter to the dead letters again, as it is.
+
+        One of an earlier release has the time of its event as its own.
+        """
+        headers = record.headers
+        if EVENT_TIME not in dict(headers[_own(record) :]):
+            headers = (*headers, (EVENT_TIME, str(record.timestamp_ms).encode()))
+        return Output(self._topic, record.key, record.value, headers, record.partition)
+
+    @staticmethod
+    def _now_ms() -> int:
+        return int(time() * 1000)
+
+    def _is_wanted(self, letter: DeadLetter) -> bool:
+        return self._reason in {"", letter.reason}
+
+    def _all(self) -> range:
+        return range(self._transport.partition_count(self._topic))
+
+    def _starts(self) -> list[tuple[int, int]]:
+        """Ask where the outstanding letters begin, without taking part in the group's work."""
+        with closing(self._transport.join(self._group, [self._topic], _Bystander())) as consumer:
+            return [(partition, self._start(consumer, partition)) for partition in self._all()]
+
+    def _start(self, consumer: Consumer, partition: int) -> int:
+        return consumer.committed(partition).get(self._topic, 0)
+
+    def _read(self, partition: int, start: int, end: int | None = None) -> Iterator[Record]:
+        return self._transport.read(self._topic, partition, start, end)
+
+    def _batches(self, records: Iterator[Record]) -> Iterator[Sequence[Record]]:
+        while batch := list(islice(records, self._settings.max_batch_records)):
+            yield batch
+
+
+class _Bystander:
+    """An assignee that wants nothing."""
+
+    def partitions_assigned(self, partitions: frozenset[int]) -> None: ...
+    def partitions_revoked(self, partitions: frozenset[int]) -> None: ...
+    def partitions_lost(self, partitions: frozenset[int]) -> None: ...
+
+
+def _partition_counts(transport: Transport, topics: Sequence[str]) -> dict[str, int]:
+    """Count the partitions of those topics that exist."""
+    counts = {}
+    for topic in topics:
+        try:
+            counts[topic] = transport.partition_count(topic)
+        except TopicMissing:
+            continue
+    return counts

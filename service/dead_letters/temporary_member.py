@@ -1,0 +1,85 @@
+"""A short stay in a consumer group. In: a group and its topics. Out: partitions that are ours for one job.
+
+A command that writes for a group becomes a member of it for as long as that takes: so a partition's owner
+is never disturbed, and nobody else can commit for the partition meanwhile. It takes no records by polling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from time import monotonic
+from types import TracebackType
+from typing import Final, Self
+
+from service.errors import OwnershipLost
+from service.stream import Consumer, Transport
+
+_POLL_SECONDS: Final = 0.2
+_PATIENCE_SECONDS: Final = 5.0
+"""What a group may take to share out its partitions, once those who died are given up."""
+
+
+class Visitor:
+    """A member of `group` that waits for partitions; the assignee of its own consumer.
+
+    Parameters
+    ----------
+    transport
+        The stream.
+    group, topics
+        As for `Transport.join`.
+    session_timeout_seconds
+        After so long the group gives up a member that was killed: we wait for that.
+
+    """
+
+    def __init__(
+        self, transport: Transport, group: str, topics: Sequence[str], session_timeout_seconds: float
+    ) -> None:
+        self._group = group
+        self._topics = topics
+        self._patience_seconds = session_timeout_seconds + _PATIENCE_SECONDS
+        self._held: frozenset[int] = frozenset()
+        self.consumer: Consumer = transport.join(group, topics, self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.consumer.close()
+
+    def wait_for(self, partitions: Iterable[int], hint: str) -> None:
+        """Return when all of `partitions` are ours.
+
+        Raises
+        ------
+        OwnershipLost
+            Another member keeps one of them; with `hint`.
+
+        """
+        wanted, deadline = frozenset(partitions), monotonic() + self._patience_seconds
+        while missing := wanted - self._held:
+            if monotonic() >= deadline:
+                places = ", ".join(f"{self._topics[0]}[{partition}]" for partition in sorted(missing))
+                raise OwnershipLost(
+                    f"{places}: kept by another member of the group {self._group!r}", hint=hint
+                )
+            self.consumer.poll(_POLL_SECONDS, 1)
+
+    def stay(self) -> None:
+        """Show that we are still there: a member that never polls is taken for stuck."""
+        self.consumer.poll(0.0, 1)
+
+    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+        """Note what is ours."""
+        self._held |= partitions
+
+    def partitions_revoked(self, partitions: frozenset[int]) -> None:
+        """Note what is ours no longer."""
+        self._held -= partitions
+
+    def partitions_lost(self, partitions: frozenset[int]) -> None:
+        """Note what is ours no longer."""
+        self._held -= partitions

@@ -1,0 +1,53 @@
+"""Whether the stream answers. In: errors that pass, and answers. Out: a warning, the state of the service."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from service.errors import TransportError, TransportUnavailable
+from service.monitoring.health import Health, State
+from service.stream import Place
+
+_log = logging.getLogger(__name__)
+
+
+class Availability:
+    """Remembers whether the stream answered when it was last asked.
+
+    Parameters
+    ----------
+    health
+        Becomes unavailable with each error.
+
+    Attributes
+    ----------
+    is_away : bool
+        Whether it did not answer.
+
+    """
+
+    def __init__(self, health: Health) -> None:
+        self.health = health
+        self.is_away = False
+        self._waits_for = ""
+
+    def failed(self, error: TransportError, wait_seconds: float) -> None:
+        """Report an error after which the same is tried again in `wait_seconds`."""
+        _log.warning("%s; trying again in %.1f s", error, wait_seconds, extra={"hint": error.hint})
+        self.note(error)
+        self.health.become(State.UNAVAILABLE, str(error))
+
+    def waits_for(self, places: Sequence[Place]) -> bool:
+        """Report the topics and partitions whose records others wait for; return whether there are any."""
+        names = ", ".join(f"{topic}[{partition}]" for topic, partition in places)
+        if names and names != self._waits_for:
+            _log.warning("waiting for %s: records there may be earlier than those that are here", names)
+        self._waits_for = names
+        if names:
+            self.health.become(State.UNAVAILABLE, f"waiting for {names}")
+        return bool(names)
+
+    def note(self, error: TransportError) -> None:
+        """Take from an error whether the stream is away."""
+        self.is_away = isinstance(error, TransportUnavailable)

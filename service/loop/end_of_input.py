@@ -1,0 +1,73 @@
+"""Whether a group has processed everything that is there. In: a stream and a member. Out: yes or not yet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from service.clock import SYSTEM_CLOCK, Clock
+from service.errors import TransportUnavailable
+from service.loop.growth import Growth
+from service.stream import Consumer, Transport
+
+_LOOK_SECONDS: Final = 1.0
+"""How often to look what the others have committed: on Kafka that takes a client of its own."""
+
+
+class GroupEnd:
+    """Looks for the end, of our own partitions and of those that are not ours.
+
+    Who left when its own are done would make the others take over its partitions in the middle of their
+    work; and those of a member that was killed may be nobody's yet.
+
+    Parameters
+    ----------
+    transport, consumer
+        The stream, and our member of the group.
+    topics
+        What the group reads.
+    growth
+        Says how many partitions they have.
+    clock
+        Decides when to look again.
+
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        consumer: Consumer,
+        topics: Sequence[str],
+        growth: Growth,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._transport = transport
+        self._consumer = consumer
+        self._topics = topics
+        self._growth = growth
+        self._clock = clock
+        self._look_at_others = 0.0
+
+    def is_reached(self, ours: Collection[int]) -> bool:
+        """Tell whether all is done, with these partitions at work here; not while the stream is away."""
+        others = set(range(self._growth.n_partitions)).difference(ours)
+        try:
+            return self._consumer.at_end() and self._others_are_done(others)
+        except TransportUnavailable:
+            return False
+
+    def _others_are_done(self, others: Collection[int]) -> bool:
+        if others and self._clock.monotonic() < self._look_at_others:
+            return False
+        self._look_at_others = self._clock.monotonic() + _LOOK_SECONDS
+        return all(map(self._is_done, others))
+
+    def _is_done(self, partition: int) -> bool:
+        committed = self._consumer.committed(partition)
+        return all(self._is_read(topic, partition, committed.get(topic)) for topic in self._topics)
+
+    def _is_read(self, topic: str, partition: int, committed: int | None) -> bool:
+        """Return whether nothing follows the committed offset: neither a record nor one that was deleted."""
+        if committed is not None and committed < self._transport.bounds(topic, partition)[0]:
+            return False  # its next owner has to say what is lost
+        return next(self._transport.read(topic, partition, committed or 0), None) is None

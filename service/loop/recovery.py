@@ -1,0 +1,296 @@
+"""Restoring a task. In: the checkpoint log, the input topics. Out: the processor as last committed.
+
+Newest sound snapshot, then the batches committed after it, learned again in their recorded order with
+the output thrown away. The counts committed with the last batch prove that the same state came out.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from perceptron_core import DamagedError
+from perceptron_core.formats.model_bytes import pack, unpack
+from service.partition.factory import make_processor
+from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, read_log
+from service.errors import CheckpointError
+from service.loop.record_queue import in_step
+from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
+from service.checkpoints.log_loss import refuse_cut_off, refuse_emptied
+from service.partition.processor import Processor
+from service.settings.fields import MODEL_SETTINGS, Settings
+from service.settings.forms import written
+from service.checkpoints.snapshot import Snapshot
+from service.transport.topics import input_topics
+from service.stream import Record, Transport
+from service.messages.labels import BINARY
+
+_log = logging.getLogger(__name__)
+
+_STREAM_SETTINGS: Final = (
+    "events_topic",
+    "labels_topic",
+    "max_message_bytes",
+    "label_timeout_seconds",
+    "max_event_time_ahead_seconds",
+    "max_pending",
+    "max_pending_bytes",
+)
+"""Settings that decide what a record does: a batch must be learned again under those it was learned under."""
+
+_BYTE_LIMIT: Final = "max_pending_bytes"
+"""Snapshots of releases before this setting do not name it: then there was no such limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Where a task goes on."""
+
+    processor: Processor
+    sequence: int
+    """Number of the last committed batch."""
+    offsets: Mapping[str, int]
+    """Next offset to be processed, by input topic."""
+    snapshot_offsets: Sequence[int]
+    """Where in the checkpoint log the snapshots begin, oldest first; empty if there is no log yet."""
+    snapshot_sequence: int
+    """Number of the batch behind the newest snapshot."""
+    settings_changed: bool = False
+    """Whether that snapshot names other settings than those the next batch will be learned under."""
+    losses: Sequence[Loss] = ()
+    """Input that is gone and that the settings say to go on without: committed with a snapshot at once."""
+
+
+def identity(settings: Settings) -> dict[str, Any]:
+    """List the settings that a state depends on."""
+    names = (*MODEL_SETTINGS, *_STREAM_SETTINGS)
+    found: dict[str, Any] = unpack(pack({name: getattr(settings, name) for name in names}))
+    return found  # as it will come back from a snapshot
+
+
+def progress_counts(processor: Processor) -> dict[str, int]:
+    """Count what a model has done: committed with each batch, shown by `status`, checked by recovery."""
+    counters = processor.counters
+    return {
+        "predictions": counters.predictions,
+        "labelled": counters.labelled,
+        "mistakes": counters.mistakes,
+        "updates": processor.learner.updates,
+        "rejected": counters.rejected.total(),
+        "pending": processor.join.n_pending,
+    }
+
+
+def restore(
+    transport: Transport,
+    settings: Settings,
+    partition: int,
+    committed: Mapping[str, int] = MappingProxyType({}),
+) -> Restored:
+    """Bring a partition's state back from the stream alone.
+
+    Parameters
+    ----------
+    transport, settings, partition
+        Where the state is.
+    committed
+        The group's committed offsets, which the log has to account for; empty where they are not known.
+
+    Raises
+    ------
+    CheckpointError
+        The log is damaged, incomplete, belongs to another group or other settings, or the input is gone.
+    TransportError
+        The stream cannot be read.
+
+    """
+    first, _ = transport.bounds(settings.checkpoints_topic, partition)
+    log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
+    if not log.snapshots:
+        refuse_emptied(settings, partition, committed, first)
+        return _begin(transport, settings, partition, log, committed)
+    snapshot = _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
+    batches = log.progress_after(snapshot.sequence)
+    offsets = batches[-1].offsets if batches else snapshot.offsets
+    refuse_cut_off(settings, partition, committed, offsets)
+    _check_identity(snapshot, settings, n_batches=len(batches))
+    processor = _processor_of(snapshot, settings, partition)
+    unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
+    losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
+    refuse(losses, settings)
+    if batches:
+        losses += _learn_again(transport, processor, settings, partition, snapshot, batches, losses)
+    return Restored(
+        processor,
+        sequence=log.last_sequence(),
+        offsets={
+            **offsets,
+            **{loss.topic: loss.resume for loss in losses if loss.resume is not None},
+        },
+        snapshot_offsets=[each.first_offset for each in log.snapshots],
+        snapshot_sequence=snapshot.sequence,
+        settings_changed=snapshot.identity != identity(settings),
+        losses=losses,
+    )
+
+
+def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Processor:
+    """Make a processor with a snapshot's state."""
+    processor = make_processor(settings)
+    try:
+        processor.restore(snapshot.state)
+    except DamagedError as error:
+        raise CheckpointError(f"{settings.checkpoints_topic}[{partition}]: {error}") from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # Sound, and yet not what we write: a development version changed it without a new number.
+        raise CheckpointError(
+            f"{settings.checkpoints_topic}[{partition}]: its snapshot has another form: {error!r}",
+            hint=f"run the release that wrote it; or {RESET_HINT}",
+        ) from error
+    return processor
+
+
+def _begin(
+    transport: Transport,
+    settings: Settings,
+    partition: int,
+    log: CheckpointLog,
+    committed: Mapping[str, int],
+) -> Restored:
+    """Start from nothing, at the first record there is; what was committed before says if any is gone."""
+    if log.progress:
+        raise CheckpointError(
+            f"{settings.checkpoints_topic}[{partition}]: progress without any snapshot before it",
+            hint=RESET_HINT,
+        )
+    topics = input_topics(settings)
+    unread = {topic: committed[topic] for topic in topics if topic in committed}
+    losses = unread_losses(transport, partition, unread, {})
+    refuse(losses, settings)
+    offsets = {topic: transport.bounds(topic, partition)[0] for topic in topics}
+    return Restored(make_processor(settings), 0, offsets, [], 0, losses=losses)
+
+
+def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
+    for stored in reversed(log.snapshots):
+        try:
+            return stored.read()
+        except DamagedError as error:
+            _log.error(
+                "%s@%d: snapshot refused: %s; trying the one before", place, stored.first_offset, error
+            )
+    raise CheckpointError(
+        f"{place}: none of {len(log.snapshots)} snapshots can be used",
+        hint=f"go on with a saved model: `perceptron checkpoint import --no-restore`; or {RESET_HINT}",
+    )
+
+
+def _check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
+    """Refuse to go on under settings that would make another model."""
+    wanted = identity(settings)
+    relevant = (*MODEL_SETTINGS, *_STREAM_SETTINGS) if n_batches else MODEL_SETTINGS
+    for name in relevant:
+        if name == "classes" and _names_two_classes(snapshot.identity, wanted) and not n_batches:
+            continue
+        if snapshot.identity.get(name, wanted[name]) != wanted[name]:  # an earlier release lacks newer ones
+            may_change = name in _STREAM_SETTINGS or (
+                name == "classes" and _names_two_classes(snapshot.identity, wanted)
+            )
+            raise CheckpointError(
+                f"{name}: the checkpoint was made with {written(snapshot.identity.get(name))}, "
+                f"the setting is {written(wanted[name])}",
+                hint="set it back, start and stop the service once (which makes a snapshot), then change it"
+                if may_change
+                else "set it to what the checkpoint was made with; giving the model up, "
+                "`perceptron checkpoint reset` begins again",
+            )
+
+
+def _names_two_classes(made_with: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Return whether two classes that had no names get some: the only change that means the same model."""
+    return not made_with.get("classes") and len(wanted["classes"]) == BINARY
+
+
+def _learn_again(
+    transport: Transport,
+    processor: Processor,
+    settings: Settings,
+    partition: int,
+    snapshot: Snapshot,
+    batches: Sequence[Progress],
+    losses: Sequence[Loss],
+) -> list[Loss]:
+    """Process the committed batches in their order; return what is no longer there of them.
+
+    Within a batch the order is that in which it was processed. Of a topic with losses there may be other
+    records now: it is left out.
+    """
+    _log.info("partition %d: learning %d committed batches again", partition, len(batches))
+    last, topics, lost = batches[-1], input_topics(settings), {loss.topic for loss in losses}
+    readers = {
+        topic: _Reader(transport, topic, partition, snapshot.offsets.get(topic, 0), last.offsets[topic])
+        for topic in topics
+        if topic in last.offsets and topic not in lost
+    }
+    if _BYTE_LIMIT not in snapshot.identity:
+        processor.join.max_bytes = math.inf
+    for batch in batches:
+        processor.process_batch(
+            list(in_step([list(reader.until(batch.offsets[topic])) for topic, reader in readers.items()])),
+            batch.now_ms,
+        )
+    processor.join.max_bytes = settings.max_pending_bytes
+    missing = _missing(readers, processor.counters.consumed, last)
+    more = unlearned_losses(partition, snapshot.offsets, last.offsets, missing)
+    refuse(more, settings)
+    if missing:
+        processor.counters.go_on_from(last.counts)
+    else:
+        _check_counts(processor, last, partition)
+    return more
+
+
+def _missing(readers: Mapping[str, _Reader], found: Mapping[str, int], last: Progress) -> dict[str, int]:
+    """Count the records that were processed and are not there to be read again, by topic.
+
+    Progress of older releases does not count records: then it is the offsets deleted at the beginning.
+    """
+    missing = (
+        {topic: count - found.get(topic, 0) for topic, count in last.consumed.items()}
+        if last.consumed
+        else {topic: reader.deleted for topic, reader in readers.items()}
+    )
+    return {topic: count for topic, count in missing.items() if count > 0}
+
+
+class _Reader:
+    """Reads one partition of one topic in pieces."""
+
+    def __init__(self, transport: Transport, topic: str, partition: int, start: int, end: int) -> None:
+        first = transport.bounds(topic, partition)[0]
+        self.deleted = max(0, min(first, end) - start)
+        """Offsets that lie before the first one there is; not all of them were records."""
+        self._records = transport.read(topic, partition, start, end)
+        self._waiting: Record | None = None
+
+    def until(self, end: int) -> Iterator[Record]:
+        """Yield the records before `end` that were not yielded yet."""
+        record = self._waiting or next(self._records, None)
+        while record is not None and record.offset < end:
+            yield record
+            record = next(self._records, None)
+        self._waiting = record
+
+
+def _check_counts(processor: Processor, last: Progress, partition: int) -> None:
+    found = progress_counts(processor)
+    if found != last.counts:
+        raise CheckpointError(
+            f"partition {partition}: learning again gave {found}, but {dict(last.counts)} was committed: "
+            "the model does not learn the same twice from the same data",
+            hint="a custom model must be deterministic: seed it",
+        )

@@ -1,0 +1,285 @@
+"""The loop. In: a stream and settings. Out: every event predicted, learned and committed, in order.
+
+poll → process → commit → poll → …
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from math import inf
+from random import Random
+from typing import Final
+
+from service.monitoring.throughput_log import Activity
+from service.loop.availability import Availability
+from service.loop.backoff import Backoff
+from service.clock import SYSTEM_CLOCK, Clock
+from service.errors import OffsetOutOfRange, StorageFull, TransportUnavailable
+from service.loop.end_of_input import GroupEnd
+from service.loop.growth import Growth
+from service.monitoring.health import Health, State
+from service.loop.record_queue import Inbox
+from service.monitoring.live_models import LiveModels
+from service.monitoring.metrics import Metrics
+from service.partition.processor import Observer
+from service.settings.load import Settings
+from service.loop.tasks import Tasks
+from service.transport.topics import input_topics
+from service.stream import Consumer, Place, Record, Transport
+
+_IDLE_POLL_SECONDS: Final = 0.2
+"""How long one poll waits when nothing comes: the delay with which a stop is noticed."""
+
+_SHORT_POLL_SECONDS: Final = 0.02
+"""How long one waits for records that others here wait for."""
+
+_MOST_POLLED: Final = 1000
+"""Records that one poll asks for, in search of those that others here wait for."""
+
+
+_SILENT_SECONDS: Final = 1.0
+"""How long a stream may say nothing before it is asked something."""
+
+_BLOCKED_SECONDS: Final = 5.0
+"""How long records wait for those of another topic before it is said: a client may take more than a second to
+begin with a topic."""
+
+
+class Runner:
+    """Runs the loop on one transport until told to stop.
+
+    `run` is `start`, then `step` again and again, then `close`.
+
+    Parameters
+    ----------
+    transport
+        The stream.
+    settings
+        Topics, group, model, batch size.
+    metrics, health
+        Where the loop tells how it does.
+    live
+        Where it shows its models, if anybody is to look at them.
+    observe
+        Told the labelled predictions of each batch, in order, before it is committed.
+    clock, random
+        The only sources of time and of chance.
+
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        settings: Settings,
+        *,
+        metrics: Metrics,
+        health: Health,
+        live: LiveModels | None = None,
+        observe: Observer | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        random: Random | None = None,
+    ) -> None:
+        self._transport = transport
+        self._settings = settings
+        self._metrics = metrics
+        self._health = health
+        self._live = live
+        self._clock = clock
+        self._activity = Activity(metrics, settings.log_interval_seconds, clock)
+        self._availability = Availability(health)
+        self._inbox = Inbox(input_topics(settings))
+        self._lag: Mapping[Place, int] = {}
+        self._due = inf
+        """When (monotonic seconds) a batch is to be taken of what is here, full or not."""
+        self._is_blocked = False
+        self._heard_at = clock.monotonic()
+        """Whether nothing of it could be taken."""
+        random = random or Random()  # noqa: S311  nothing to guess here
+        self._backoff = Backoff(random)
+        self._tasks = Tasks(
+            transport,
+            settings,
+            metrics,
+            inbox=self._inbox,
+            availability=self._availability,
+            live=live,
+            observe=observe,
+            clock=clock,
+            random=random,
+        )
+        self._stop = threading.Event()
+        self._consumer: Consumer
+        self._end: GroupEnd
+        self._growth: Growth
+
+    def stop(self) -> None:
+        """Ask the loop to finish its batch, commit and leave; safe from any thread or signal handler."""
+        self._stop.set()
+
+    def run(self, *, exit_at_end: bool = False) -> bool:
+        """Process until `stop`, or until the group has processed everything that is there.
+
+        Returns
+        -------
+        bool
+            True at that end, False after `stop`.
+
+        Raises
+        ------
+        ServiceError
+            The loop cannot go on; what was committed stays, the rest will be done after a restart.
+
+        """
+        self.start()
+        try:
+            while not self._stop.is_set():
+                is_idle = self.step()
+                if exit_at_end and is_idle and self.is_at_end():
+                    return True
+            return False
+        finally:
+            self.close()
+
+    def start(self) -> None:
+        """Create the topics that are missing, and join the group."""
+        self._growth = Growth(self._transport, self._settings, self._clock)
+        self._consumer = self._tasks.join(self._growth)
+        self._show_partitions()
+        topics = input_topics(self._settings)
+        self._end = GroupEnd(self._transport, self._consumer, topics, self._growth, self._clock)
+
+    def step(self) -> bool:
+        """Process and commit a batch of each partition that has one; then open the tasks that wait for it.
+
+        Returns
+        -------
+        bool
+            Whether no record was there, and every partition that is ours has its task now.
+
+        """
+        batch = self._gather()
+        for partition, records in batch.items():
+            with self._health.doing(f"a batch of partition {partition}"):
+                self._tasks.advance(partition, records)
+        with self._health.asking():
+            self._growth.look()
+            self._tasks.open_waiting()
+        self._show_partitions()
+        self._activity.observe()
+        return not batch and not self._inbox and not self._tasks.is_waiting
+
+    def _show_partitions(self) -> None:
+        if self._live:
+            self._live.n_partitions = self._growth.n_partitions
+
+    def is_at_end(self) -> bool:
+        """Return whether the group has processed everything that is there, as far as the stream answers."""
+        return self._end.is_reached(self._tasks.at_work)
+
+    def close(self) -> None:
+        """Leave the group; its other members take the partitions over."""
+        self._health.become(State.STOPPED, "the loop has ended")
+        with self._health.asking():
+            self._consumer.close()
+
+    def _gather(self) -> Mapping[int, Sequence[Record]]:
+        """Collect a batch of each partition: what comes within one commit interval of the first record.
+
+        Only raw records wait here, never half-processed state: when a partition is lost meanwhile, its
+        records are simply forgotten.
+        """
+        wait_seconds = self._first_wait_seconds()
+        while not self._stop.is_set():
+            self._receive(wait_seconds)
+            if not self._inbox:
+                self._due = inf
+                break
+            now, is_full = self._clock.monotonic(), len(self._inbox) >= self._settings.max_batch_records
+            self._due = min(self._due, now + self._settings.commit_interval_seconds)
+            if is_full or now >= self._due:
+                batch = self._inbox.take(self._settings.max_batch_records, self._ask, self._lag, now)
+                self._is_blocked = not batch
+                if batch:
+                    self._due = inf
+                return batch
+            wait_seconds = min(max(self._due - now, _SHORT_POLL_SECONDS), _IDLE_POLL_SECONDS)
+        return {}
+
+    def _first_wait_seconds(self) -> float:
+        """Return how long to wait for records, with those in mind that are here already."""
+        if not self._inbox:
+            return _IDLE_POLL_SECONDS
+        return _SHORT_POLL_SECONDS if self._is_blocked else 0.0
+
+    def _ask(self, places: Collection[Place]) -> Mapping[Place, int]:
+        """Ask the stream where topics end; if it does not answer, say so and ask again with the next poll."""
+        try:
+            with self._health.asking():
+                return self._consumer.remaining(places)
+        except TransportUnavailable as error:
+            self._health.become(State.UNAVAILABLE, str(error))
+            self._heard_at = -inf
+            raise
+
+    def _receive(self, timeout_seconds: float) -> None:
+        """Poll for what a batch lacks, or, if what is here waits for other records, for those."""
+        limit = self._settings.max_batch_records
+        room = limit - len(self._inbox)
+        wanted = room if room > 0 else max(limit, _MOST_POLLED)
+        polled = self._poll(timeout_seconds, wanted)
+        for partition, records in polled.items():
+            self._inbox.add(partition, records)
+        if sum(map(len, polled.values())) >= wanted // 2:  # more than half of it only one topic may get
+            self._inbox.rush(self._clock.monotonic())
+        waiting = self._inbox.counts()
+        self._metrics.lag = {place: count + waiting[place] for place, count in self._lag.items()}
+
+    def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, list[Record]]:
+        """Poll; while the stream is away or full, wait for it to come back."""
+        try:
+            held = self._inbox.held(self._settings.max_batch_records)
+            with self._health.doing("a poll"), self._health.asking():
+                polled = self._consumer.poll(timeout_seconds, max_records, held)
+                self._keep_in_touch(has_heard=bool(polled))
+        except (TransportUnavailable, StorageFull) as error:
+            wait_seconds = self._backoff.next_seconds()
+            self._availability.failed(error, wait_seconds)
+            self._clock.wait(self._stop, wait_seconds)
+            return {}
+        except OffsetOutOfRange as error:
+            self._tasks.reopen(error)
+            return {}
+        self._availability.is_away = False
+        self._backoff.reset()
+        with suppress(TransportUnavailable):  # what was polled must not be lost for a number
+            self._lag = self._consumer.lag()
+        if not polled and not self._inbox:
+            self._tasks.forget_failures()
+        self._report_health()
+        return polled
+
+    def _keep_in_touch(self, *, has_heard: bool) -> None:
+        """Ask something of a stream that has said nothing for a while: it may be frozen, or gone.
+
+        Raises `TransportUnavailable`.
+        """
+        now = self._clock.monotonic()
+        if has_heard:
+            self._heard_at = now
+        elif now - self._heard_at >= _SILENT_SECONDS:
+            topics = input_topics(self._settings)
+            self._consumer.remaining([(topic, each) for topic in topics for each in self._tasks.at_work])
+            self._heard_at = self._clock.monotonic()
+
+    def _report_health(self) -> None:
+        """Ready once every partition that is ours is at work, and has done what it failed to do before."""
+        if self._tasks.is_behind:
+            return
+        if self._availability.waits_for(self._inbox.blocked(self._clock.monotonic() - _BLOCKED_SECONDS)):
+            return
+        if self._tasks.at_work:
+            self._health.become(State.READY)
+        elif self._consumer.has_joined():
+            self._health.become(State.READY, "standing by: other members have all the partitions")

@@ -1,0 +1,279 @@
+"""One partition at work. In: its records, batch by batch. Out: one transaction per batch.
+
+Whatever a task has done and not committed is worth nothing: on any error it is closed and opened again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from contextlib import nullcontext
+from operator import attrgetter
+from typing import Final
+
+from service.checkpoints.log import Address, Progress, progress_record, snapshot_records
+from service.clock import SYSTEM_CLOCK, Clock
+from service.messages.dead_letter import fit_all
+from service.errors import TransportError
+from service.checkpoints.input_loss import Loss, topic_ids
+from service.monitoring.live_models import LiveModel
+from service.monitoring.metrics import Metrics
+from service.partition.rejection_limit import PoisonLimit
+from service.loop.recovery import Restored, identity, progress_counts
+from service.settings.load import Settings
+from service.checkpoints.snapshot import Snapshot
+from service.transport.topics import input_topics
+from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
+
+_log = logging.getLogger(__name__)
+
+_topic_and_offset: Final = attrgetter("topic", "offset")
+
+
+class Task:
+    """Owns one partition: its processor, and the writer that alone may write for it.
+
+    Parameters
+    ----------
+    partition
+        Its number.
+    restored
+        The state to go on from.
+    writer
+        Made before the state was read, so that nobody else can have committed since.
+    transport, settings, metrics
+        The stream, what to do, and where to tell of it.
+    live
+        The model as others may look at it, if any do.
+    letter_limit
+        How large a dead letter may be.
+    clock
+        Decides when a snapshot is due by its age, and bounds the events' times.
+
+    """
+
+    def __init__(
+        self,
+        partition: int,
+        restored: Restored,
+        writer: Writer,
+        *,
+        transport: Transport,
+        settings: Settings,
+        metrics: Metrics,
+        live: LiveModel | None = None,
+        letter_limit: RecordLimit = NO_LIMIT,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._partition = partition
+        self._processor = restored.processor
+        self._sequence = restored.sequence
+        self._offsets = dict(restored.offsets)
+        self._snapshot_offsets = deque(restored.snapshot_offsets)
+        self._snapshot_sequence = restored.snapshot_sequence
+        self._writer = writer
+        self._transport = transport
+        self._settings = settings
+        self._metrics = metrics
+        self._live = live
+        self._letter_limit = letter_limit
+        self._clock = clock
+        self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
+        self._address = Address(settings.checkpoints_topic, partition, settings.group)
+        self._records_since_snapshot = 0
+        self._last_snapshot = self._clock.monotonic()
+        self._is_clean = True
+        self._topic_ids = topic_ids(transport, input_topics(settings))
+        if restored.losses:
+            self._go_on_without(restored.losses)
+        elif not self._snapshot_offsets or restored.settings_changed:
+            self._commit_snapshot()  # what follows can be learned again under the settings it names only
+        self._publish()
+
+    def _go_on_without(self, losses: Sequence[Loss]) -> None:
+        """Commit what recovery has made of the input that is left, so that it need not be made again.
+
+        It counts as a batch of its own: no older snapshot can pass for it.
+        """
+        self._sequence += 1
+        self._commit_snapshot()
+        for loss in losses:
+            _log.warning("%s; going on without (on_data_loss)", loss.what)
+            self._metrics.events_lost.labels(loss.topic).inc(loss.records)
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """Next offset to be processed, by input topic."""
+        return dict(self._offsets)
+
+    def advance(self, records: Sequence[Record]) -> None:
+        """Process a batch and commit it.
+
+        One transaction holds, in this order: predictions, outcomes and dead letters; the progress
+        record; a snapshot, if one is due; the consumer group's offsets.
+
+        Raises
+        ------
+        TransportError
+            Nothing of the batch was written, as far as is known; this task must not go on.
+        TooManyRejected
+            The poison limit was passed; nothing was written.
+
+        """
+        began = self._clock.monotonic()
+        self._is_clean = False
+        now_ms = int(self._clock.time() * 1000)
+        outputs, compress = self._process(records, now_ms)
+        n_outputs = len(outputs)
+        self._sequence += 1
+        self._offsets |= _next_offsets(records)
+        self._records_since_snapshot += len(records)
+        progress = Progress(
+            self._sequence,
+            self._offsets,
+            progress_counts(self._processor),
+            self._processor.counters.consumed,
+            now_ms,
+        )
+        outputs.append(progress_record(progress, self._address))
+        if self._snapshot_is_due():
+            self._commit_snapshot(outputs, compress=compress)
+        else:
+            self._commit(outputs, compress=compress)
+        self._is_clean = True
+        self._publish(records, outputs)
+        self._log_commit(len(records), n_outputs, self._clock.monotonic() - began)
+
+    def _log_commit(self, n_records: int, n_outputs: int, seconds: float) -> None:
+        _log.debug(
+            "partition %d: batch %d committed: %d records in, %d out, %.1f ms",
+            *(self._partition, self._sequence, n_records, n_outputs, 1000 * seconds),
+            extra={
+                "partition": self._partition,
+                "sequence": self._sequence,
+                "records": n_records,
+                "outputs": n_outputs,
+                "seconds": round(seconds, 6),
+                "offsets": self.offsets,
+            },
+        )
+
+    def replace_model(self, dumped: bytes) -> None:
+        """Put another model in the place of this one and commit it; offsets, pending labels and counts stay.
+
+        It counts as a batch of its own: should its snapshot be damaged, no older one can pass for it.
+
+        Parameters
+        ----------
+        dumped
+            What the `dump` of a learner of the same kind wrote.
+
+        Raises
+        ------
+        DamagedError
+            It cannot be read.
+        TransportError
+            As `advance`.
+
+        """
+        self._is_clean = False
+        self._processor.replace_model(dumped)
+        self._sequence += 1
+        self._commit_snapshot()
+        self._is_clean = True
+        self._publish()
+
+    def _process(self, records: Sequence[Record], now_ms: int) -> tuple[list[Output], bool]:
+        """Return what is to be written, and whether it has to be compressed."""
+        began = self._clock.monotonic()
+        with self._live.learning if self._live else nullcontext():
+            outputs, dead_letters = self._processor.process_batch(records, now_ms)
+        seconds_each = (self._clock.monotonic() - began) / len(records)
+        self._metrics.process_duration.observe(seconds_each, times=len(records))
+        self._poison.observe(records, dead_letters)
+        if not dead_letters:
+            return outputs, False
+        return fit_all(outputs, self._settings.dead_letters_topic, self._letter_limit)
+
+    def hand_over(self) -> None:
+        """Leave a fresh snapshot behind, so that the next owner has nothing to learn again; then close.
+
+        Raises
+        ------
+        TransportError
+            Closed without a snapshot.
+
+        """
+        try:
+            if self._is_clean and self._sequence > self._snapshot_sequence:
+                self._commit_snapshot()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Let the partition go as it was at the last commit. Idempotent."""
+        self._writer.close()
+        self._metrics.withdraw(self._partition)
+
+    def _snapshot_is_due(self) -> bool:
+        return (
+            self._records_since_snapshot >= self._settings.snapshot_interval_records
+            or self._clock.monotonic() - self._last_snapshot >= self._settings.snapshot_interval_seconds
+        )
+
+    def _commit(self, outputs: Sequence[Output], *, compress: bool) -> None:
+        if compress:
+            self._writer.commit(outputs, self._offsets, compress=True)
+        else:
+            self._writer.commit(outputs, self._offsets)
+
+    def _commit_snapshot(self, outputs: Sequence[Output] = (), *, compress: bool = False) -> None:
+        """Commit a snapshot after `outputs`; then delete what lies before the oldest one kept."""
+        began = self._clock.monotonic()
+        snapshot = Snapshot(
+            self._sequence,
+            self._offsets,
+            identity(self._settings),
+            self._processor.state(),
+            self._topic_ids,
+        )
+        records = snapshot_records(snapshot, self._address)
+        topic, partition = self._settings.checkpoints_topic, self._partition
+        # Nobody else writes here: what is committed next lies at or after the present end.
+        first_offset = self._transport.bounds(topic, partition)[1]
+        self._commit([*outputs, *records], compress=compress)
+        self._snapshot_offsets.append(first_offset)
+        self._snapshot_sequence = self._sequence
+        self._records_since_snapshot = 0
+        self._last_snapshot = self._clock.monotonic()
+        size_bytes = sum(len(record.value or b"") for record in records)
+        self._metrics.snapshot_committed(
+            partition, self._clock.monotonic() - began, size_bytes, self._clock.time()
+        )
+        self._delete_old_snapshots()
+
+    def _delete_old_snapshots(self) -> None:
+        """Keep the newest snapshots and all that follows the oldest of them."""
+        excess = len(self._snapshot_offsets) - self._settings.snapshots_kept
+        if excess <= 0:
+            return
+        for _ in range(excess):
+            self._snapshot_offsets.popleft()
+        try:
+            self._transport.delete_before(
+                self._settings.checkpoints_topic, self._partition, self._snapshot_offsets[0]
+            )
+        except TransportError as error:  # tidying up must not stop the stream; the next snapshot tries again
+            _log.warning("partition %d: old checkpoints stay: %s", self._partition, error)
+
+    def _publish(self, records: Sequence[Record] = (), outputs: Sequence[Output] = ()) -> None:
+        published = self._metrics.publish(self._partition, self._processor)
+        if self._live:
+            self._live.committed(published, records, outputs)
+
+
+def _next_offsets(records: Sequence[Record]) -> dict[str, int]:
+    """Give the offset after the last record of each topic; a topic's records are in order."""
+    last = dict(map(_topic_and_offset, records))
+    return {topic: offset + 1 for topic, offset in last.items()}

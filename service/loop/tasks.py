@@ -1,0 +1,281 @@
+"""The tasks of one process. In: its partitions, and their batches. Out: batches processed and committed.
+
+Partitions come and go between polls; each has its `Task`. A partition whose task failed waits, longer
+each time, and is opened again from its last commit:
+
+    assigned ─→ waiting ─→ at work ─→ handed over
+                  ↑  failed  │
+                  └──────────┘
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Final
+
+from service.loop.availability import Availability
+from service.loop.backoff import Backoff
+from service.clock import Clock
+from service.errors import (
+    MessageTooLarge,
+    OffsetOutOfRange,
+    OwnershipLost,
+    StorageFull,
+    TransactionFailed,
+    TransportError,
+    TransportUnavailable,
+)
+from service.loop.growth import Growth
+from service.monitoring.health import Health
+from service.loop.record_queue import Inbox
+from service.monitoring.live_models import LiveModel, LiveModels
+from service.monitoring.metrics import Metrics
+from service.partition.processor import Observer, Processor, Step
+from service.loop.recovery import restore
+from service.settings.load import Settings
+from service.loop.task import Task
+from service.transport.topics import input_topics, output_topics
+from service.stream import Consumer, Output, Record, RecordLimit, Transport, Writer
+
+_log = logging.getLogger(__name__)
+
+PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
+"""Errors after which the same partition can be tried again; every other one ends the loop."""
+
+_SHORT: Final = RecordLimit(16_384, 16_384)
+_SHORT_AFTER: Final = 2
+"""A topic's limit may have been lowered: the first time it refuses a record, it is asked again what it takes;
+the second time, dead letters are cut to 16 KiB, whatever it says."""
+
+
+class Tasks:
+    """Opens, drives and closes the task of each partition; the assignee of the consumer.
+
+    Parameters
+    ----------
+    transport, settings, metrics
+        The stream, what to do, and where to tell of it.
+    inbox
+        Where the records of the partitions at work wait.
+    availability
+        Told of every error that passes.
+    live
+        Where models are shown, if anybody is to look at them.
+    observe
+        Told the labelled predictions of each batch, in order, before it is committed.
+    clock, random
+        Decide when a partition that failed is tried again.
+
+    Attributes
+    ----------
+    at_work : dict[int, Task]
+        The open tasks, by partition.
+
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        settings: Settings,
+        metrics: Metrics,
+        *,
+        inbox: Inbox,
+        availability: Availability,
+        live: LiveModels | None,
+        observe: Observer | None,
+        clock: Clock,
+        random: Random,
+    ) -> None:
+        self._transport = transport
+        self._settings = settings
+        self._metrics = metrics
+        self._inbox = inbox
+        self._availability = availability
+        self._live = live
+        self._observe = observe
+        self._clock = clock
+        self._topics = input_topics(settings)
+        self.at_work: dict[int, Task] = {}
+        self._waiting: dict[int, float] = {}
+        """Partitions without a task, and when (monotonic seconds) to try."""
+        self._failed: set[int] = set()
+        """Partitions whose last batch could not be committed: open or not, they do not work yet."""
+        self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
+        """By partition: one that has just failed for the first time need not wait for what others did."""
+        self._refused: Counter[int] = Counter()
+        """By partition: how often its next batch was refused because a record in it is too large."""
+        self._consumer: Consumer
+        self._growth: Growth
+
+    def join(self, growth: Growth) -> Consumer:
+        """Become a member of the group, which decides from now on which partitions these are."""
+        self._growth = growth
+        self._consumer = self._transport.join(self._settings.group, self._topics, self)
+        return self._consumer
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a partition is ours and has no task."""
+        return bool(self._waiting)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a partition is ours and has no task, or has yet to do again what it failed to do."""
+        return bool(self._waiting or self._failed)
+
+    def forget_failures(self) -> None:
+        """Nothing is left to process: take it that what seemed to fail had reached the stream after all."""
+        if not self._waiting:
+            self._failed.clear()
+
+    def advance(self, partition: int, records: Sequence[Record]) -> None:
+        """Let a task do a batch; if that fails in passing, close it, to be opened again."""
+        try:
+            self.at_work[partition].advance(records)
+        except MessageTooLarge as error:
+            self._refused[partition] += 1
+            if self._refused[partition] > _SHORT_AFTER:
+                raise
+            self._fail(partition, error)
+        except PASSING as error:
+            self._fail(partition, error)
+        else:
+            self._failed.discard(partition)
+            self._refused.pop(partition, None)
+            self._backoffs.pop(partition, None)
+
+    def _fail(self, partition: int, error: TransportError) -> None:
+        self._put_away(partition)
+        self.at_work.pop(partition).close()
+        self._failed.add(partition)
+        self._postpone(partition, error)
+
+    def reopen(self, error: OffsetOutOfRange) -> None:
+        """Open a partition again whose position is gone from its topic: recovery finds out what happened."""
+        self._put_away(error.partition)
+        if (task := self.at_work.pop(error.partition, None)) is not None:
+            task.close()
+            self._postpone(error.partition, error)
+
+    def open_waiting(self) -> None:
+        """Open the tasks whose time has come."""
+        for partition in [p for p, due in self._waiting.items() if due <= self._clock.monotonic()]:
+            try:
+                self.at_work[partition] = self._open(partition)
+            except PASSING as error:
+                self._postpone(partition, error)
+            else:
+                self._waiting.pop(partition, None)
+
+    def _open(self, partition: int) -> Task:
+        """Take a partition over: fence its former owner, restore, go on where the last commit was."""
+        self._growth.reach(partition)
+        letter_limit = self._ask_limits(partition)
+        writer = _WatchedWriter(self._consumer.writer(partition), self._availability.health)
+        try:
+            committed = self._consumer.committed(partition)
+            restored = restore(self._transport, self._settings, partition, committed)
+            live = self._live.open(partition, restored.processor) if self._live else None
+            task = Task(
+                partition,
+                restored,
+                writer,
+                transport=self._transport,
+                settings=self._settings,
+                metrics=self._metrics,
+                live=live,
+                letter_limit=letter_limit,
+                clock=self._clock,
+            )
+            restored.processor.observe = self._observer(partition, restored.processor, live)
+            self._consumer.start(partition, task.offsets)
+            self._inbox.open(partition)
+        except BaseException:
+            self._put_away(partition)
+            writer.close()
+            raise
+        return task
+
+    def _ask_limits(self, partition: int) -> RecordLimit:
+        """Ask what each topic takes, as batches have to fit them all; return what a dead letter may take."""
+        limits = {topic: self._transport.record_limit(topic) for topic in output_topics(self._settings)}
+        limit = limits[self._settings.dead_letters_topic]
+        return min(limit, _SHORT) if self._refused[partition] >= _SHORT_AFTER else limit
+
+    def _put_away(self, partition: int) -> None:
+        """Forget the records that wait for a partition, and show its model no longer."""
+        self._inbox.forget(partition)
+        if self._live:
+            self._live.close(partition)
+
+    def _postpone(self, partition: int, error: TransportError) -> None:
+        wait_seconds = self._backoffs[partition].next_seconds()
+        self._waiting[partition] = self._clock.monotonic() + wait_seconds
+        self._availability.failed(error, wait_seconds)
+
+    def partitions_assigned(self, partitions: frozenset[int]) -> None:
+        """Note partitions to be opened after this poll."""
+        self._metrics.rebalances.inc()
+        self._waiting |= dict.fromkeys(partitions, self._clock.monotonic())
+
+    def partitions_revoked(self, partitions: frozenset[int]) -> None:
+        """Hand partitions over, each with a fresh snapshot if the stream is there to take it."""
+        self._leave(partitions, self._hand_over)
+
+    def partitions_lost(self, partitions: frozenset[int]) -> None:
+        """Forget partitions that are no longer ours."""
+        self._leave(partitions, Task.close)
+
+    def _leave(self, partitions: frozenset[int], how: Callable[[Task], None]) -> None:
+        self._metrics.rebalances.inc()
+        for partition in partitions:
+            self._waiting.pop(partition, None)
+            self._failed.discard(partition)
+            self._refused.pop(partition, None)
+            self._backoffs.pop(partition, None)
+            self._put_away(partition)
+            if (task := self.at_work.pop(partition, None)) is not None:
+                how(task)
+
+    def _hand_over(self, task: Task) -> None:
+        """Hand one over; one failure is enough to know that the stream is away, each would take its time."""
+        if self._availability.is_away:
+            task.close()
+            return
+        try:
+            task.hand_over()
+        except TransportError as error:
+            _log.info("no snapshot on hand-over: %s", error)
+            self._availability.note(error)
+
+    def _observer(self, partition: int, processor: Processor, live: LiveModel | None) -> Observer:
+        observers = [self._metrics.watch(partition, processor.learner)]
+        observers += [live.observe] if live else []
+        observers += [self._observe] if self._observe else []
+        if len(observers) == 1:
+            return observers[0]
+
+        def tell(steps: Sequence[Step]) -> None:
+            for observe in observers:
+                observe(steps)
+
+        return tell
+
+
+class _WatchedWriter:
+    """A writer whose commits are seen from outside: the loop's thread cannot say that it waits for one."""
+
+    def __init__(self, writer: Writer, health: Health) -> None:
+        self._writer = writer
+        self._health = health
+        self.close = writer.close
+
+    def commit(
+        self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False
+    ) -> None:
+        """Commit; see `Writer.commit`."""
+        with self._health.asking():
+            self._writer.commit(outputs, offsets, compress=compress)

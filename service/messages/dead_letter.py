@@ -1,0 +1,100 @@
+"""Dead letters. In: a record and why it was refused. Out: the same bytes; reason and origin as headers.
+
+A letter always fits its topic: the whole of it where that fits, compressed if need be; else cut, and says so.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final
+
+from service.messages.decoder import Rejection
+from service.stream import Headers, Output, Record, RecordLimit, record_bytes
+
+REASON: Final = "error.reason"
+MESSAGE: Final = "error.message"
+SOURCE: Final = ("source.topic", "source.partition", "source.offset")
+EVENT_TIME: Final = "source.timestamp"
+"""Milliseconds since the Unix epoch; a letter's own timestamp is the time of writing."""
+TRUNCATED: Final = "error.truncated"
+_TOLD: Final = (REASON, MESSAGE, *SOURCE, EVENT_TIME)
+"""What every letter says of its record, in this order, behind the producer's own headers."""
+SIZE: Final = "source.size"
+_SHA256: Final = "source.sha256"
+_KEY_SIZE: Final = "source.key_size"
+_N_HEADERS: Final = "source.headers"
+"""What a letter that was cut says besides; value, key and headers are counted as they were before."""
+HEADERS: Final = frozenset({*_TOLD, TRUNCATED, SIZE, _SHA256, _KEY_SIZE, _N_HEADERS})
+
+_COMPRESSED_MARGIN: Final = 1.05
+_COMPRESSED_FRAME_BYTES: Final = 1024
+
+
+def dead_letter(record: Record, rejection: Rejection, topic: str) -> Output:
+    """Make the dead letter of a refused record: key, value and the producer's own headers unchanged."""
+    told = (rejection.reason, rejection.message, *record[:4])
+    ours = ((name, str(value).encode(errors="replace")) for name, value in zip(_TOLD, told, strict=True))
+    return Output(topic, record.key, record.value, (*record.headers, *ours))
+
+
+def fit(letter: Output, limit: RecordLimit) -> tuple[Output, bool]:
+    """Return a dead letter as it fits its topic, and whether it has to be compressed for that."""
+    size = record_bytes(letter)
+    if size <= limit.n_bytes:
+        return letter, False
+    if limit.n_bytes < size <= limit.uncompressed_bytes and _compressed_bytes(letter) <= limit.n_bytes:
+        return letter, True
+    return _cut(letter, limit.n_bytes), False
+
+
+def fit_all(outputs: Sequence[Output], topic: str, limit: RecordLimit) -> tuple[list[Output], bool]:
+    """Return outputs, those for the dead letters' topic as they fit, and whether that takes compression."""
+    fitted = [fit(output, limit) if output.topic == topic else (output, False) for output in outputs]
+    return [output for output, _ in fitted], any(compress for _, compress in fitted)
+
+
+def _compressed_bytes(letter: Output) -> int:
+    """Estimate what a batch of this record alone takes, a little more than less."""
+    packer = zlib.compressobj()
+    parts = (letter.key or b"", letter.value or b"", *(part for _, part in letter.headers))
+    size = sum(len(packer.compress(part)) for part in parts) + len(packer.flush())
+    names = sum(len(name.encode()) for name, _ in letter.headers)
+    return int(size * _COMPRESSED_MARGIN) + names + _COMPRESSED_FRAME_BYTES
+
+
+def _cut(letter: Output, max_bytes: int) -> Output:
+    """Cut a letter: what says why and where from stays, then the key, the producer's headers, the value.
+
+    A key and the headers that would take more than half of what is left make room for the value.
+    """
+    own, told = letter.headers[: -len(_TOLD)], letter.headers[-len(_TOLD) :]
+    told = _with_message_cut(told, max_bytes // 8)
+    key, value = letter.key or b"", letter.value or b""
+    marks = (
+        (TRUNCATED, b"true"),
+        (SIZE, b"%d" % len(value)),
+        (_SHA256, sha256(value).hexdigest().encode()),
+        (_KEY_SIZE, b"%d" % len(key)),
+        (_N_HEADERS, b"%d" % len(own)),
+    )
+    bare = letter._replace(key=b"", value=b"", headers=(*told, *marks))
+    left = max_bytes - record_bytes(bare)
+    key = key[: max(0, left // 2)]
+    left -= len(key)
+    with_own = bare._replace(headers=(*own, *bare.headers))
+    if (size := record_bytes(with_own) - record_bytes(bare)) <= left // 2:
+        bare, left = with_own, left - size
+    return bare._replace(
+        key=None if letter.key is None else key, value=None if letter.value is None else value[: max(0, left)]
+    )
+
+
+def _with_message_cut(told: Headers, max_bytes: int) -> Headers:
+    """Cut the error's message, which is the only one of them that may be long, between two characters."""
+
+    def cut(value: bytes) -> bytes:
+        return value if len(value) <= max_bytes else value[:max_bytes].decode(errors="ignore").encode()
+
+    return tuple((name, cut(value) if name == MESSAGE else value) for name, value in told)

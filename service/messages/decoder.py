@@ -1,0 +1,191 @@
+"""Bytes to messages. In: a record's value. Out: an event or a label, or a rejection with its reason.
+
+Nothing poisonous passes: what is not finite, too large, unknown or malformed stops here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from service.messages.schema import Features, read_input
+from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
+
+
+class Reason(StrEnum):
+    """Why a message was refused: the fixed vocabulary of `error.reason`."""
+
+    EMPTY = "empty"
+    TOO_LARGE = "too_large"
+    INVALID_UTF8 = "invalid_utf8"
+    INVALID_JSON = "invalid_json"
+    TOO_DEEP = "too_deep"
+    NOT_AN_OBJECT = "not_an_object"
+    UNKNOWN_FIELD = "unknown_field"
+    MISSING_FIELD = "missing_field"
+    INVALID_ID = "invalid_id"
+    INVALID_TYPE = "invalid_type"
+    NOT_FINITE = "not_finite"
+    OUT_OF_RANGE = "out_of_range"
+    UNKNOWN_LABEL = "unknown_label"
+    EVENT_TIME_OUT_OF_RANGE = "event_time_out_of_range"
+    MODEL_ERROR = "model_error"
+
+
+_LONGEST_MESSAGE: Final = 500
+
+
+class Rejection(Exception):
+    """A message that must not reach the model.
+
+    Parameters
+    ----------
+    reason
+        One of `Reason`.
+    message
+        What is wrong, for people; cut to 500 characters, as names in it may be of any length.
+
+    """
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        self.reason = reason
+        self.message = message[:_LONGEST_MESSAGE]
+        super().__init__(f"{reason}: {self.message}")
+
+
+def rejection_of_time(timestamp_ms: int, now_ms: int) -> Rejection:
+    """Return the refusal of an event's time, which may be any number of 64 bits."""
+    what = f"the record's timestamp, {timestamp_ms} ms,"
+    if timestamp_ms < 0:
+        return Rejection(Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is before 1970")
+    ahead = f"{(timestamp_ms - now_ms) / 1000:.0f} s ahead of the clock"
+    return Rejection(
+        Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is {ahead}, more than max_event_time_ahead_seconds allows"
+    )
+
+
+@dataclass(slots=True)
+class Incoming:
+    """An event, or a label (`is_label`), that may reach the model."""
+
+    id: str
+    features: Features | None
+    text: str | None
+    label: LabelValue | None
+    """As it was spelled."""
+    truth: Truth | None
+    """The class the label denotes."""
+    is_label: bool
+    """Whether this is a bare label: no features, no text."""
+    message_bytes: int
+    """Length of the message."""
+
+
+class Decoder:
+    """Turns values into messages.
+
+    Parameters
+    ----------
+    vocabulary
+        The label values to take.
+    max_message_bytes
+        Longest value taken.
+
+    """
+
+    def __init__(self, vocabulary: Vocabulary, max_message_bytes: int) -> None:
+        self._vocabulary = vocabulary
+        self._max_message_bytes = max_message_bytes
+
+    def decode(self, value: bytes | None) -> Incoming:
+        """Read one message.
+
+        Raises
+        ------
+        Rejection
+            With the reason, for anything that is no valid event or label.
+
+        """
+        if not value:
+            raise Rejection(Reason.EMPTY, "the record has no value")
+        if len(value) > self._max_message_bytes:
+            limit = self._max_message_bytes
+            raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
+        try:
+            fields = read_input(value)
+        except ValidationError as error:
+            raise _rejection(value, error) from None
+        get = fields.get
+        features, text, label = get("features"), get("text"), get("label")
+        is_label = features is None and text is None
+        truth = None
+        if label is not None:
+            try:
+                truth = self._vocabulary.truth(label)
+            except UnknownLabelError as error:
+                raise Rejection(Reason.UNKNOWN_LABEL, str(error)) from None
+        elif is_label:
+            raise Rejection(Reason.MISSING_FIELD, "an event needs features or text, a label needs label")
+        return Incoming(fields["id"], features, text, label, truth, is_label, len(value))
+
+
+_BY_TYPE: Final[Mapping[str, Reason]] = {
+    "finite_number": Reason.NOT_FINITE,
+    "less_than_equal": Reason.OUT_OF_RANGE,
+    "greater_than_equal": Reason.OUT_OF_RANGE,
+    "extra_forbidden": Reason.UNKNOWN_FIELD,
+    "missing": Reason.MISSING_FIELD,
+    "string_too_short": Reason.INVALID_ID,
+    "string_too_long": Reason.INVALID_ID,
+}
+_BY_SYNTAX: Final[Sequence[tuple[str, Reason]]] = (
+    ("recursion limit", Reason.TOO_DEEP),
+    ("number out of range", Reason.OUT_OF_RANGE),
+)
+_UNION_BRANCHES: Final = frozenset({"bool", "constrained-float", "str"})
+
+
+def _rejection(value: bytes, error: ValidationError) -> Rejection:
+    """Name the reason behind Pydantic's error; where there are several, the most telling one."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    first = found[0]
+    if first["type"] == "json_invalid":
+        return _syntax_rejection(value, first["msg"])
+    if not first["loc"]:
+        return Rejection(Reason.NOT_AN_OBJECT, "the value is JSON, but not an object")
+    telling = next((e for e in found if e["type"] in _BY_TYPE), first)
+    return Rejection(_reason(telling), f"{_place(telling['loc'])}: {_wording(telling, found)}")
+
+
+def _syntax_rejection(value: bytes, message: str) -> Rejection:
+    try:
+        value.decode()
+    except UnicodeDecodeError as error:
+        return Rejection(Reason.INVALID_UTF8, f"byte {error.start} is not UTF-8")
+    reason = next((reason for sign, reason in _BY_SYNTAX if sign in message), Reason.INVALID_JSON)
+    return Rejection(reason, message.removeprefix("Invalid JSON: "))
+
+
+def _reason(error: Mapping[str, Any]) -> Reason:
+    reason = _BY_TYPE.get(error["type"])
+    if reason is None:
+        return Reason.INVALID_ID if error["loc"] == ("id",) else Reason.INVALID_TYPE
+    return reason
+
+
+def _place(location: Iterable[int | str]) -> str:
+    """Name a place in the message: `features.length`; which type Pydantic tried there is no news."""
+    parts = list(location)
+    if len(parts) > 1 and parts[-1] in _UNION_BRANCHES:
+        parts.pop()
+    return ".".join(map(str, parts))
+
+
+def _wording(telling: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> str:
+    if telling["type"] == "float_type" and len(found) > 1:
+        return "must be a number, a boolean or a string"
+    return str(telling["msg"])

@@ -1,0 +1,99 @@
+"""Answers as they are written. In: a prediction, or how one turned out. Out: the record that says so.
+
+Pydantic's encoder writes every value, so a score comes back as the same double. A prediction is written
+into a prepared form instead of by way of a dictionary, which would take more than twice the time.
+
+An answer's own timestamp is the time of writing, which every topic takes and from which its retention
+counts; the time of the event is in the message.
+"""
+
+from __future__ import annotations
+
+from pydantic_core import to_json
+
+from service.stream import Output
+from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
+
+
+class Answers:
+    """Writes predictions and outcomes in the stream's own label vocabulary.
+
+    Parameters
+    ----------
+    vocabulary
+        The label values the stream may use.
+    topic
+        Where the answers go.
+
+    """
+
+    def __init__(self, vocabulary: Vocabulary, topic: str) -> None:
+        self._vocabulary = vocabulary
+        self._topic = topic
+        self.spell_as(vocabulary.first_spelling())
+
+    @property
+    def spelling(self) -> Spelling:
+        """How the two classes are written at present."""
+        return self._spelling
+
+    def spell_as(self, spelling: Spelling) -> None:
+        """Write the two classes so from now on."""
+        self._spelling = spelling
+        self._forms: dict[tuple[Truth, Truth | None], bytes] = {}
+
+    def follow(self, label: LabelValue | None) -> None:
+        """Take note of a label value that was seen: answers are spelled as the stream spells its labels."""
+        if label is None or (isinstance(label, bool) and self._spelling is BOOLEANS):
+            return  # nothing new, as nearly always
+        spelling = self._vocabulary.spelling(label, self._spelling)
+        if spelling is not self._spelling:
+            self.spell_as(spelling)
+
+    def prediction(
+        self,
+        event_id: str,
+        predicted: Truth,
+        score: float,
+        updates: int,
+        truth: Truth | None,
+        event_time_ms: int,
+    ) -> Output:
+        """Write a `Prediction`; `updates` are those the model had made when it predicted."""
+        form = self._forms.get((predicted, truth)) or self._make_form(predicted, truth)
+        value = form % (to_json(event_id), to_json(score), updates, event_time_ms)
+        return Output(self._topic, event_id.encode(), value)
+
+    def outcome(
+        self, event_id: str, truth: Truth, predicted: Truth, delay_seconds: float, event_time_ms: int
+    ) -> Output:
+        """Write an `Outcome`; it has the key of its prediction."""
+        fields = {
+            "id": event_id,
+            "label": self._spell(truth),
+            "predicted": self._spell(predicted),
+            "mistake": predicted != truth,
+            "label_delay_seconds": delay_seconds,
+            "event_time_ms": event_time_ms,
+        }
+        return Output(self._topic, event_id.encode(), to_json(fields))
+
+    def _make_form(self, predicted: Truth, truth: Truth | None) -> bytes:
+        """Write all that predictions of one class with one truth (or none) share, with gaps for the rest.
+
+        There are at most classes · (classes + 1) forms; each is made when it is first needed.
+        """
+        rest = b"}"
+        if truth is not None:
+            known = to_json({"truth": self._spell(truth), "mistake": predicted != truth})
+            rest = b"," + known[1:]
+        label = to_json(self._spell(predicted))
+        form = b'{"id":%%b,"label":%b,"score":%%b,"updates":%%d,"event_time_ms":%%d%b' % (
+            label.replace(b"%", b"%%"),
+            rest.replace(b"%", b"%%"),
+        )
+        self._forms[predicted, truth] = form
+        return form
+
+    def _spell(self, truth: Truth) -> LabelValue:
+        return self._vocabulary.spell(truth, self._spelling)

@@ -1,0 +1,170 @@
+"""Features from an event. In: named values and text. Out: x, a dictionary of numbers.
+
+Numbers stay as they are, booleans become 0 and 1, a string becomes the category `name=value` with
+value 1, a token of the text becomes `text=token`. With hashing, names become indices below 2**bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import mmh3
+
+from perceptron_core.text.patterns import compile_pattern
+from perceptron_core.text.hasher import TextHasher
+
+_TEXT_PREFIX = "text="
+
+X = dict[Any, float]
+"""Feature values by name (str) or, hashed, by index (int)."""
+
+_FLOAT: Final = frozenset({float})
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureOptions:
+    """How features are made; each field is the setting of the same name."""
+
+    text: Literal["words", "chars"] = "words"
+    ngrams: tuple[int, int] = (1, 1)
+    token_pattern: str = r"\w+"  # noqa: S105  a token of text, not of access
+    lowercase: bool = True
+    text_values: Literal["binary", "counts"] = "binary"
+    normalize: Literal["none", "l2"] = "none"
+    hash_bits: int = 0
+
+
+class FeatureExtractor:
+    """Turns the features and the text of an event into x.
+
+    Hashing is MurmurHash3 (x86, 32 bits, seed 0) of the UTF-8 name, its lowest `hash_bits` bits: as in
+    scikit-learn's FeatureHasher, without its alternating sign. Features whose names collide add up;
+    tokens of a binary text that collide count once.
+    """
+
+    def __init__(self, options: FeatureOptions) -> None:
+        self._of_text = _hashed_text(options) if options.hash_bits else _named_text(options)
+        self._l2 = options.normalize == "l2"
+        self._mask = (1 << options.hash_bits) - 1
+
+    def extract(self, features: Mapping[str, bool | int | float | str] | None, text: str | None) -> X:
+        """Make x of what an event carries.
+
+        Parameters
+        ----------
+        features
+            Named values, or None.
+        text
+            Free text, or None.
+
+        """
+        x = self._named(features) if features else {}
+        if text:
+            x = _sum(x, self._of_text(text))
+        if self._l2:
+            _scale_to_unit_length(x)
+        return x
+
+    def _named(self, features: Mapping[str, bool | int | float | str]) -> X:
+        numbers_only = _FLOAT.issuperset(map(type, features.values()))  # as most: no need to look at each
+        x: dict[Any, Any] = dict(features) if numbers_only else _as_numbers(features)
+        return self._hashed(x) if self._mask else x
+
+    def _hashed(self, named: X) -> X:
+        x: X = {}
+        for name, value in named.items():
+            index = (
+                mmh3.hash(name.encode(), 0, signed=False) & self._mask
+            )  # given str, 5.3 dies of a surrogate
+            x[index] = x.get(index, 0.0) + value
+        return x
+
+
+def _hashed_text(options: FeatureOptions) -> Callable[[str], X]:
+    return TextHasher(
+        options.hash_bits,
+        analyzer=options.text,
+        ngrams=options.ngrams,
+        token_pattern=options.token_pattern,
+        lowercase=options.lowercase,
+        counts=options.text_values == "counts",
+        prefix=_TEXT_PREFIX,
+    ).transform_one
+
+
+def _named_text(options: FeatureOptions) -> Callable[[str], X]:
+    tokens = (
+        _word_ngrams(options.token_pattern, *options.ngrams)
+        if options.text == "words"
+        else _char_ngrams(*options.ngrams)
+    )
+
+    def features(text: str) -> X:
+        found = tokens(text.lower() if options.lowercase else text)
+        names = (f"{_TEXT_PREFIX}{token}" for token in found)
+        if options.text_values == "counts":
+            return {name: float(times) for name, times in Counter(names).items()}
+        return dict.fromkeys(names, 1.0)
+
+    return features
+
+
+def _as_numbers(features: Mapping[str, bool | int | float | str]) -> X:
+    """Give a number for each value; a category becomes a name of its own."""
+    x: X = {}
+    for name, value in features.items():
+        if isinstance(value, str):
+            x[f"{name}={value}"] = 1.0
+        else:
+            x[name] = float(value)
+    return x
+
+
+def _word_ngrams(pattern: str, shortest: int, longest: int) -> Callable[[str], Iterable[str]]:
+    find = compile_pattern(pattern).finditer
+
+    def ngrams(text: str) -> Iterable[str]:
+        words = [match.group() for match in find(text)]
+        if longest == 1:
+            return words
+        return (
+            " ".join(words[start : start + n])
+            for n in range(shortest, longest + 1)
+            for start in range(len(words) - n + 1)
+        )
+
+    return ngrams
+
+
+def _char_ngrams(shortest: int, longest: int) -> Callable[[str], Iterable[str]]:
+    def ngrams(text: str) -> Iterable[str]:
+        return (
+            text[start : start + n]
+            for n in range(shortest, longest + 1)
+            for start in range(len(text) - n + 1)
+        )
+
+    return ngrams
+
+
+def _sum(x: X, more: X) -> X:
+    if not x:
+        return more
+    for name, value in more.items():
+        x[name] = x.get(name, 0.0) + value
+    return x
+
+
+def _scale_to_unit_length(x: X) -> None:
+    """Divide by ‖x‖₂, in place; x = 0 stays. Values are at most 1e100, so no square overflows."""
+    squares = 0.0
+    for value in x.values():  # not `sum`, which since Python 3.12 rounds otherwise
+        squares += value * value
+    norm = math.sqrt(squares)
+    if norm:
+        for name in x:
+            x[name] /= norm

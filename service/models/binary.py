@@ -1,0 +1,71 @@
+"""Drives our learners of two classes. In: features and a class. Out: the class on the score's side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perceptron_core import from_bytes, to_bytes
+from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.base.explanation import Term
+from service.messages.features import X
+from service.messages.labels import Truth
+
+
+class BinaryLearner:
+    """Drives a two-class learner of ours."""
+
+    def __init__(self, model: BinaryClassifier) -> None:
+        self.model = model
+
+    @property
+    def updates(self) -> int:
+        """Updates made so far."""
+        return self.model.n_updates
+
+    def learn(self, x: X, truth: Truth) -> float:
+        """Learn one example; give the step that was made."""
+        return self.model.update_one(x, truth)
+
+    def assess(self, x: X) -> tuple[Truth, float]:
+        """Give the predicted class and the score."""
+        score = self.model.score_one(x)
+        return self.model.decide(score), score
+
+    def undo(self, x: X, step: float) -> bool:
+        """Take an update back, where the model's updates are sums."""
+        undo_one = getattr(self.model, "undo_one", None)
+        if undo_one is None:
+            return False
+        undo_one(x, step)
+        return True
+
+    def weights(self) -> tuple[Mapping[Any, float], float] | None:
+        """Give (weights, bias), where the model has one vector of them."""
+        weights = getattr(self.model, "weights", None)
+        return None if weights is None else (weights, self.model.bias)  # type: ignore[attr-defined]
+
+    def score(self, x: X, label: Truth) -> float:  # noqa: ARG002  one score speaks for both classes
+        """Give the score of `assess`."""
+        return self.model.score_one(x)
+
+    def terms(self, x: X, label: Truth) -> list[Term] | None:  # noqa: ARG002  as `score`
+        """Give what the score is the sum of, the bias last; None where it is no sum over features."""
+        return list(self.model._terms(x)) if hasattr(self.model, "weights") else None  # noqa: SLF001
+
+    def dump(self) -> bytes:
+        """Write the model down, exactly and without pickle."""
+        return to_bytes(self.model)
+
+    def load(self, data: bytes) -> None:
+        """Become the model that was written."""
+        self.model = from_bytes(data)
+
+
+def can_be_written(model: BinaryClassifier) -> bool:
+    """Tell whether a model is one of ours in all its parts: no subclass, no function among its parameters."""
+    try:
+        to_bytes(model)
+    except TypeError:
+        return False
+    return True

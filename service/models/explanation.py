@@ -1,0 +1,69 @@
+"""Which features decided. In: a model, an event's features, the class predicted. Out: what each one did.
+
+A linear score is the sum of weight times value, and that is what is told. Of any other model it is told
+how much the score falls when a feature is left out: true of each one, but no sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from service.messages.features import X
+from service.models.registry import Learner
+from service.messages.labels import Truth
+
+_MOST_LEFT_OUT: Final = 100
+"""Features that are left out one by one: each is a prediction of its own."""
+
+
+class Method(StrEnum):
+    """What a contribution is."""
+
+    WEIGHTS = "weights"
+    LEAVING_OUT = "leaving_out"
+
+
+class Contribution(NamedTuple):
+    """What one feature did to the score."""
+
+    feature: str
+    value: float
+    weight: float | None
+    """None where the model has no weights."""
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A score, taken apart."""
+
+    method: Method
+    contributions: list[Contribution]
+    """The largest first, whatever their sign."""
+    bias: float | None
+    features_not_examined: int = 0
+
+
+def decide(learner: Learner, x: X, predicted: Truth, score: float) -> Decision:
+    """Take the score of `x` for the predicted class apart."""
+    terms = learner.terms(x, predicted)
+    if terms is None:
+        examined = sorted(x.items(), key=lambda item: -abs(item[1]))[:_MOST_LEFT_OUT]
+        found = [
+            Contribution(str(name), value, None, score - learner.score(_without(x, name), predicted))
+            for name, value in examined
+        ]
+        return Decision(Method.LEAVING_OUT, _ranked(found), None, len(x) - len(examined))
+    *features, (_, _, bias) = terms
+    summands = [Contribution(str(name), value, weight, value * weight) for name, value, weight in features]
+    return Decision(Method.WEIGHTS, _ranked(summands), bias)
+
+
+def _without(x: X, left_out: object) -> X:
+    return {name: value for name, value in x.items() if name != left_out}
+
+
+def _ranked(found: list[Contribution]) -> list[Contribution]:
+    return sorted(found, key=lambda each: (-abs(each.contribution), each.feature))

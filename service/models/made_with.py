@@ -1,0 +1,71 @@
+"""What a model file was made with. In: the settings in the file and those given. Out: one, or a refusal.
+
+The file's settings stand in the place of the defaults. What was given on the command line, in the environment
+or in a file of settings must agree with them: a model that learned under other settings is another model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from perceptron_core.formats.model_bytes import pack, unpack
+from service.errors import ConfigurationError, InputFileError
+from service.models.model_file import ModelFile
+from service.settings.fields import MODEL_SETTINGS
+from service.settings.forms import written
+from service.settings.load import DEFAULT, Loaded, Settings
+
+
+def made_with(settings: Settings) -> dict[str, Any]:
+    """List the settings that a model depends on, as a file holds them."""
+    found: dict[str, Any] = unpack(pack({name: getattr(settings, name) for name in MODEL_SETTINGS}))
+    return found  # sequences as they come back
+
+
+def settings_for(file: ModelFile, loaded: Loaded) -> Loaded:
+    """Give the settings that go with a model file; those given, where the file knows none.
+
+    Raises
+    ------
+    ConfigurationError
+        A setting that was given differs from the file's; the message names it.
+    InputFileError
+        The file's settings are none of this release.
+
+    """
+    if file.settings is None:
+        return loaded
+    known = {name: file.settings[name] for name in MODEL_SETTINGS if name in file.settings}
+    given = made_with(loaded.settings)
+    for name, value in known.items():
+        origin = _origin(name, loaded)
+        if origin == DEFAULT or given[name] == value:
+            continue
+        if name == "classes" and not value:
+            known[name] = given[name]  # classes that had no names get theirs
+            continue
+        raise ConfigurationError(
+            f"{name}: {file.path} was made with {written(value)}, the {origin} says {written(given[name])}",
+            hint="leave it out: the file knows what its model was made with",
+        )
+    values = {name: getattr(loaded.settings, name) for name in Settings.model_fields} | known
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        raise InputFileError(f"{file.path}: its settings are not this release's: {error}") from None
+    origins = {**loaded.origins} | {
+        name: str(file.path) for name in known if _origin(name, loaded) == DEFAULT
+    }
+    return dataclasses.replace(loaded, settings=settings, origins=origins)
+
+
+def _origin(name: str, loaded: Loaded) -> str:
+    """Say where a setting came from; of a table, where its first entry did."""
+    own: Mapping[str, str] = {
+        key: origin for key, origin in loaded.origins.items() if key.startswith(f"{name}.")
+    }
+    return next((origin for origin in own.values() if origin != DEFAULT), loaded.origins.get(name, DEFAULT))

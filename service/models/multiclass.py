@@ -1,0 +1,111 @@
+"""Drives our learners of several classes. In: features and a class. Out: the class with the highest score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perceptron_core import from_bytes, to_bytes
+from perceptron_core.base.explanation import Term
+from perceptron_core.base.multiclass import MulticlassClassifier
+from perceptron_core.base.update import Step
+from service.errors import ConfigurationError
+from service.messages.features import X
+from service.messages.labels import BINARY, Truth
+
+
+class MulticlassLearner:
+    """Drives a multiclass learner of ours.
+
+    The score of a prediction is that of the winning class. With two classes it is signed, as everywhere:
+    the score of True less that of False.
+
+    Parameters
+    ----------
+    model
+        A model whose `classes` are given.
+
+    """
+
+    def __init__(self, model: MulticlassClassifier) -> None:
+        self.model = model
+
+    @property
+    def updates(self) -> int:
+        """Updates made so far."""
+        return self.model.n_updates
+
+    def assess(self, x: X) -> tuple[Truth, float]:
+        """Give the predicted class and its score."""
+        scores = self.model.scores_one(x)
+        predicted: Truth = self.model.decide(scores)
+        if isinstance(predicted, bool):
+            return predicted, scores[True] - scores[False]
+        return predicted, scores[predicted]
+
+    def learn(self, x: X, truth: Truth) -> Step | None:
+        """Learn one example; give the step that was made."""
+        return self.model.update_one(x, truth)
+
+    def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  what `learn` gave, or that read from a snapshot
+        """Take an update back if there was one; False if the model's updates are no sums."""
+        if step:
+            undo_one = getattr(self.model, "undo_one", None)
+            if undo_one is None:
+                return False
+            undo_one(x, step)
+        return True
+
+    def weights(self) -> tuple[Mapping[Any, float], Mapping[Any, float]]:
+        """Give the weights, named `class: feature`, and the bias of each class."""
+        named = {
+            f"{label}: {name}": weight
+            for label, weights in list(self.model.weights.items())
+            for name, weight in list(weights.items())  # one step for the interpreter: it may be learning
+        }
+        return named, dict(self.model.bias)
+
+    def score(self, x: X, label: Truth) -> float:
+        """Give the score of a class; of two classes always True's less False's."""
+        scores = self.model.scores_one(x)
+        return scores[True] - scores[False] if isinstance(label, bool) else scores[label]
+
+    def terms(self, x: X, label: Truth) -> list[Term]:
+        """Give what the class's score is the sum of, the bias last; of two classes the difference's."""
+        weights, bias = self.model.weights, self.model.bias
+        plus: Truth = True if isinstance(label, bool) else label
+        minus = weights[False] if isinstance(label, bool) else {}
+        terms: list[Term] = [
+            (name, value, weights[plus].get(name, 0.0) - minus.get(name, 0.0)) for name, value in x.items()
+        ]
+        intercept = bias[plus] - (bias[False] if isinstance(label, bool) else 0.0)
+        return [*terms, ("Intercept", 1.0, intercept)]
+
+    def dump(self) -> bytes:
+        """Write the model down, exactly and without pickle."""
+        return to_bytes(self.model)
+
+    def load(self, data: bytes) -> None:
+        """Become the model that was written."""
+        self.model = from_bytes(data)
+
+
+def with_classes(model: MulticlassClassifier, names: Sequence[str]) -> MulticlassClassifier:
+    """Give the model with the classes that `names` configure: False and True if these are not more than two.
+
+    Raises
+    ------
+    ConfigurationError
+        The model was made for other classes.
+
+    """
+    labels: Sequence[Truth] = tuple(names) if len(names) > BINARY else (False, True)
+    if model.classes is None:
+        made: MulticlassClassifier = model.clone({"classes": labels})
+        return made
+    if set(model.classes) != set(labels):
+        raise ConfigurationError(
+            f"classes: the model was made for {list(model.classes)}, the settings name {list(labels)}",
+            hint="leave `classes` to the setting: --classes a,b,c",
+        )
+    return model

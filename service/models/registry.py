@@ -1,0 +1,209 @@
+"""Models by name. In: the `--model` setting. Out: a learner the processor can drive.
+
+A built-in name gives one of `perceptron_core`'s classes; `package.module:factory` or
+`path/to/file.py:factory` gives whatever River classifier or pipeline the factory makes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, Protocol
+
+from river import base
+
+import perceptron_core
+from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.base.explanation import Term
+from perceptron_core.arrays.hashed_classifier import HashedClassifier, Linear
+from perceptron_core.base.multiclass import MulticlassClassifier
+from service.models.binary import BinaryLearner, can_be_written
+from service.errors import ConfigurationError
+from service.messages.features import X
+from service.models.multiclass import MulticlassLearner, with_classes
+from service.models.river import RiverLearner
+from service.messages.labels import BINARY, Truth
+
+_MOST_BITS_IN_ARRAYS: Final = 24
+"""128 MiB for each number that a learner keeps per feature; above, few of the cells would ever be used."""
+
+BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {
+    "perceptron": perceptron_core.Perceptron,
+    "margin-perceptron": perceptron_core.MarginPerceptron,
+    "averaged-perceptron": perceptron_core.AveragedPerceptron,
+    "voted-perceptron": perceptron_core.VotedPerceptron,
+    "kernel-perceptron": perceptron_core.KernelPerceptron,
+    "passive-aggressive": perceptron_core.PassiveAggressive,
+    "arow": perceptron_core.AROW,
+    "scw": perceptron_core.SCW,
+    "multiclass-perceptron": perceptron_core.MulticlassPerceptron,
+    "averaged-multiclass-perceptron": perceptron_core.AveragedMulticlassPerceptron,
+    "multiclass-passive-aggressive": perceptron_core.MulticlassPassiveAggressive,
+    "multiclass-arow": perceptron_core.MulticlassAROW,
+}
+
+_OF_SEVERAL_CLASSES: Final[Mapping[str, str]] = {
+    "perceptron": "multiclass-perceptron",
+    "averaged-perceptron": "averaged-multiclass-perceptron",
+    "passive-aggressive": "multiclass-passive-aggressive",
+    "arow": "multiclass-arow",
+}
+"""What a name means where more than two classes are named."""
+
+
+_FACTORY_HINT: Final = (
+    "--model package.module:factory or path/to/file.py:factory names a function or class that, called with "
+    "the --model-param values, gives a River classifier or a pipeline that ends in one"
+)
+
+
+class Learner(Protocol):
+    """What the processor asks of a model."""
+
+    @property
+    def updates(self) -> int:
+        """Updates made so far."""
+
+    def assess(self, x: X) -> tuple[Truth, float]:
+        """Give the predicted class and the signed score."""
+
+    def learn(self, x: X, truth: Truth) -> object:
+        """Learn one example; give the step to undo, in plain values, or what is false if there is none."""
+
+    def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  each learner knows its own
+        """Take an update back; False if this model cannot."""
+
+    def weights(self) -> tuple[Mapping[Any, float], float | Mapping[Any, float]] | None:
+        """Give (weights, bias) where the model has them; of a multiclass model, a bias by class."""
+
+    def score(self, x: X, label: Truth) -> float:
+        """Give the score that `assess` gives when it predicts `label`; signed where there are two classes."""
+
+    def terms(self, x: X, label: Truth) -> Sequence[Term] | None:
+        """Give what that score is the sum of, the bias last; None where it is no sum over features."""
+
+    def dump(self) -> bytes:
+        """Write the model down."""
+
+    def load(self, data: bytes) -> None:
+        """Become the model that `dump` wrote. Raises `DamagedError` if that cannot be trusted."""
+
+
+def make_learner(
+    model: str,
+    params: Mapping[str, Any],
+    classes: Sequence[str] = (),
+    key: bytes = b"",
+    hash_bits: int = 0,
+) -> Learner:
+    """Make the learner that the settings `model` and `model_params` describe; `key` signs pickles.
+
+    Where features are hashed, a built-in learner of two classes keeps its weights in arrays: the same
+    answers, in less memory.
+
+    Raises
+    ------
+    ConfigurationError
+        For an unknown name, a factory that cannot be imported or called, or unsuitable parameters.
+
+    """
+    if len(classes) > BINARY:
+        model = _OF_SEVERAL_CLASSES.get(model, model)
+    factory = BUILT_IN.get(model) or _import_factory(model)
+    try:
+        made = factory(**params)
+    except Exception as error:
+        raise _cannot_be_made(model, factory, params, error) from error
+    if isinstance(made, MulticlassClassifier):
+        return MulticlassLearner(with_classes(made, classes))
+    if len(classes) > BINARY and not getattr(made, "_multiclass", False):
+        raise ConfigurationError(
+            f"classes: {len(classes)} class names, but the model {model!r} knows two classes",
+            hint=f"models of several classes: {', '.join(_OF_SEVERAL_CLASSES.values())}",
+        )
+    if isinstance(made, BinaryClassifier) and can_be_written(made):
+        return BinaryLearner(_in_arrays(made, hash_bits))
+    if not _classifies(made):
+        raise ConfigurationError(
+            f"model: {model} made {type(made).__name__}, which is no River classifier", hint=_FACTORY_HINT
+        )
+    return RiverLearner(made, key, classes)
+
+
+def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:
+    """Give a learner its weights in arrays, if it can have them and they are of a sensible size."""
+    if not 0 < hash_bits <= _MOST_BITS_IN_ARRAYS:
+        return made
+    return HashedClassifier(made, hash_bits) if isinstance(made, Linear) else made
+
+
+def _cannot_be_made(
+    model: str, factory: Callable[..., Any], params: Mapping[str, Any], error: Exception
+) -> ConfigurationError:
+    """Blame the parameters, if there are any; a factory that fails without has to be another one."""
+    if params:
+        return ConfigurationError(
+            f"model_params: {model} cannot be made with {dict(params)!r}: {error}",
+            hint=f"--model-param key=value, one by one; the keys are {_parameters(factory)}",
+        )
+    reason = f"{type(error).__name__}: {error}"
+    return ConfigurationError(f"model: {model} could not make a model: {reason}", hint=_FACTORY_HINT)
+
+
+def _parameters(factory: Callable[..., Any]) -> str:
+    try:
+        return ", ".join(inspect.signature(factory).parameters) or "none"
+    except (TypeError, ValueError):  # not callable at all, or built in, of which Python does not know
+        return "the arguments of its function"
+
+
+def _classifies(made: object) -> bool:
+    """Tell whether it learns and predicts classes; a pipeline does what its last step does."""
+    while steps := getattr(made, "steps", None):
+        made = list(steps.values())[-1]
+    return hasattr(made, "learn_one") and hasattr(made, "predict_proba_one")
+
+
+def _import_factory(model: str) -> Callable[..., Any]:
+    location, colon, name = model.rpartition(":")
+    if not colon:
+        known = ", ".join(BUILT_IN)
+        meant = "".join(f"did you mean {name}? " for name in difflib.get_close_matches(model, BUILT_IN, n=1))
+        raise ConfigurationError(
+            f"model: {model!r} is no built-in model; there is {known}",
+            hint=f"{meant}your own: --model package.module:factory or --model path/to/file.py:factory",
+        )
+    try:
+        factory = getattr(_import_module(location), name)
+    except Exception as error:
+        reason = (
+            str(error) if isinstance(error, (ImportError, OSError)) else f"{type(error).__name__}: {error}"
+        )
+        raise ConfigurationError(f"model: cannot import {model!r}: {reason}", hint=_FACTORY_HINT) from error
+    if not callable(factory):
+        raise ConfigurationError(f"model: {model!r} is no function or class", hint=_FACTORY_HINT)
+    return factory  # type: ignore[no-any-return]
+
+
+def _import_module(location: str) -> ModuleType:
+    if not location.endswith(".py"):
+        return importlib.import_module(location)
+    path = Path(location)
+    # A name that no other module has: a pickle refers to the classes of the file by it.
+    name = f"perceptron_model_{path.stem}"
+    known = sys.modules.get(name)
+    if known is not None and known.__file__ == str(path.absolute()):
+        return known  # once for all partitions: another import would make other classes
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise FileNotFoundError(f"no such file: {path}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules[name] = module
+    return module

@@ -1,0 +1,158 @@
+"""Drives the models of others. In: features and a class. Out: what a River model predicts, or its error.
+
+What such a model is, nobody knows: it may raise at any example, and can be written down as a pickle only.
+"""
+
+from __future__ import annotations
+
+import hmac
+import math
+import pickle
+import traceback
+from collections.abc import Sequence
+from typing import Final
+
+from river import base
+
+from perceptron_core import DamagedError
+from service.errors import ConfigurationError
+from service.messages.features import X
+from service.messages.labels import BINARY, Truth
+
+_SIGNATURE_BYTES: Final = 32
+
+
+class ModelError(Exception):
+    """A model that is not ours has raised, or has answered with what is no prediction."""
+
+    def __init__(self, error: Exception) -> None:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{where.filename.rpartition('/')[2]}:{where.lineno}, in {where.name}"
+        super().__init__(f"{type(error).__name__}: {error} ({place})")
+
+
+class RiverLearner:
+    """Drives any River classifier: the score is P(True) − P(False), every example an update.
+
+    With more than two classes the score is the probability of the winning one.
+
+    What the model raises becomes a `ModelError`. A prediction is no change, so what fails there leaves the
+    model as it was; and every example is predicted before it is learned, so what a model cannot read fails
+    there. What fails while learning leaves the model as the exception left it: the same in recovery, which
+    learns the same examples again.
+
+    Such a model can only be written down as a pickle, and reading a pickle runs whatever code is in it:
+    so it is signed with HMAC-SHA256, and nothing is unpickled whose signature does not fit.
+
+    Parameters
+    ----------
+    model
+        A River classifier or pipeline.
+    key
+        Secret that signs. Without one, the model can be used but not written down.
+    classes
+        Names of the classes, if there are more than two.
+
+    """
+
+    def __init__(self, model: base.Classifier, key: bytes = b"", classes: Sequence[str] = ()) -> None:
+        self.model = model
+        self._classes = tuple(classes) if len(classes) > BINARY else ()
+        self.updates = 0
+        self._key = key
+
+    def assess(self, x: X) -> tuple[Truth, float]:
+        """Give the most probable class; before anything was learned, False or the first one."""
+        try:
+            predicted, score = self._assess_several(x) if self._classes else self._assess_two(x)
+            if not math.isfinite(score):
+                raise ValueError(f"the score is {score}")  # noqa: TRY301  as if the model had
+        except MemoryError:  # no fault of the example
+            raise
+        except Exception as error:
+            raise ModelError(error) from error
+        return predicted, score
+
+    def _assess_two(self, x: X) -> tuple[Truth, float]:
+        try:
+            p = self.model.predict_proba_one(x)
+        except NotImplementedError:
+            predicted = bool(self.model.predict_one(x))
+            return predicted, 1.0 if predicted else -1.0
+        score = float(p.get(True, 0.0)) - float(p.get(False, 0.0))
+        return score > 0, score
+
+    def _assess_several(self, x: X) -> tuple[Truth, float]:
+        try:
+            p = self.model.predict_proba_one(x)
+        except NotImplementedError:
+            p = {self.model.predict_one(x) or self._classes[0]: 1.0}
+        scores = [float(p.get(name, 0.0)) for name in self._classes]
+        best = scores.index(max(scores))
+        return self._classes[best], scores[best]
+
+    def learn(self, x: X, truth: Truth) -> float:
+        """Learn one example, which River always takes for an update."""
+        try:
+            self.model.learn_one(x, truth)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise ModelError(error) from error
+        self.updates += 1
+        return 0.0
+
+    def undo(self, x: X, step: float) -> bool:  # noqa: ARG002  the protocol's signature
+        """Refuse: River's models do not unlearn."""
+        return False
+
+    def weights(self) -> None:
+        """Give nothing: a pipeline has no one weight vector."""
+        return
+
+    def score(self, x: X, label: Truth) -> float:
+        """Give the score of a class; of two classes the signed one. Raises `ModelError` as `assess`."""
+        if not self._classes:
+            return self.assess(x)[1]
+        try:
+            return float(self.model.predict_proba_one(x).get(label, 0.0))
+        except NotImplementedError:
+            return float(self.model.predict_one(x) == label)
+        except Exception as error:
+            raise ModelError(error) from error
+
+    def terms(self, x: X, label: Truth) -> None:  # noqa: ARG002  the protocol's signature
+        """Give nothing: what goes on in a pipeline is its own business."""
+        return
+
+    def dump(self) -> bytes:
+        """Write the model down: a pickle behind its signature."""
+        try:
+            body = pickle.dumps((self.model, self.updates))
+        except Exception as error:
+            raise ConfigurationError(
+                f"model: a checkpoint of it cannot be made: {type(error).__name__}: {error}",
+                hint="use no lambda, open file or inner class in a model that `serve` is to run",
+            ) from error
+        return self._signature(body) + body
+
+    def load(self, data: bytes) -> None:
+        """Become the model that was written, if it was signed with our key."""
+        signature, body = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
+        if not hmac.compare_digest(signature, self._signature(body)):
+            raise DamagedError(
+                "the signature of the pickled model does not fit: another checkpoint_key, or tampered with"
+            )
+        try:
+            self.model, self.updates = pickle.loads(body)  # noqa: S301  signed by us, as just proved
+        except Exception as error:  # a class has moved, or its package has another version
+            reason = f"{type(error).__name__}: {error}"
+            raise DamagedError(f"the pickled model cannot be read: {reason}") from error
+
+    def _signature(self, body: bytes) -> bytes:
+        if not self._key:
+            raise ConfigurationError(
+                "checkpoint_key: not set, and the checkpoint of a River model must be signed",
+                hint="set the environment variable PERCEPTRON_CHECKPOINT_KEY to a long random secret",
+            )
+        return hmac.digest(self._key, body, "sha256")

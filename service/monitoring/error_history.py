@@ -1,0 +1,79 @@
+"""How learning went, in bounded memory. In: counts, commit by commit. Out: a curve of all of it.
+
+The longer it gets, the coarser: when there is no more room every other point goes, and the distance
+between points doubles. So the beginning stays, which a ring would forget.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final, NamedTuple
+
+from service.partition.counters import Counters
+
+CAPACITY: Final = 400
+"""Points kept: more than a page has room to show."""
+
+
+RECENT: Final = 200
+"""Labelled predictions in a curve's rolling error: few enough to show a change soon."""
+
+
+class Point(NamedTuple):
+    """What was known after so many labelled predictions."""
+
+    labelled: int
+    mistakes: int
+    updates: int
+    error: float | None
+    """Share of mistakes since the beginning, 0-1; None before the first label."""
+    recent_error: float | None
+    """Share of mistakes among the last `RECENT`, 0-1."""
+
+    @classmethod
+    def of(cls, counters: Counters, updates: int) -> Point:
+        """Make a point of what is known now."""
+        recent = [*islice(reversed(counters.recent), RECENT)]
+        return cls(
+            counters.labelled,
+            counters.mistakes,
+            updates,
+            counters.error_ratio() if counters.labelled else None,
+            sum(recent) / len(recent) if recent else None,
+        )
+
+
+class History:
+    """A curve over the number of labelled predictions.
+
+    >>> history = History(capacity=4)
+    >>> for n in range(1, 9):
+    ...     history.add(Point(n, 0, 0, 0.0, 0.0))
+    >>> [point.labelled for point in history.points()]
+    [1, 3, 5, 7, 8]
+    """
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._points: list[Point] = []
+        self._stride = 1
+        self._newest: Point | None = None
+
+    def add(self, point: Point) -> None:
+        """Take note of a point; it is kept if the last one kept is a stride away."""
+        self._newest = point
+        if self._is_due(point) and len(self._points) >= self._capacity:
+            self._points = self._points[::2]
+            self._stride *= 2
+        if self._is_due(point):
+            self._points.append(point)
+
+    def _is_due(self, point: Point) -> bool:
+        return not self._points or point.labelled - self._points[-1].labelled >= self._stride
+
+    def points(self) -> list[Point]:
+        """Give the points in order, the newest one last; safe while another thread adds."""
+        kept, newest = self._points[:], self._newest
+        if newest is not None and (not kept or newest.labelled > kept[-1].labelled):
+            kept.append(newest)
+        return kept

@@ -1,0 +1,84 @@
+"""How well a run predicted. In: labelled predictions. Out: the confusion matrix and the ROC curve's area."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from service.partition.counters import Counters
+from service.models.registry import Learner
+from service.partition.processor import Step
+from service.messages.labels import Truth, Vocabulary
+
+
+class Evaluation:
+    """Collects labelled predictions; 9 bytes each.
+
+    Parameters
+    ----------
+    classes
+        Names of the two classes, the negative one first, if they have names.
+
+    """
+
+    def __init__(self, classes: Sequence[str] = ()) -> None:
+        self._name = Vocabulary(classes).name
+        self._confusion: Counter[tuple[Truth, Truth]] = Counter()
+        self._scores = array("d")
+        self._truths = bytearray()
+
+    @property
+    def labelled(self) -> int:
+        """Labelled predictions so far."""
+        return len(self._truths)
+
+    def observe(self, steps: Sequence[Step]) -> None:
+        """Take note of labelled predictions."""
+        self._confusion.update([(step.truth, step.predicted) for step in steps])
+        self._scores.extend([step.score for step in steps])
+        self._truths.extend([step.truth is True for step in steps])
+
+    def confusion(self) -> dict[str, dict[str, int]]:
+        """Count predictions as {truth: {predicted: count}}."""
+        classes = sorted({name for pair in self._confusion for name in pair}, key=str)
+        return {self._name(t): {self._name(p): self._confusion[t, p] for p in classes} for t in classes}
+
+    def auc(self) -> float | None:
+        """Compute the area under the ROC curve of the scores, each given before its label was learned.
+
+        It is the Mann-Whitney statistic: the share of (positive, negative) pairs that the scores put in
+        the right order, ties counting half. None unless there are examples of exactly two classes.
+        """
+        positives = sum(self._truths)
+        negatives = len(self._truths) - positives
+        is_binary = all(isinstance(truth, bool) for truth, _ in self._confusion)
+        if not (is_binary and positives and negatives):
+            return None
+        from scipy.stats import rankdata  # noqa: PLC0415  takes long to import, and only a summary needs it
+
+        ranks = rankdata(self._scores)
+        rank_sum = sum(rank for rank, truth in zip(ranks, self._truths, strict=True) if truth)
+        return float((rank_sum - positives * (positives + 1) / 2) / (positives * negatives))
+
+
+def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seconds: float) -> dict[str, Any]:
+    """Sum a run up: what `replay --format json` prints."""
+    summary: dict[str, Any] = {
+        "events": counters.predictions,
+        "labelled": counters.labelled,
+        "mistakes": counters.mistakes,
+        "updates": learner.updates,
+        "error_rate": counters.error_ratio(),
+        "rejected": counters.rejected.total(),
+        "rejected_by_reason": dict(counters.rejected),
+        "confusion": evaluation.confusion(),
+        "auc": evaluation.auc(),
+        "seconds": seconds,
+        "events_per_second": counters.predictions / seconds if seconds else 0.0,
+    }
+    weights = learner.weights()
+    if weights is not None:
+        summary |= {"weights_nonzero": len(weights[0]), "bias": weights[1]}
+    return {name: value for name, value in summary.items() if value is not None}

@@ -1,0 +1,302 @@
+"""The models at work, for who looks at them from other threads. In: what the loop does. Out: answers.
+
+A lock for each model: the loop holds it while it learns a batch, who looks holds it for one answer.
+So nobody ever sees a model in the middle of an update, and the loop waits for an answer at most. What
+is seen may be a batch ahead of the last commit: should that commit fail, the same batch is learned again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Final, NamedTuple
+
+from perceptron_core import LearnerError, MistakeBound, Perceptron
+from service.partition.factory import make_decoder, make_extractor
+from service.models.explanation import Decision, decide
+from service.messages.decoder import Reason, Rejection
+from service.errors import ModelBusy, NoSuchModel
+from service.messages.features import X
+from service.monitoring.error_history import History, Point
+from service.monitoring.metrics import Published
+from service.models.registry import Learner
+from service.partition.processor import Processor, Step, rejection_of
+from service.monitoring.recent_predictions import RecentAnswers
+from service.models.river import ModelError
+from service.settings.load import Settings
+from service.stream import Output, Record, partition_at_work, partition_for_key
+from service.messages.labels import LabelValue, Truth, Vocabulary
+
+_PATIENCE_SECONDS: Final = 5.0
+"""How long a question waits for a batch to be learned."""
+
+_SHARE_FOR_PORTRAITS: Final = 0.02
+"""Of the time, for finding the largest weights of a large model again and again."""
+
+RANKED: Final = 1000
+"""The largest weights that are found."""
+
+
+class Question(NamedTuple):
+    """An event that somebody asks about."""
+
+    id: str
+    x: X
+
+
+class Answer(NamedTuple):
+    """What a model says of an event."""
+
+    id: str
+    label: LabelValue
+    score: float
+    updates: int
+
+
+class Weights(NamedTuple):
+    """The weights that matter most."""
+
+    largest: Sequence[tuple[str, float]]
+    """(name, weight) by size; of several classes named `class: feature`."""
+    nonzero: int
+    norm: float
+    bias: float | Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Portrait:
+    """What takes a look at every weight."""
+
+    weights: Weights | None
+    """None of a model that has none."""
+    bound: MistakeBound | None
+    """None of a model that the theory says nothing about."""
+    bound_examples: int = 0
+    """How many examples, the latest, the bound is about."""
+    valid_until: float = 0.0
+    """Monotonic seconds."""
+
+
+class LiveModel:
+    """One partition's model, shared between the loop, which learns, and others, who ask.
+
+    Parameters
+    ----------
+    partition
+        Its number.
+    processor
+        Which the loop drives.
+    vocabulary
+        How answers name the classes.
+    history, recent
+        Where what happens is noted; None: the answers are not to be shown.
+
+    Attributes
+    ----------
+    learning : threading.Lock
+        Held by the loop while it changes the model.
+
+    """
+
+    def __init__(
+        self,
+        partition: int,
+        processor: Processor,
+        vocabulary: Vocabulary,
+        history: History,
+        recent: RecentAnswers | None,
+    ) -> None:
+        self.partition = partition
+        self.learning = threading.Lock()
+        self.history = history
+        self.recent = recent
+        self.published: Published | None = None
+        self._processor = processor
+        self._vocabulary = vocabulary
+        self._portrait = Portrait(None, None)
+
+    def observe(self, steps: Sequence[Step]) -> None:
+        """Take note of labelled predictions; called by the loop."""
+        if self.recent is not None:
+            self.recent.observe(steps)
+
+    def committed(
+        self, published: Published, records: Sequence[Record] = (), outputs: Sequence[Output] = ()
+    ) -> None:
+        """Take note of a batch; called by the loop."""
+        self.published = published
+        self.history.add(Point.of(published.counters, published.updates))
+        if self.recent is not None:
+            self.recent.note(records, outputs)
+
+    def predict(self, question: Question) -> Answer:
+        """Predict, and learn nothing.
+
+        Raises
+        ------
+        Rejection
+            The model cannot take these features, or fails.
+        ModelBusy
+            Try again later.
+
+        """
+        with self._looking() as learner, _as_rejections():
+            return self._answer(question.id, *learner.assess(question.x))
+
+    def explain(self, question: Question) -> tuple[Answer, Decision]:
+        """Predict as `predict` does, and tell which features decided. Raises as `predict`."""
+        with self._looking() as learner, _as_rejections():
+            predicted, score = learner.assess(question.x)
+            decision = decide(learner, question.x, predicted, score)
+            return self._answer(question.id, predicted, score), decision
+
+    def portrait(self) -> Portrait:
+        """Look at all weights; of a large model, give what was seen a while ago."""
+        if monotonic() < self._portrait.valid_until:
+            return self._portrait
+        began = monotonic()
+        with self._looking() as learner:
+            found = learner.weights()
+            entries = [] if found is None else list(found[0].items())
+            bound, n_examples = self._bound(learner)
+        weights = None if found is None else _rank(entries, found[1])
+        pause_seconds = (monotonic() - began) / _SHARE_FOR_PORTRAITS
+        self._portrait = Portrait(weights, bound, n_examples, monotonic() + pause_seconds)
+        return self._portrait
+
+    def _bound(self, learner: Learner) -> tuple[MistakeBound | None, int]:
+        model = getattr(learner, "model", None)
+        online = self.published.bound if self.published else None
+        if online is None or not isinstance(model, Perceptron):
+            return None, 0
+        return online.value(model), online.n_examples
+
+    def look(self) -> Learner:
+        """Give the learner, for what does not change while it learns."""
+        return self._processor.learner
+
+    @property
+    def classes(self) -> Sequence[LabelValue]:
+        """The names of the classes as answers spell them, of two the negative one first."""
+        vocabulary = self._vocabulary
+        return vocabulary.classes if vocabulary.is_multiclass else self._processor.spelling
+
+    def _answer(self, event_id: str, predicted: Truth, score: float) -> Answer:
+        label = self._vocabulary.spell(predicted, self._processor.spelling)
+        return Answer(event_id, label, score, self._processor.learner.updates)
+
+    @contextmanager
+    def _looking(self) -> Iterator[Learner]:
+        if not self.learning.acquire(timeout=_PATIENCE_SECONDS):
+            raise ModelBusy(
+                f"partition {self.partition}: still learning one batch after {_PATIENCE_SECONDS:g} s",
+                hint="ask again; a smaller max_batch_records makes the waits shorter",
+            )
+        try:
+            yield self._processor.learner
+        finally:
+            self.learning.release()
+
+
+class LiveModels:
+    """The models that are at work in this process.
+
+    Parameters
+    ----------
+    settings
+        Say how messages are read, and whether what is in them may be shown.
+
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._predictions_topic = settings.predictions_topic
+        self._vocabulary = Vocabulary(settings.classes)
+        self._decoder = make_decoder(settings)
+        self._extractor = make_extractor(settings)
+        self._shows_events = settings.shows_events
+        self._at_work: dict[int, LiveModel] = {}
+        self.histories: dict[int, History] = {}
+        """By partition, also of those that were here and are no longer."""
+        self._recent: dict[int, RecentAnswers] = {}
+        self.n_partitions = 0
+        """Of the events topic; 0 before it is known."""
+
+    def open(self, partition: int, processor: Processor) -> LiveModel:
+        """Show a partition's model; what is known of its past in this process goes on."""
+        history = self.histories.setdefault(partition, History())
+        recent = None
+        if self._shows_events:
+            recent = self._recent.setdefault(partition, RecentAnswers(self._predictions_topic))
+        model = LiveModel(partition, processor, self._vocabulary, history, recent)
+        self._at_work[partition] = model
+        return model
+
+    def close(self, partition: int) -> None:
+        """Show a partition's model no longer."""
+        self._at_work.pop(partition, None)
+
+    def read(self, message: bytes) -> Question:
+        """Read an event as the stream would. Raises `Rejection`; also for one with a label."""
+        event = self._decoder.decode(message)
+        if event.label is not None:
+            raise Rejection(
+                Reason.UNKNOWN_FIELD, "label: nothing is learned here; labels belong on the stream"
+            )
+        return Question(event.id, self._extractor.extract(event.features, event.text))
+
+    def partitions(self) -> list[int]:
+        """List the partitions at work here."""
+        return sorted(self._shown())
+
+    def _shown(self) -> dict[int, LiveModel]:
+        """Give the models of which there is something to show: one that is being opened has no counts yet."""
+        return {p: model for p, model in dict(self._at_work).items() if model.published is not None}
+
+    def get(self, partition: int | None = None, event_id: str | None = None) -> LiveModel:
+        """Give the model of a partition.
+
+        With no partition named: that of the one an event with this id as its key would go to, if it is
+        at work here, else the first that is.
+
+        Raises
+        ------
+        NoSuchModel
+            It is not at work here, or none is.
+
+        """
+        models = self._shown()
+        if partition is None and models:
+            partition = partition_at_work(models, event_id, self.n_partitions)
+        if partition is None or partition not in models:
+            here = ", ".join(map(str, sorted(models))) or "none"
+            what = "no partition" if partition is None else f"partition {partition}: not"
+            raise NoSuchModel(
+                f"{what} at work in this process; at work here: {here}",
+                hint="/readyz tells how it does; another member of the group may have the partition",
+            )
+        return models[partition]
+
+    def owns(self, partition: int, event_id: str) -> bool:
+        """Return whether an event with this id as its key goes to `partition`; False if not known."""
+        n_partitions = self.n_partitions
+        return n_partitions > 0 and partition_for_key(event_id.encode(), n_partitions) == partition
+
+
+@contextmanager
+def _as_rejections() -> Iterator[None]:
+    """Refuse for the reason that a dead letter would have."""
+    try:
+        yield
+    except (LearnerError, ModelError) as error:
+        raise rejection_of(error) from error
+
+
+def _rank(entries: list[tuple[Any, float]], bias: float | Mapping[Any, float]) -> Weights:
+    largest = heapq.nsmallest(RANKED, entries, key=lambda item: (-abs(item[1]), str(item[0])))
+    norm = sum(weight * weight for _, weight in entries) ** 0.5
+    named = {str(name): each for name, each in bias.items()} if isinstance(bias, Mapping) else bias
+    return Weights([(str(name), weight) for name, weight in largest], len(entries), norm, named)

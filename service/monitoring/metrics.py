@@ -1,0 +1,315 @@
+"""Every metric of the service. In: what was committed, and what was observed. Out: OpenMetrics.
+
+Cumulative counts belong to the models, not to the process: the collector reads them from the last
+committed `Counters` of each partition, so after a restart they go on where they stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, takewhile
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from perceptron_core import OnlineMistakeBound, Perceptron, __version__
+from service.clock import SYSTEM_CLOCK, Clock
+from service.partition.counters import WINDOW, Counters
+from service.models.registry import Learner
+from service.partition.processor import Observer, Processor, Step
+
+_MICROSECOND: Final = 1e-6
+_DURATION_BUCKETS: Final = tuple(
+    m * _MICROSECOND for m in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 1e4, 1e5, 1e6)
+)
+_MARGIN_BUCKETS: Final = (-100.0, -30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+_DELAY_BUCKETS: Final = (0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What one partition shows: its committed counts and, to be looked at on demand, its model."""
+
+    counters: Counters
+    updates: int
+    pending: int
+    pending_bytes: int
+    learner: Learner
+    bound: OnlineMistakeBound | None = None
+
+
+class Buckets:
+    """A histogram that costs a bisection per value; one per process, not per model."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = tuple(bounds)
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def observe(self, value: float, times: int = 1) -> None:
+        """Count a value into its bucket, as often as it occurred."""
+        self._counts[bisect_left(self._bounds, value)] += times
+        self._sum += value * times
+
+    def observe_all(self, values: Sequence[float]) -> None:
+        """Count each of many values into its bucket."""
+        counts, bounds = self._counts, self._bounds
+        for value in values:
+            counts[bisect_left(bounds, value)] += 1
+        self._sum += sum(values)
+
+    def family(self, name: str, documentation: str, unit: str = "") -> HistogramMetricFamily:
+        """Give the metric family."""
+        edges = [*map(repr, self._bounds), "+Inf"]
+        counts = zip(edges, accumulate(self._counts), strict=True)
+        return HistogramMetricFamily(
+            name, documentation, buckets=list(counts), sum_value=self._sum, unit=unit
+        )
+
+
+@dataclass(slots=True)
+class Metrics:
+    """The metrics of one process, registered with `registry`."""
+
+    registry: CollectorRegistry
+    clock: Clock = SYSTEM_CLOCK
+    process_duration: Buckets = field(default_factory=lambda: Buckets(_DURATION_BUCKETS))
+    margin: Buckets = field(default_factory=lambda: Buckets(_MARGIN_BUCKETS))
+    label_delay: Buckets = field(default_factory=lambda: Buckets(_DELAY_BUCKETS))
+    rebalances: Counter = field(init=False)
+    events_lost: Counter = field(init=False)
+    snapshot_duration: Histogram = field(init=False)
+    snapshot_size: Gauge = field(init=False)
+    snapshot_time: Gauge = field(init=False)
+    published: dict[int, Published] = field(default_factory=dict)
+    last_published: dict[int, Published] = field(default_factory=dict)
+    """Of every partition that was ever published here, the newest state: for a closing summary."""
+    at_work_since: dict[int, float] = field(default_factory=dict)
+    """When (monotonic seconds, the same for all processes of a machine) each published partition came."""
+    bounds: dict[int, OnlineMistakeBound] = field(default_factory=dict)
+    lag: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rebalances = Counter(
+            "perceptron_rebalances", "Times partitions came or went.", registry=self.registry
+        )
+        self.events_lost = Counter(
+            "perceptron_events_lost",
+            "Records that were gone before they were processed, or learned again by recovery, as far as is "
+            "known; only with on_data_loss=continue.",
+            ["topic"],
+            registry=self.registry,
+        )
+        self.snapshot_duration = Histogram(
+            "perceptron_checkpoint_duration_seconds",
+            "Time to make and commit a snapshot.",
+            registry=self.registry,
+        )
+        self.snapshot_size = Gauge(
+            "perceptron_checkpoint_size_bytes",
+            "Size of the last snapshot.",
+            ["partition"],
+            registry=self.registry,
+        )
+        self.snapshot_time = Gauge(
+            "perceptron_checkpoint_last_success_timestamp_seconds",
+            "When the last snapshot was committed, in seconds since the Unix epoch.",
+            ["partition"],
+            registry=self.registry,
+        )
+        Info("perceptron_build", "Version of the service.", registry=self.registry).info(
+            {"version": __version__}
+        )
+        ProcessCollector(registry=self.registry)  # memory, processor time, open files; on Linux
+        self.registry.register(_CommittedState(self))
+
+    def observe(self, steps: Sequence[Step]) -> None:
+        """Take note of labelled predictions."""
+        self.margin.observe_all(
+            [step.score if step.truth else -step.score for step in steps if isinstance(step.truth, bool)]
+        )
+        self.label_delay.observe_all(
+            [step.label_delay_seconds for step in steps if step.label_delay_seconds is not None]
+        )
+
+    def watch(self, partition: int, learner: Learner) -> Observer:
+        """Give the observer of one partition: `observe`, and the mistake bound where the model has one."""
+        model = getattr(learner, "model", None)
+        if not isinstance(model, Perceptron):
+            return self.observe
+        bound = self.bounds[partition] = OnlineMistakeBound(fit_intercept=model.fit_intercept)
+
+        def watch(steps: Sequence[Step]) -> None:
+            self.observe(steps)
+            for step in _since_last_update(steps):
+                bound.observe(step.x, step.truth, step.score - model.threshold, step.updates)
+
+        return watch
+
+    def snapshot_committed(
+        self, partition: int, duration_seconds: float, size_bytes: int, timestamp_seconds: float
+    ) -> None:
+        """Take note of a snapshot."""
+        self.snapshot_duration.observe(duration_seconds)
+        self.snapshot_size.labels(partition).set(size_bytes)
+        self.snapshot_time.labels(partition).set(timestamp_seconds)
+
+    def publish(self, partition: int, processor: Processor) -> Published:
+        """Show a partition's state, which has just been committed; give what is shown."""
+        state = Published(
+            processor.counters.copy(),
+            processor.learner.updates,
+            processor.join.n_pending,
+            processor.join.size_bytes,
+            processor.learner,
+            self.bounds.get(partition),
+        )
+        self.published[partition] = self.last_published[partition] = state
+        self.at_work_since.setdefault(partition, self.clock.monotonic())
+        return state
+
+    def withdraw(self, partition: int) -> None:
+        """Show a partition no longer: another process does."""
+        self.at_work_since.pop(partition, None)
+        if self.published.pop(partition, None) is not None:
+            for gauge in (self.snapshot_size, self.snapshot_time):
+                with contextlib.suppress(KeyError):
+                    gauge.remove(partition)
+
+
+def _since_last_update(steps: Iterable[Step]) -> Sequence[Step]:
+    """Give the steps from the last update of the model on: with that, its bound begins anew.
+
+    Of a label that came later, the score is an older model's and says nothing of this one.
+    """
+    latest = [step for step in steps if step.label_delay_seconds is None]
+    unchanged = takewhile(lambda step: step.updates == latest[-1].updates, reversed(latest))
+    return [*unchanged][::-1]
+
+
+class _CommittedState(Collector):
+    """Reads the published state when Prometheus asks."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def describe(self) -> Sequence[Metric]:
+        """Name nothing in advance: registering must not need state."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Give all families; the published states are replaced, never changed, so no lock is needed."""
+        published = dict(self._metrics.published)
+        yield from _counts(published)
+        yield from _state(published)
+        yield from _weights(published)
+        yield self._metrics.process_duration.family(
+            "perceptron_process_duration",
+            "Time to process one message: its share of the time its batch took, commit not included.",
+            "seconds",
+        )
+        yield self._metrics.margin.family(
+            "perceptron_margin", "y·a of labelled predictions: negative where the prediction was wrong."
+        )
+        yield self._metrics.label_delay.family(
+            "perceptron_label_delay", "Event time from an event to its label.", "seconds"
+        )
+        lag = GaugeMetricFamily(
+            "perceptron_consumer_lag_messages",
+            "Records not yet consumed.",
+            labels=["topic", "partition"],
+            unit="messages",
+        )
+        for (topic, partition), count in dict(self._metrics.lag).items():
+            lag.add_metric([topic, str(partition)], count)
+        yield lag
+
+
+def _counts(published: Mapping[int, Published]) -> Iterator[Metric]:
+    by_label = (
+        ("messages_consumed", "Records consumed.", "topic", "consumed"),
+        ("messages_rejected", "Messages sent to the dead letters.", "reason", "rejected"),
+        ("labels", "Labels received, by what became of them.", "outcome", "labels"),
+    )
+    for name, documentation, label, attribute in by_label:
+        family = CounterMetricFamily(f"perceptron_{name}", documentation, labels=[label, "partition"])
+        for partition, state in published.items():
+            for value, count in getattr(state.counters, attribute).items():
+                family.add_metric([value, str(partition)], count)
+        yield family
+    totals: tuple[tuple[str, str, Callable[[Published], int]], ...] = (
+        ("predictions", "Predictions made.", lambda state: state.counters.predictions),
+        ("mistakes", "Predictions that turned out wrong.", lambda state: state.counters.mistakes),
+        ("updates", "Updates of the model.", lambda state: state.updates),
+    )
+    for name, documentation, read in totals:
+        family = CounterMetricFamily(f"perceptron_{name}", documentation, labels=["partition"])
+        for partition, state in published.items():
+            family.add_metric([str(partition)], read(state))
+        yield family
+
+
+def _state(published: Mapping[int, Published]) -> Iterator[Metric]:
+    pending = GaugeMetricFamily(
+        "perceptron_pending_labels", "Predictions that wait for their label.", labels=["partition"]
+    )
+    pending_bytes = GaugeMetricFamily(
+        "perceptron_pending_bytes",
+        "Estimated memory of the events kept for their labels and for corrections.",
+        labels=["partition"],
+        unit="bytes",
+    )
+    error = GaugeMetricFamily(
+        "perceptron_prequential_error_ratio",
+        f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW}.",
+        labels=["window", "partition"],
+        unit="ratio",
+    )
+    for partition, state in published.items():
+        pending.add_metric([str(partition)], state.pending)
+        pending_bytes.add_metric([str(partition)], state.pending_bytes)
+        error.add_metric(["lifetime", str(partition)], state.counters.error_ratio())
+        error.add_metric([str(WINDOW), str(partition)], state.counters.recent_error_ratio())
+    yield pending
+    yield pending_bytes
+    yield error
+
+
+def _weights(published: Mapping[int, Published]) -> Iterator[Metric]:
+    norm = GaugeMetricFamily(
+        "perceptron_weight_norm", "Euclidean norm of the weights, without the bias.", labels=["partition"]
+    )
+    nonzero = GaugeMetricFamily("perceptron_nonzero_weights", "Weights that are not 0.", labels=["partition"])
+    for partition, state in published.items():
+        weights = state.learner.weights()
+        if weights is not None:
+            values: list[Any] = list(
+                weights[0].values()
+            )  # one step for the interpreter: nothing changes meanwhile
+            norm.add_metric([str(partition)], math.hypot(*values))
+            nonzero.add_metric([str(partition)], len(values))
+    yield norm
+    yield nonzero
+    yield _bounds(published)
+
+
+def _bounds(published: Mapping[int, Published]) -> Metric:
+    family = GaugeMetricFamily(
+        "perceptron_mistake_bound",
+        "(R/margin) squared over the labelled events since the last update, which the model separates; "
+        "absent while they are fewer than 100: there is no bound on data that nothing is known to separate.",
+        labels=["partition"],
+    )
+    for partition, state in published.items():
+        model = getattr(state.learner, "model", None)
+        if state.bound is not None and isinstance(model, Perceptron):
+            bound = state.bound.value(model).updates
+            if math.isfinite(bound):
+                family.add_metric([str(partition)], bound)
+    return family

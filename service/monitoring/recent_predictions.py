@@ -1,0 +1,96 @@
+"""What happened last. In: records and answers of each batch. Out: the latest answers, with what they answer.
+
+The loop only puts references aside; nothing is parsed before somebody looks. A record is found again by
+the id in it as long as it is kept; after that, of an event whose label came late, its features are.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from service.partition.processor import Step
+from service.stream import Output, Record
+
+ANSWERS_KEPT: Final = 12
+_RECORDS_KEPT: Final = 200
+_RECORDS_BYTES: Final = 1_000_000
+"""Of the values of the records kept: few, should they be huge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """One answer: a prediction, or what became of one when its label came."""
+
+    answer: Mapping[str, Any]
+    """A `Prediction` or an `Outcome`, as it was written."""
+    content: Mapping[str, Any]
+    """`text` and `features` of the event, as far as they are known."""
+    score: float | None
+    """Of an outcome too."""
+
+
+class RecentAnswers:
+    """The latest answers of one partition, written by the loop and read by others.
+
+    Parameters
+    ----------
+    topic
+        Of predictions and outcomes: other outputs are not for showing.
+
+    """
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._answers: deque[Output] = deque(maxlen=ANSWERS_KEPT)
+        self._records: deque[bytes] = deque()
+        self._size_bytes = 0
+        self._steps: deque[Step] = deque(maxlen=ANSWERS_KEPT)
+        self._lock = threading.Lock()
+
+    def observe(self, steps: Sequence[Step]) -> None:
+        """Take note of labelled predictions."""
+        with self._lock:
+            self._steps.extend(steps[-ANSWERS_KEPT:])
+
+    def note(self, records: Sequence[Record], outputs: Sequence[Output]) -> None:
+        """Take note of a batch."""
+        answers = [output for output in outputs[-2 * ANSWERS_KEPT :] if output.topic == self._topic]
+        with self._lock:
+            self._answers.extend(answers)
+            for record in records[-_RECORDS_KEPT:]:
+                self._records.append(record.value or b"")
+                self._size_bytes += len(self._records[-1])
+            while len(self._records) > _RECORDS_KEPT or self._size_bytes > _RECORDS_BYTES:
+                self._size_bytes -= len(self._records.popleft())
+
+    def latest(self) -> list[Recent]:
+        """List the latest answers, newest first."""
+        with self._lock:
+            steps, records, outputs = [*self._steps], [*self._records], [*self._answers]
+        contents = {step.event_id: {"features": step.x} for step in steps} | _contents(records)
+        scores = {step.event_id: step.score for step in steps}
+        answers = [json.loads(output.value or b"{}") for output in reversed(outputs)]
+        return [
+            Recent(answer, contents.get(answer["id"], {}), answer.get("score", scores.get(answer["id"])))
+            for answer in answers
+        ]
+
+
+def _contents(values: Sequence[bytes]) -> dict[str, dict[str, Any]]:
+    """Read the events among these messages: what they say, by id."""
+    found = {}
+    for value in values:
+        try:
+            fields = json.loads(value)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(fields, dict) and isinstance(fields.get("id"), str):
+            content = {name: fields[name] for name in ("text", "features") if fields.get(name)}
+            if content:
+                found[fields["id"]] = content
+    return found

@@ -1,0 +1,72 @@
+"""What was done lately. In: the committed counts by partition, the lag. Out: a log line an interval."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from service.clock import SYSTEM_CLOCK, Clock
+from service.partition.counters import Totals
+from service.monitoring.metrics import Metrics
+
+_log = logging.getLogger(__name__)
+
+
+class Activity:
+    """Adds up what this process does, whichever partitions it has meanwhile.
+
+    Parameters
+    ----------
+    metrics
+        Tells the counts of each partition.
+    interval_seconds
+        Time between two lines.
+    clock
+        Measures it.
+
+    """
+
+    def __init__(self, metrics: Metrics, interval_seconds: float, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._metrics = metrics
+        self._interval_seconds = interval_seconds
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._known: Mapping[int, Totals] = {}
+        """The counts when they were last looked at: what others do with a partition is not ours."""
+        self._done = Totals(0, 0, 0, 0)
+
+    def observe(self) -> None:
+        """Take note of what was committed since the last call; log if it is time to."""
+        now = {
+            partition: state.counters.totals() for partition, state in dict(self._metrics.published).items()
+        }
+        for partition, totals in now.items():
+            before = self._known.get(partition, totals)
+            self._done = Totals(*(sum(each) for each in zip(self._done, _less(totals, before), strict=True)))
+        self._known = now
+        seconds = self._clock.monotonic() - self._began
+        if seconds >= self._interval_seconds:
+            self._tell(seconds)
+            self._began, self._done = self._clock.monotonic(), Totals(0, 0, 0, 0)
+
+    def _tell(self, seconds: float) -> None:
+        events, labelled, mistakes, rejected = self._done
+        lag, rate = sum(self._metrics.lag.values()), events / seconds
+        _log.info(
+            "%d events in %.3g s (%.1f/s), %d labelled, %d mistakes, %d rejected; lag %d, %d partitions",
+            *(events, seconds, rate, labelled, mistakes, rejected, lag, len(self._known)),
+            extra={
+                "seconds": round(seconds, 3),
+                "events": events,
+                "events_per_second": round(rate, 3),
+                "labelled": labelled,
+                "mistakes": mistakes,
+                "rejected": rejected,
+                "lag_messages": lag,
+                "partitions": sorted(self._known),
+            },
+        )
+
+
+def _less(totals: Totals, before: Totals) -> Totals:
+    return Totals(*(new - old for new, old in zip(totals, before, strict=True)))

@@ -1,0 +1,206 @@
+"""The label join: which example a label belongs to. In: event ids with examples or labels. Out: the pair.
+
+Everything kept here is bounded: by event time (`timeout_seconds`), by number (`capacity`) and by size
+(`max_bytes`); the oldest leaves first. The clock is the largest event time seen and sizes are estimated from
+contents alone, so the same records always give the same joins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Final
+
+import msgpack
+
+from service.messages.features import X
+from service.messages.labels import Truth
+
+_EXAMPLE_BYTES: Final = 512
+"""Of memory, for what an example takes besides its features: id, prediction, places in the tables."""
+_FEATURE_BYTES: Final = 128
+"""Of memory, for a feature in a dictionary, its name not counted."""
+_LOOSE_FEATURES: Final = 256
+_LOOSE_BYTES: Final = 4096
+"""Up to here features stay the dictionary they are: packing and unpacking takes as long as learning."""
+
+_pack: Final = msgpack.Packer().pack
+
+
+@dataclass(slots=True)
+class Example:
+    """An event that was predicted, as it was at that time."""
+
+    kept: X | bytes
+    """The features; of a large event packed, which takes a tenth of the memory."""
+    predicted: Truth
+    score: float
+    timestamp_ms: int
+    truth: Truth | None = None
+    step: object = 0.0
+    """What learning it did to the weights: plain values, which only the learner understands."""
+    message_bytes: int = 0
+    """Length of the event's message."""
+
+    @property
+    def x(self) -> X:
+        """The features, in the order in which they were predicted on."""
+        if isinstance(self.kept, dict):
+            return self.kept
+        unpacked: X = msgpack.unpackb(self.kept, strict_map_key=False)
+        return unpacked
+
+    def compact(self) -> int:
+        """Pack the features of a large event; return the estimated size of the example in memory, in bytes.
+
+        The estimate is a function of the content, the same on every machine. Names of features are part of
+        the message: its length counts twice, for the names that n-grams make of it.
+        """
+        kept, message_bytes = self.kept, self.message_bytes
+        if isinstance(kept, dict):
+            if len(kept) <= _LOOSE_FEATURES and message_bytes <= _LOOSE_BYTES:
+                return _EXAMPLE_BYTES + _FEATURE_BYTES * len(kept) + 2 * message_bytes
+            kept = self.kept = _pack(kept)
+        return _EXAMPLE_BYTES + len(kept)
+
+
+_fields: Final = attrgetter(*Example.__slots__)
+"""Lists the fields in order, without the deep copy that `dataclasses.astuple` makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyLabel:
+    """A label that came before its event."""
+
+    truth: Truth
+    timestamp_ms: int
+
+
+class LabelJoin:
+    """Keeps examples for the labels to come, and labels for the events to come.
+
+    Parameters
+    ----------
+    timeout_seconds
+        Event time after which an example or an early label is let go.
+    capacity
+        Most examples kept, and most early labels, and most ids of unlabelled examples let go.
+    max_bytes
+        Most memory for examples, as `Example.compact` estimates it; the newest is kept whatever its size.
+
+    Attributes
+    ----------
+    n_pending : int
+        Examples kept that have no label yet.
+    size_bytes : int
+        Of all examples kept, together.
+    max_bytes : float
+        As given; infinite while batches are learned again that were learned without this limit.
+
+    """
+
+    def __init__(self, timeout_seconds: float, capacity: int, max_bytes: float = math.inf) -> None:
+        self._timeout_ms = int(timeout_seconds * 1000)
+        self._capacity = capacity
+        self.max_bytes = max_bytes
+        self._now_ms = 0
+        self._examples: dict[str, Example] = {}
+        self._order: deque[str] = deque()
+        """The ids of the examples, oldest first: examples leave in the order they came in."""
+        self._sizes: deque[int] = deque()
+        """Their sizes in bytes, in the same order."""
+        self._early: OrderedDict[str, EarlyLabel] = OrderedDict()
+        self._expired: OrderedDict[str, None] = OrderedDict()
+        self.n_pending = 0
+        self.size_bytes = 0
+
+    def advance(self, timestamp_ms: int) -> int:
+        """Let event time pass; give the number of early labels whose event never came."""
+        if timestamp_ms <= self._now_ms:
+            return 0
+        self._now_ms = timestamp_ms
+        horizon = timestamp_ms - self._timeout_ms
+        while self._order and self._examples[self._order[0]].timestamp_ms < horizon:
+            self._drop_oldest_example()
+        orphans = 0
+        while self._early and next(iter(self._early.values())).timestamp_ms < horizon:
+            self._early.popitem(last=False)
+            orphans += 1
+        return orphans
+
+    def example(self, event_id: str) -> Example | None:
+        """Give the kept example of an event, if it is still kept."""
+        return self._examples.get(event_id)
+
+    def keep(self, event_id: str, example: Example) -> None:
+        """Keep an example of an event that has none; the oldest gives way when there is no room."""
+        size_bytes, order = example.compact(), self._order
+        while order and (len(order) >= self._capacity or self.size_bytes + size_bytes > self.max_bytes):
+            self._drop_oldest_example()
+        self._examples[event_id] = example
+        order.append(event_id)
+        self._sizes.append(size_bytes)
+        self.size_bytes += size_bytes
+        self.n_pending += example.truth is None
+
+    def stop_waiting(self) -> None:
+        """Note that the label of a kept example has come."""
+        self.n_pending -= 1
+
+    def forget_steps(self) -> None:
+        """Take it that no kept example has moved the model."""
+        for example in self._examples.values():
+            example.step = 0.0
+
+    def early_label(self, event_id: str) -> EarlyLabel | None:
+        """Give the label that waits for this event, if there is one."""
+        return self._early.get(event_id)
+
+    def drop_early_label(self, event_id: str) -> None:
+        """Let go the label that waited for this event, which has come."""
+        del self._early[event_id]
+
+    def hold(self, event_id: str, label: EarlyLabel) -> bool:
+        """Hold a label until its event comes; tell whether the oldest one had to give way to it."""
+        gives_way = event_id not in self._early and len(self._early) >= self._capacity
+        if gives_way:
+            self._early.popitem(last=False)
+        self._early[event_id] = label
+        return gives_way
+
+    def expired(self, event_id: str) -> bool:
+        """Tell whether this event was let go without a label, as far as ids are remembered."""
+        return event_id in self._expired
+
+    def state(self) -> dict[str, Any]:
+        """Give everything kept, as plain values."""
+        return {
+            "now_ms": self._now_ms,
+            "examples": [(event_id, *_fields(example)) for event_id, example in self._examples.items()],
+            "early": [(event_id, label.truth, label.timestamp_ms) for event_id, label in self._early.items()],
+            "expired": list(self._expired),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Become what `state` told."""
+        self._now_ms = state["now_ms"]
+        self._examples = {event_id: Example(*fields) for event_id, *fields in state["examples"]}
+        self._order = deque(self._examples)
+        self._sizes = deque(example.compact() for example in self._examples.values())
+        self.size_bytes = sum(self._sizes)
+        self._early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
+        self._expired = OrderedDict.fromkeys(state["expired"])
+        self.n_pending = sum(example.truth is None for example in self._examples.values())
+
+    def _drop_oldest_example(self) -> None:
+        event_id = self._order.popleft()
+        example = self._examples.pop(event_id)
+        self.size_bytes -= self._sizes.popleft()
+        if example.truth is None:
+            self.n_pending -= 1
+            if len(self._expired) >= self._capacity:
+                self._expired.popitem(last=False)
+            self._expired[event_id] = None

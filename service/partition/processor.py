@@ -1,0 +1,308 @@
+"""One partition's state machine. In: records, in order. Out: predictions, outcomes, dead letters.
+
+No I/O and no clock: the state is a function of the records processed, and of the time given with each batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
+
+from perceptron_core import LearnerError
+from service.messages.encoder import Answers
+from service.partition.counters import Counters
+from service.messages.dead_letter import dead_letter
+from service.messages.decoder import Decoder, Incoming, Reason, Rejection, rejection_of_time
+from service.messages.features import FeatureExtractor, X
+from service.partition.label_join import EarlyLabel, Example, LabelJoin
+from service.models.registry import Learner
+from service.models.river import ModelError
+from service.stream import Output, Record
+from service.messages.labels import Spelling, Truth, Vocabulary
+
+_topic: Final = attrgetter("topic")
+_FURTHEST_MS: Final = 2**63
+
+
+@dataclass(slots=True)
+class Step:
+    """One prediction whose truth is known, told to whoever observes."""
+
+    event_id: str
+    x: X
+    score: float
+    predicted: Truth
+    truth: Truth
+    mistake: bool
+    updates: int
+    """Updates the model had made once it had learned the truth."""
+    label_delay_seconds: float | None = None
+    """Event time from the event to its label; None where they came together."""
+
+    @property
+    def n_features(self) -> int:
+        """How many features the event had."""
+        return len(self.x)
+
+
+Observer = Callable[[Sequence[Step]], None]
+"""Told the labelled predictions of each batch, in order."""
+
+
+class Processed(NamedTuple):
+    """What is to be written for a batch."""
+
+    outputs: list[Output]
+    """All of it, in the order of the records."""
+    dead_letters: list[tuple[int, Output]]
+    """The dead letters among it, each with the position of its record in the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTopics:
+    """Where the processor's messages go."""
+
+    predictions: str
+    dead_letters: str
+
+
+class Processor:
+    """Receives x, predicts, receives y, updates on a mistake: for one partition.
+
+    Parameters
+    ----------
+    learner
+        The model.
+    vocabulary, decoder, extractor
+        How messages are read and written.
+    join
+        Pairs labels with examples.
+    max_ahead_seconds
+        How far an event's time may be ahead of the time that is given with its batch.
+    topics
+        Where outputs go.
+    observe
+        Told the labelled predictions of each batch, in order, once it is processed.
+
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        *,
+        vocabulary: Vocabulary,
+        decoder: Decoder,
+        extractor: FeatureExtractor,
+        join: LabelJoin,
+        max_ahead_seconds: float,
+        topics: OutputTopics,
+        observe: Observer = lambda _: None,
+    ) -> None:
+        self.learner = learner
+        self.join = join
+        self.counters = Counters()
+        self._vocabulary = vocabulary
+        self._decoder = decoder
+        self._extractor = extractor
+        self._max_ahead_ms = int(max_ahead_seconds * 1000)
+        self._bound_event_times(None)
+        self._answers = Answers(vocabulary, topics.predictions)
+        self._dead_letters_topic = topics.dead_letters
+        self.observe = observe
+        self._steps: list[Step] = []
+        """Labelled predictions of the batch at hand."""
+
+    def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
+        """Process the next records of the partition, strictly one after the other; return what to write.
+
+        Where one batch ends changes nothing but the time, `now_ms`, that bounds event times; None: no bound.
+        """
+        self._bound_event_times(now_ms)
+        outputs: list[Output] = []
+        dead_letters: list[tuple[int, Output]] = []
+        self._steps = []
+        take = self._take
+        for position, record in enumerate(records):
+            try:
+                output = take(record)
+            except (Rejection, LearnerError, ModelError) as error:
+                rejection = rejection_of(error)
+                self.counters.rejected[rejection.reason] += 1
+                output = dead_letter(record, rejection, self._dead_letters_topic)
+                dead_letters.append((position, output))
+            if output is not None:
+                outputs.append(output)
+        self.counters.consumed.update(map(_topic, records))
+        self.counters.score([step.mistake for step in self._steps])
+        self.observe(self._steps)
+        return Processed(outputs, dead_letters)
+
+    @property
+    def spelling(self) -> Spelling:
+        """How answers write the two classes at present."""
+        return self._answers.spelling
+
+    def state(self) -> dict[str, Any]:
+        """Give the whole state as plain values: the model, what waits for labels, the counts."""
+        return {
+            "model": self.learner.dump(),
+            "join": self.join.state(),
+            "counters": self.counters.state(),
+            "spelling": self._answers.spelling,
+            "classes": self._vocabulary.classes,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Become what `state` told: the next record has the same effect as it had there.
+
+        Raises
+        ------
+        DamagedError
+            The model in it cannot be read.
+
+        """
+        self.learner.load(state["model"])
+        self.join.restore(state["join"])
+        self.counters = Counters.from_state(state["counters"])
+        if state["classes"] == self._vocabulary.classes:  # else the names are new ones: answer in them
+            self._answers.spell_as(state["spelling"])
+
+    def replace_model(self, dumped: bytes) -> None:
+        """Put another model in the place of this one; what waits for labels and the counts stay.
+
+        The steps that kept examples remember were made on the old model: there is nothing to undo on the
+        new one. Raises `DamagedError` if the model cannot be read.
+        """
+        self.learner.load(dumped)
+        self.join.forget_steps()
+
+    def _take(self, record: Record) -> Output | None:
+        """Let time pass, read the message and do what it asks for.
+
+        What the message or the model makes impossible is raised before anything else is changed.
+        """
+        timestamp_ms = record.timestamp_ms
+        if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
+            raise rejection_of_time(timestamp_ms, self._latest_ms - self._max_ahead_ms)
+        if orphans := self.join.advance(timestamp_ms):
+            self.counters.labels["orphan"] += orphans
+        message = self._decoder.decode(record.value)
+        if message.is_label:
+            return self._receive_label(message, timestamp_ms)
+        return self._receive_event(message, timestamp_ms)
+
+    def _bound_event_times(self, now_ms: int | None) -> None:
+        self._earliest_ms = 0 if now_ms is not None else -_FURTHEST_MS
+        self._latest_ms = now_ms + self._max_ahead_ms if now_ms is not None else _FURTHEST_MS
+
+    def _receive_event(self, event: Incoming, timestamp_ms: int) -> Output:
+        """Predict; then learn, if the truth is known and was not learned before."""
+        event_id = event.id
+        x = self._extractor.extract(event.features, event.text)
+        predicted, score = self.learner.assess(x)
+        updates = self.learner.updates
+        known = self.join.example(event_id)
+        if known is None:
+            early = self.join.early_label(event_id)
+            truth = early.truth if event.truth is None and early is not None else event.truth
+            example = Example(x, predicted, score, timestamp_ms, message_bytes=event.message_bytes)
+            if truth is not None:
+                self._learn(event_id, example, x, truth, None)
+                self._note_first_label(event, early)
+            self.join.keep(event_id, example)
+        else:
+            truth = self._truth_of_repeated(event, known)
+        self.counters.predictions += 1
+        return self._answers.prediction(event_id, predicted, score, updates, truth, timestamp_ms)
+
+    def _note_first_label(self, event: Incoming, early: EarlyLabel | None) -> None:
+        """Note with what label a new event was learned: its own, or one that came before it."""
+        if early is not None:
+            self.join.drop_early_label(event.id)
+        if event.truth is None:
+            self.counters.labels["matched"] += 1
+            return
+        self._answers.follow(event.label)
+        if early is not None:
+            self.counters.labels["duplicate" if early.truth == event.truth else "corrected"] += 1
+
+    def _truth_of_repeated(self, event: Incoming, known: Example) -> Truth | None:
+        """Find the label of an event that came before; what it says now may be news about that one."""
+        if event.truth is not None:
+            self._answers.follow(event.label)
+            if known.truth is None:
+                self._settle(event.id, known, event.truth, None)
+            else:
+                self._reconsider(known, event.truth)
+        return known.truth
+
+    def _receive_label(self, label: Incoming, timestamp_ms: int) -> Output | None:
+        """Bring a label to its event: kept, still to come, let go, or labelled before."""
+        assert label.truth is not None
+        self._answers.follow(label.label)
+        example = self.join.example(label.id)
+        if example is None:
+            self._receive_label_alone(label.id, EarlyLabel(label.truth, timestamp_ms))
+            return None
+        if example.truth is not None:
+            self._reconsider(example, label.truth)
+            return None
+        delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000
+        self._settle(label.id, example, label.truth, delay_seconds)
+        self.counters.labels["matched"] += 1
+        time_ms = example.timestamp_ms
+        return self._answers.outcome(label.id, label.truth, example.predicted, delay_seconds, time_ms)
+
+    def _receive_label_alone(self, event_id: str, label: EarlyLabel) -> None:
+        """Hold a label without an example for an event to come, unless that event was let go."""
+        if self.join.expired(event_id):
+            self.counters.labels["late"] += 1
+            return
+        earlier = self.join.early_label(event_id)
+        if earlier is None:
+            if self.join.hold(event_id, label):
+                self.counters.labels["orphan"] += 1
+        elif earlier.truth == label.truth:
+            self.counters.labels["duplicate"] += 1
+        else:
+            self.counters.labels["corrected"] += 1
+            self.join.hold(event_id, label)
+
+    def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
+        """Learn the truth about an example that waited for it."""
+        self._learn(event_id, example, example.x, truth, delay_seconds)
+        self.join.stop_waiting()
+
+    def _learn(
+        self, event_id: str, example: Example, x: X, truth: Truth, delay_seconds: float | None
+    ) -> None:
+        """Learn an example's truth and note how its prediction turned out."""
+        predicted, learner = example.predicted, self.learner
+        example.step = learner.learn(x, truth)
+        example.truth = truth
+        mistake = predicted != truth
+        self._steps.append(
+            Step(event_id, x, example.score, predicted, truth, mistake, learner.updates, delay_seconds)
+        )
+
+    def _reconsider(self, example: Example, truth: Truth) -> None:
+        """Take another label for a learned example: the same is a duplicate, a different one corrects."""
+        if truth == example.truth:
+            self.counters.labels["duplicate"] += 1
+            return
+        x = example.x
+        if self.learner.undo(x, example.step):
+            example.truth, example.step = truth, self.learner.learn(x, truth)
+            self.counters.labels["corrected"] += 1
+        else:
+            self.counters.labels["refused"] += 1
+
+
+def rejection_of(error: Rejection | LearnerError | ModelError) -> Rejection:
+    """Give the reason behind a refusal: of the message, of our model, or of somebody's model."""
+    if isinstance(error, Rejection):
+        return error
+    reason = Reason.MODEL_ERROR if isinstance(error, ModelError) else Reason.OUT_OF_RANGE
+    return Rejection(reason, str(error))

@@ -1,0 +1,71 @@
+"""The poison limit. In: which messages were refused. Out: an error once too many of the latest were.
+
+A bad deploy upstream must not drain a whole topic into the dead letters.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from service.errors import TooManyRejected
+from service.stream import Output, Record
+
+_OFFENDERS_SHOWN: Final = 3
+
+
+class PoisonLimit:
+    """Watches the share of refused messages among the latest.
+
+    Parameters
+    ----------
+    ratio
+        The share, 0-1, above which `observe` raises; 1 never does.
+    window
+        Messages over which the share is taken. Until so many have come, the missing ones count as good,
+        so a few bad messages at the start are no alarm.
+
+    """
+
+    def __init__(self, ratio: float, window: int) -> None:
+        self._ratio = ratio
+        self._window = window
+        self._allowed = ratio * window
+        self._seen = 0
+        self._refused: deque[int] = deque()
+        """Numbers of the refused messages among the latest, in the order of all that were seen."""
+        self._offenders: deque[str] = deque(maxlen=_OFFENDERS_SHOWN)
+
+    def observe(self, records: Sequence[Record], dead_letters: Iterable[tuple[int, Output]]) -> None:
+        """Take note of a batch and of its dead letters, each with the position of its record.
+
+        Raises
+        ------
+        TooManyRejected
+            The limit was passed; names the origins of three of the offenders.
+
+        """
+        for position, letter in dead_letters:
+            self._refuse(self._seen + position, records[position], letter)
+        self._seen += len(records)
+
+    def _refuse(self, number: int, record: Record, dead_letter: Output) -> None:
+        self._refused.append(number)
+        while self._refused[0] <= number - self._window:
+            self._refused.popleft()
+        headers = dict(dead_letter.headers)
+        reason, why = (headers[f"error.{part}"].decode() for part in ("reason", "message"))
+        self._offenders.append(f"{record.topic}[{record.partition}]@{record.offset}: {reason}: {why}")
+        if len(self._refused) > self._allowed:
+            raise self._alarm(min(number + 1, self._window))
+
+    def _alarm(self, n_latest: int) -> TooManyRejected:
+        shown = "\n  ".join(self._offenders)
+        return TooManyRejected(
+            f"{len(self._refused)} of the last {n_latest} messages are bad, more than "
+            f"max_rejected_ratio {self._ratio:g} allows; nothing of this batch was committed. "
+            f"The last ones:\n  {shown}",
+            hint="mend the producer (or the model, where it says model_error), or raise --max-rejected-ratio "
+            "to let them become dead letters",
+        )

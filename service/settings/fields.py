@@ -1,0 +1,318 @@
+"""The settings themselves: names, meanings, bounds, defaults. `service.settings.load` loads them.
+
+In: raw values, already merged. Out: one frozen `Settings`, or Pydantic's list of what is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import platformdirs
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
+from service.logs import LogFormat
+from service.settings.forms import lower, parse_ngrams, parse_object, parse_workers, split_names
+
+ENVIRONMENT_PREFIX = "PERCEPTRON_"
+MAX_NGRAM = 10
+MAX_PORT = 65_535
+MODEL_SETTINGS = (
+    "model",
+    "model_params",
+    "classes",
+    "text",
+    "ngrams",
+    "token_pattern",
+    "lowercase",
+    "text_values",
+    "normalize",
+    "hash_bits",
+)
+"""Settings that a model is made with: a model learned under others is another model."""
+TOPIC_SETTINGS = (
+    "events_topic",
+    "labels_topic",
+    "predictions_topic",
+    "dead_letters_topic",
+    "checkpoints_topic",
+)
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
+
+
+class Settings(BaseSettings):
+    """Everything that can be set, checked and frozen. Made by `service.settings.load.load_settings`."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        env_prefix=ENVIRONMENT_PREFIX,
+        env_nested_delimiter="__",
+    )
+
+    broker: str = Field(
+        "",
+        description="URL of the stream: kafka://host:9092, sqlite:///path/stream.db or memory:// "
+        "(empty: a SQLite file in the user's data directory).",
+    )
+    kafka_client: KafkaClient = Field(
+        "kafka-python",
+        description="Client for kafka:// streams; confluent is faster, and an extra to be installed.",
+    )
+    group: str = Field(
+        "online-perceptron", min_length=1, max_length=249, description="Name of the consumer group."
+    )
+    events_topic: str = Field("events", description="Topic that events are read from.")
+    labels_topic: str = Field("labels", description="Topic that late labels are read from (empty: none).")
+    predictions_topic: str = Field(
+        "predictions", description="Topic that predictions and outcomes are written to."
+    )
+    dead_letters_topic: str = Field("dead-letters", description="Topic that refused messages are written to.")
+    checkpoints_topic: str = Field(
+        "checkpoints", description="Topic that the model's checkpoints are written to."
+    )
+    partitions: int = Field(
+        1, ge=1, le=10_000, description="Number of partitions of the topics that are created."
+    )
+    create_topics: bool = Field(default=True, description="Create the topics that do not exist.")
+
+    model: str = Field(
+        "perceptron",
+        min_length=1,
+        description="Model that learns: a built-in name, package.module:factory or path/to/file.py:factory.",
+    )
+    model_params: Annotated[dict[str, Any], BeforeValidator(parse_object)] = Field(
+        default_factory=dict, description="Parameter of the model; may be given several times."
+    )
+    classes: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
+        (), description="Names of the classes, separated by commas, the negative one first."
+    )
+    text: Literal["words", "chars"] = Field("words", description="What an event's text is cut into.")
+    ngrams: Annotated[tuple[int, int], BeforeValidator(parse_ngrams)] = Field(
+        (1, 1), description="Length of the n-grams made of the text: N or MIN-MAX."
+    )
+    token_pattern: str = Field(
+        r"\w+", min_length=1, description="Regular expression that finds the words of a text."
+    )
+    lowercase: bool = Field(default=True, description="Turn text into lower case first.")
+    text_values: Literal["binary", "counts"] = Field(
+        "binary", description="Whether an n-gram's value is 1 or how often it occurs."
+    )
+    normalize: Literal["none", "l2"] = Field(
+        "none", description="Scale the features of each event to length 1 (l2)."
+    )
+    hash_bits: int = Field(
+        0, ge=0, le=30, description="Hash the features into 2 to this power weights (0: off)."
+    )
+
+    label_timeout_seconds: float = Field(
+        86_400.0, gt=0, le=1e9, description="Event time in seconds for which an event waits for its label."
+    )
+    max_event_time_ahead_seconds: float = Field(
+        3600.0,
+        gt=0,
+        le=1e9,
+        description="Seconds that an event's time may be ahead of the clock; one beyond is refused.",
+    )
+    max_pending: int = Field(
+        50_000, ge=1, le=100_000_000, description="Events per partition kept for their labels at most."
+    )
+    max_pending_bytes: int = Field(
+        256 << 20,
+        ge=1 << 20,
+        le=1 << 40,
+        description="Memory in bytes per partition for events kept for their labels, at most.",
+    )
+    max_message_bytes: int = Field(
+        1_048_576, ge=64, le=1 << 30, description="Size in bytes above which a message is refused."
+    )
+    max_batch_records: int = Field(
+        1000, ge=1, le=1_000_000, description="Number of records in a batch at most."
+    )
+    commit_interval_seconds: float = Field(
+        0.1, gt=0, le=3600, description="Seconds between two commits while records arrive."
+    )
+    workers: Annotated[int, BeforeValidator(parse_workers)] = Field(
+        1,
+        ge=1,
+        le=1024,
+        description="Number of processes that share the partitions on this machine (auto: one a core).",
+    )
+    session_timeout_seconds: float = Field(
+        10.0, ge=1, le=1800, description="Seconds without a sign of life after which others take over."
+    )
+    snapshot_interval_seconds: float = Field(
+        60.0, gt=0, le=86_400, description="Seconds between two snapshots of a model that learns."
+    )
+    snapshot_interval_records: int = Field(
+        100_000, ge=1, le=1_000_000_000, description="Records after which a snapshot is due in any case."
+    )
+    snapshots_kept: int = Field(
+        2, ge=1, le=1_000_000, description="Newest snapshots kept, with the progress that follows them."
+    )
+    on_data_loss: Literal["fail", "continue"] = Field(
+        "fail",
+        description="What to do when records of an input topic are gone that were not processed yet, or that "
+        "are needed to restore a model.",
+    )
+    checkpoint_key: SecretStr = Field(
+        SecretStr(""), description="Secret that signs the snapshots of River models, which are pickles."
+    )
+    max_rejected_ratio: float = Field(
+        1.0, gt=0, le=1, description="Share of bad messages above which the service stops (1: never)."
+    )
+    rejected_window: int = Field(
+        1000, ge=10, le=1_000_000, description="Messages over which that share is taken."
+    )
+    http: str = Field("127.0.0.1:8000", description="Address host:port of the HTTP server (empty: none).")
+    http_token: SecretStr = Field(
+        SecretStr(""), description="Token that HTTP requests must show, except to the probes (empty: none)."
+    )
+    http_show_events: Literal["auto", "yes", "no"] = Field(
+        "auto",
+        description="Whether the live page shows texts and features of events (auto: on loopback addresses).",
+    )
+    ready_timeout_seconds: float = Field(
+        3.0, gt=0, le=3600, description="Seconds a batch or a poll may take before /readyz says no."
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(lower)] = Field(
+        "info", description="Least severity of what is logged."
+    )
+    log_format: LogFormat = Field(
+        "auto", description="Form of the log: text, json, or auto for text on a terminal and JSON elsewhere."
+    )
+    log_interval_seconds: float = Field(
+        60.0, gt=0, le=86_400, description="Seconds between two log lines that sum up what was done."
+    )
+    kafka: Annotated[KafkaSettings, BeforeValidator(parse_object)] = Field(
+        default_factory=KafkaSettings, description="Settings for kafka:// streams."
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is Pydantic's
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take what is given and nothing else: `load_settings` reads the sources, to know which said what."""
+        return (init_settings,)
+
+    @field_validator("broker")
+    @classmethod
+    def _check_broker(cls, broker: str) -> str:
+        if broker and not broker.startswith(("kafka://", "sqlite://", "memory://")):
+            raise ValueError("expected kafka://host:9092, sqlite:///path/stream.db or memory://")
+        if broker.startswith("kafka://") and "@" in broker:
+            raise ValueError(
+                "credentials belong in kafka.sasl_username and kafka.sasl_password, not in the URL"
+            )
+        return broker
+
+    @field_validator(*TOPIC_SETTINGS)
+    @classmethod
+    def _check_topic_name(cls, name: str) -> str:
+        if name and (not _TOPIC_NAME.fullmatch(name) or name in {".", ".."}):
+            raise ValueError("a topic's name has 1 to 249 of the characters a-z A-Z 0-9 . _ -")
+        return name
+
+    @field_validator("classes")
+    @classmethod
+    def _check_classes(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
+        if classes and (len(set(classes)) < max(2, len(classes)) or not all(classes)):
+            raise ValueError("expected at least two different names, such as ham,spam")
+        return classes
+
+    @field_validator("ngrams")
+    @classmethod
+    def _check_ngrams(cls, ngrams: tuple[int, int]) -> tuple[int, int]:
+        if not 1 <= ngrams[0] <= ngrams[1] <= MAX_NGRAM:
+            raise ValueError(f"expected 1 <= MIN <= MAX <= {MAX_NGRAM}")
+        return ngrams
+
+    @field_validator("token_pattern")
+    @classmethod
+    def _check_pattern(cls, pattern: str) -> str:
+        if pattern != cls.model_fields["token_pattern"].default:
+            from perceptron_core.text.patterns import compile_pattern  # noqa: PLC0415 - it brings River
+
+            compile_pattern(pattern)
+        return pattern
+
+    @field_validator("http")
+    @classmethod
+    def _check_address(cls, address: str) -> str:
+        if address:
+            split_address(address)
+        return address
+
+    @model_validator(mode="after")
+    def _check_topics_differ(self) -> Settings:
+        used: dict[str, str] = {}
+        for setting in TOPIC_SETTINGS:
+            topic = getattr(self, setting)
+            if not topic and setting != "labels_topic":
+                raise disagreement((setting,), "must not be empty")
+            if topic and topic in used:
+                raise disagreement((setting, used[topic]), f"{used[topic]} and {setting} must differ")
+            used[topic] = setting
+        return self
+
+    @property
+    def broker_url(self) -> str:
+        """The stream's URL: `broker`, or that of the SQLite file in the user's data directory."""
+        return self.broker or f"sqlite:///{default_stream_path()}"
+
+    @property
+    def is_on_loopback(self) -> bool:
+        """Whether only this machine can reach the HTTP server."""
+        return bool(self.http) and split_address(self.http)[0].lower() in _LOOPBACK
+
+    @property
+    def shows_events(self) -> bool:
+        """Whether the live page may show what events contain."""
+        return self.http_show_events == "yes" or (self.http_show_events == "auto" and self.is_on_loopback)
+
+
+def default_stream_path() -> Path:
+    """Where the stream is kept when no broker is named."""
+    return platformdirs.user_data_path("online-perceptron", appauthor=False) / "stream.db"
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Split ``host:port``; an IPv6 host stands in brackets.
+
+    >>> split_address("[::1]:8000")
+    ('::1', 8000)
+    """
+    host, colon, port = address.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    bare_ipv6 = ":" in bare and bare == host
+    if not colon or not bare or bare_ipv6 or not port.isdecimal() or int(port) > MAX_PORT:
+        raise ValueError("expected host:port, such as 127.0.0.1:8000 or [::1]:8000")
+    return bare, int(port)
+
+
+def setting_values(settings: Settings) -> Mapping[str, object]:
+    """List every setting's value under its dotted name, secrets still wrapped."""
+    values: dict[str, object] = {}
+    for name in Settings.model_fields:
+        value = getattr(settings, name)
+        nested = dict(value) if isinstance(value, (BaseModel, dict)) else {}
+        values |= {f"{name}.{key}": inner for key, inner in nested.items()} or {name: value}
+    return values

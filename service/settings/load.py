@@ -1,0 +1,292 @@
+"""Loads the settings and remembers where each value came from.
+
+In: command line > environment > ``.env`` > TOML file > defaults. Out: frozen `Settings` with the
+origin of each, or a `ConfigurationError` that names the setting, the value, its origin and why.
+A secret ``x`` may also be given as ``x_file``, the file that holds it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import SecretStr, ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
+
+from service.errors import ConfigurationError
+from service.settings.kafka import KafkaSettings
+from service.settings.redaction import STARS, redacted
+from service.settings.secrets import read_secret
+from service.settings.fields import (
+    ENVIRONMENT_PREFIX,
+    Settings,
+    default_stream_path,
+    setting_values,
+    split_address,
+)
+
+__all__ = [
+    "KafkaSettings",
+    "Loaded",
+    "Settings",
+    "closest_variable",
+    "default_stream_path",
+    "load_settings",
+    "option_settings",
+    "parse_scalar",
+    "setting_values",
+    "split_address",
+]
+
+COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
+
+# Variables of ours that configure the tests or the build, not the service.
+_NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE)")
+
+_TABLES = {"kafka": frozenset(KafkaSettings.model_fields), "model_params": frozenset[str]()}
+_SECRETS = frozenset(
+    prefix + name
+    for prefix, model in (("", Settings), ("kafka.", KafkaSettings))
+    for name, field in model.model_fields.items()
+    if field.annotation is SecretStr
+)
+_SECRET_FILES = {f"{secret}_file": secret for secret in _SECRETS}
+"""Where a container finds a secret that is mounted for it: the file, and the setting that is in it."""
+_NAMES = (
+    frozenset(Settings.model_fields)
+    | {f"{table}.{key}" for table, keys in _TABLES.items() for key in keys}
+    | _SECRET_FILES.keys()
+)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Settings, and where they came from."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    """For every name of `setting_values`: "command line", "environment NAME", ".env", a file, "default"."""
+    unknown_variables: tuple[str, ...]
+    """Environment variables that begin like ours and mean nothing: worth a warning."""
+
+
+class _Given(NamedTuple):
+    """A value that some source gave, and what to call the source."""
+
+    value: object
+    origin: str
+
+
+def load_settings(command_line: Mapping[str, object], config_file: Path | None = None) -> Loaded:
+    """Merge all sources and check the result.
+
+    Parameters
+    ----------
+    command_line
+        Values given by the user, by dotted name; None counts as not given.
+    config_file
+        A TOML file, or None.
+
+    Raises
+    ------
+    ConfigurationError
+        Any value is wrong, or a file cannot be read.
+
+    """
+    environment = EnvSettingsSource(Settings).env_vars
+    given = {  # the weakest first: each overrides those before it
+        **(_from_toml(config_file) if config_file else {}),
+        **_from_dotenv(),
+        **_from_variables(environment, "environment {}"),
+        **_from_mapping(command_line, COMMAND_LINE),
+    }
+    given = _with_secrets_read(given)
+    try:
+        settings = Settings(**_unflatten(given))
+    except ValidationError as errors:
+        raise _explain(errors, given) from None
+    origins = {name: given[name].origin if name in given else DEFAULT for name in setting_values(settings)}
+    return Loaded(settings, origins, tuple(map(_variable, _unknown_names(environment))))
+
+
+def option_settings() -> tuple[str, ...]:
+    """Name every setting that may be given on the command line: all but the secret ones."""
+    plain = [name for name in Settings.model_fields if name != "kafka"]
+    nested = [f"kafka.{name}" for name in KafkaSettings.model_fields]
+    return tuple(name for name in [*plain, *nested] if name not in _SECRETS)
+
+
+def parse_scalar(text: str) -> object:
+    """Read a number, true, false, null or a quoted string as JSON does; any other text is itself.
+
+    >>> [parse_scalar(text) for text in ("1e-3", "true", "l2", "NaN")]
+    [0.001, True, 'l2', 'NaN']
+    """
+    try:
+        value = json.loads(text, parse_constant=str)
+    except ValueError:
+        return text
+    return text if isinstance(value, (dict, list)) else value
+
+
+def _variable(name: str) -> str:
+    return ENVIRONMENT_PREFIX + name.upper().replace(".", "__")
+
+
+def _named(variables: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Give (variable, dotted name) for the variables that begin like ours."""
+    prefix = ENVIRONMENT_PREFIX.lower()
+    for variable in sorted(variables):  # so that PERCEPTRON_KAFKA comes before PERCEPTRON_KAFKA__...
+        if variable.startswith(prefix):
+            yield variable, variable.removeprefix(prefix).replace("__", ".", 1)
+
+
+def _is_setting(name: str) -> bool:
+    return name in _NAMES or name.startswith("model_params.")
+
+
+def _unknown_names(variables: Iterable[str]) -> Iterator[str]:
+    for variable, name in _named(variables):
+        if not _is_setting(name) and not _NOT_SETTINGS.fullmatch(variable.upper()):
+            yield name
+
+
+def _from_variables(variables: Mapping[str, str | None], origin: str) -> dict[str, _Given]:
+    given: dict[str, _Given] = {}
+    for variable, name in _named(variables):
+        if _is_setting(name):
+            text = variables[variable] or ""
+            value = parse_scalar(text) if name.startswith("model_params.") else _parse_table(name, text)
+            given |= _from_mapping({name: value}, origin.format(variable.upper()))
+    return given
+
+
+def _parse_table(name: str, text: str) -> object:
+    """Read a table written as JSON; what is no JSON is left for the validation to complain about."""
+    if name not in _TABLES:
+        return text
+    try:
+        return json.loads(text or "{}")
+    except json.JSONDecodeError:
+        return text
+
+
+def _from_dotenv() -> dict[str, _Given]:
+    """Read ``.env`` here, if there is one; other programs' variables in it are not our business."""
+    try:
+        variables = DotEnvSettingsSource(Settings, env_file=DOTENV, env_file_encoding="utf-8").env_vars
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{DOTENV}: cannot be read: {error}") from None
+    for name in _unknown_names(variables):
+        hint = _closest(name, _variable)
+        raise ConfigurationError(f"{_variable(name)} (from {DOTENV}): no such setting", hint=hint)
+    return _from_variables(variables, DOTENV)
+
+
+def _from_toml(path: Path) -> dict[str, _Given]:
+    try:
+        given = _from_mapping(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
+    except FileNotFoundError:
+        raise ConfigurationError(
+            f"{path}: no such file", hint="Check the path given with --config."
+        ) from None
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: not UTF-8 at byte {error.start}") from None
+    except tomllib.TOMLDecodeError as error:  # its text ends in "(at line 1, column 5)"
+        hint = "A setting is written name = value, and text in quotes."
+        raise ConfigurationError(f"{path}: not TOML: {error}", hint=hint) from None
+    for name in given:
+        if not _is_setting(name):
+            raise ConfigurationError(f"{name} (from {path}): no such setting", hint=_closest(name))
+    return given
+
+
+def _from_mapping(values: Mapping[str, object], origin: str) -> dict[str, _Given]:
+    """Spell nested values with dots: ``{"kafka": {"a": 1}}`` is ``{"kafka.a": 1}``. None is not given."""
+    given: dict[str, _Given] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping) and name in _TABLES:
+            given |= {f"{name}.{key}": _Given(inner, origin) for key, inner in value.items()}
+        elif value is not None:
+            given[name] = _Given(value, origin)
+    return given
+
+
+def _with_secrets_read(given: dict[str, _Given]) -> dict[str, _Given]:
+    """Put in the place of each file that holds a secret what is in it."""
+    read = {name: value for name, value in given.items() if name not in _SECRET_FILES}
+    for name in sorted(given.keys() - read.keys()):
+        secret, (path, origin) = _SECRET_FILES[name], given[name]
+        if secret in read:
+            raise ConfigurationError(
+                f"{secret} (from {read[secret].origin}) and {name} (from {origin}) are both given",
+                hint=f"give one of them: the secret itself, or the file that holds it ({name})",
+            )
+        read[secret] = _Given(read_secret(name, str(path), origin), f"file {path}")
+    return read
+
+
+def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for name, (value, _) in sorted(given.items()):  # "kafka" before "kafka.x"
+        outer, _, inner = name.partition(".")
+        if not inner:
+            nested[outer] = value
+        elif isinstance(holder := nested.setdefault(outer, {}), dict):
+            holder[inner] = value
+    return nested
+
+
+def closest_variable(variable: str) -> str:
+    """Give the environment variable of a setting that looks most like this one; empty if none does."""
+    return next(iter(difflib.get_close_matches(variable, map(_variable, _NAMES), n=1)), "")
+
+
+def _closest(name: str, spell: Callable[[str], str] = str) -> str:
+    match = difflib.get_close_matches(name, _NAMES, n=1)
+    return f"Did you mean {spell(match[0])}?" if match else "`perceptron config show` lists every setting."
+
+
+def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> ConfigurationError:
+    """Say of each error: the setting, its value, where that came from, and why it cannot be used."""
+    found = [(_blamed(error, given), error["msg"]) for error in errors.errors(include_url=False)]
+    lines = [_sentence(name, message, given) for name, message in found]
+    hint = f"{found[0][0]} is set on the command line, by {_variable(found[0][0])} or in the --config file."
+    return ConfigurationError(*lines, hint=hint)
+
+
+def _blamed(error: ErrorDetails, given: Mapping[str, _Given]) -> str:
+    """Name the setting in error; where several disagree, the first that did not stay at its default."""
+    named = ".".join(str(part) for part in error["loc"])
+    candidates: tuple[str, ...] = error.get("ctx", {}).get("settings") or (named, *_outer(named))
+    return next((name for name in candidates if name in given), candidates[0])
+
+
+def _sentence(name: str, message: str, given: Mapping[str, _Given]) -> str:
+    reason = message.removeprefix("Value error, ").replace("Input should be", "must be")
+    value, origin = given.get(name, _Given(setting_values(Settings()).get(name), DEFAULT))
+    return f"{name} = {_shown(name, value)} (from {origin}): {reason[:1].lower()}{reason[1:]}"
+
+
+def _outer(name: str) -> Iterator[str]:
+    """Give ``a.b`` and ``a`` for ``a.b.c``."""
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def _shown(name: str, value: object) -> str:
+    """Return a value as an error may show it; a mistyped name may be that of a secret."""
+    is_known = name in _NAMES or name.startswith("model_params.")
+    if name in _SECRETS or name == "kafka" or not is_known:
+        return STARS
+    return redacted(value)

@@ -1,0 +1,271 @@
+"""How to reach a Kafka cluster. In: addresses and options. Out: clients of confluent-kafka, and answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from time import monotonic, sleep
+from typing import Any, Final, Protocol, TypeVar
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from service.errors import AccessRefused, ServiceError, TransportUnavailable
+from service.transport.kafka.confluent.errors import meaning_of, translate, translated
+from service.transport.kafka.limits import (
+    CONNECT_TIMEOUT_SECONDS,
+    METADATA_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    away,
+    no_tls,
+    seconds_left,
+)
+
+# librdkafka's own lines; `service.logs` decides who hears them.
+LIBRDKAFKA_LOG: Final = logging.getLogger("confluent_kafka")
+_OPTIONS: Final[dict[str, object]] = {
+    "socket.timeout.ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
+    # The default of 10 s would let a service sleep long after its broker is back.
+    "reconnect.backoff.max.ms": 1000,
+    "allow.auto.create.topics": False,
+    "topic.metadata.refresh.interval.ms": int(METADATA_SECONDS * 1000),
+    # A service behind one partition after the other is idle for hours; that is no error.
+    "log.connection.close": False,
+}
+# When no broker is left, librdkafka (2.16) begins again from the first addresses, but goes on asking the
+# coordinators it knew before: a transaction's step then waits for ever, whatever its time limit. Only a
+# consumer knows its coordinator otherwise; of the others we make new ones after any trouble.
+_NEVER_BEGINS_AGAIN: Final[dict[str, object]] = {"metadata.recovery.strategy": "none"}
+_CONSUMER_OPTIONS: Final[dict[str, object]] = {
+    "auto.offset.reset": "earliest",
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    # The only way to learn that what follows the last record are transaction markers.
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    # Soon after start-up the first records come in; by default a fetch may wait for half a second.
+    "fetch.wait.max.ms": 100,
+}
+QUESTION_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
+"""When librdkafka ends a question by itself: later than `Cluster.ask` does."""
+# A refusal is noticed once nobody has answered for so long; each time it is twice as long.
+_FIRST_PATIENCE_SECONDS: Final = 0.2
+# To ask for all of them would be much for a large cluster.
+_ANY_TOPIC: Final = "__consumer_offsets"
+# How long one look for an answer takes; refusals are noticed in between.
+_LOOK_SECONDS: Final = 0.02
+# How long a broker that says "not now" is left alone.
+_AGAIN_SECONDS: Final = 0.1
+_NO_LEADER: Final[int] = KafkaError._NOENT  # noqa: SLF001 - the name it is published under
+_ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
+Answer = TypeVar("Answer")
+Subject = TypeVar("Subject")
+
+
+class Log(Protocol):
+    """Where a client writes its log lines: a `logging.Logger`, or what takes its place."""
+
+    def log(self, level: int, form: str, /, *words: str) -> None:
+        """Take a line: its words begin with the facility that it comes from."""
+
+
+class Cluster:
+    """The addresses of a cluster, the options that each of its clients gets, and a client for questions.
+
+    Parameters
+    ----------
+    bootstrap_servers
+        `host:port` of one or more brokers.
+    client_options
+        librdkafka's options for every client: security, mostly.
+
+    Raises
+    ------
+    TransportUnavailable
+        No broker answers.
+    AccessRefused, ConfigurationError
+        As their names say.
+
+    """
+
+    def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
+        self.name = f"kafka://{','.join(bootstrap_servers)}"
+        servers = ",".join(bootstrap_servers)
+        self._options = {**_OPTIONS, "bootstrap.servers": servers, **client_options}
+        self._trouble: list[KafkaError] = []
+        """What the client for questions has met."""
+        self._is_closed = False
+        self._admin: AdminClient | None = self._open_admin()
+        self._greet(self._admin)
+
+    def _open_admin(self) -> AdminClient:
+        return self._open(AdminClient, {**_NEVER_BEGINS_AGAIN, "error_cb": self._trouble.append})
+
+    def _greet(self, admin: AdminClient) -> None:
+        """Wait for any answer: clients of librdkafka are made without asking whether anybody is there.
+
+        By the oldest of all questions: `describe_cluster` (2.16) aborts the process if the answer names no
+        broker, as that of a broker that was frozen does.
+        """
+        deadline, patience_seconds = monotonic() + CONNECT_TIMEOUT_SECONDS, _FIRST_PATIENCE_SECONDS
+        while True:
+            try:
+                with translated(self.name):
+                    admin.list_topics(_ANY_TOPIC, timeout=patience_seconds)
+            except ServiceError as error:
+                self._heed(patient=True)
+                if monotonic() > deadline:
+                    told = [each.str() for each in self._trouble if each.code() != _ALL_DOWN]
+                    raise away(f"{self.name} ({told[-1]})" if told else self.name) from error
+                sleep(_LOOK_SECONDS)  # it may say so at once, again and again
+                patience_seconds = min(2 * patience_seconds, seconds_left(deadline))
+            else:
+                return
+
+    @property
+    def admin(self) -> AdminClient:
+        """The client for questions, most of which go through `ask`.
+
+        After any trouble it is a new one: the addresses may be others now, and of a broker that was frozen
+        librdkafka (2.16) goes on asking with a leader's epoch that is over.
+        """
+        if self._is_closed:
+            raise RuntimeError("the transport is closed")
+        self.serve()
+        if self._admin is None or self._trouble:
+            self._admin = self._open_admin()
+            self._trouble.clear()
+        return self._admin
+
+    def ask(
+        self,
+        question: Callable[..., Mapping[Subject, Future[Answer]]],
+        subjects: object,
+        where: str,
+        *,
+        timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
+        **options: object,
+    ) -> dict[Subject, Answer]:
+        """Ask one of `AdminClient`'s questions; give the answer for each subject.
+
+        A broker that says "not now", as while it chooses a leader, is asked again for as long as a request
+        may take; nobody is waited for who does not answer at all. A client that gave no answer is let go at
+        once: librdkafka (2.16) aborts the process when a group's coordinator comes back to a question whose
+        own time (`QUESTION_SECONDS`) is over.
+
+        Parameters
+        ----------
+        question
+            A method of `AdminClient` that gives a future for each subject.
+        subjects, options
+            What it takes.
+        where
+            How messages name a subject: a format.
+        timeout_seconds
+            How long to wait for the answers.
+
+        """
+        deadline = monotonic() + timeout_seconds
+        while True:
+            with translated(self.name):
+                asked = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
+            try:
+                return {
+                    subject: self._await(future, deadline, where.format(subject))
+                    for subject, future in asked.items()
+                }
+            except (TransportUnavailable, AccessRefused) as error:
+                self._admin = None
+                if not _is_not_now(error) or monotonic() > deadline:
+                    raise
+            sleep(_AGAIN_SECONDS)
+
+    def _await(self, future: Future[Answer], deadline: float, where: str) -> Answer:
+        """Wait for an answer until the deadline, or until nobody is there to give it."""
+        while not _is_done(future):
+            self._heed(patient=False)
+            if monotonic() > deadline:
+                raise away(where)
+        with translated(where):
+            return future.result()
+
+    def _heed(self, *, patient: bool) -> None:
+        """Raise what the client for questions has met, if no answer will come after it."""
+        self.serve()
+        for error in self._trouble:
+            if meaning_of(error) is AccessRefused:
+                raise translate(error, self.name)
+            if patient and _is_about_tls(error):
+                raise no_tls(self.name, error.str())
+            if error.code() == _ALL_DOWN and not patient:
+                raise away(self.name)
+
+    def serve(self) -> None:
+        """Take what the client for questions has to tell: its log lines would pile up."""
+        if self._admin is not None:
+            self._admin.poll(0)
+
+    def offsets(
+        self,
+        places: Sequence[TopicPartition],
+        which: OffsetSpec,
+        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+        *,
+        timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
+    ) -> dict[tuple[str, int], int]:
+        """Ask where partitions begin or end, by topic and partition."""
+        found = self.ask(
+            AdminClient.list_offsets,
+            dict.fromkeys(places, which),
+            "{0.topic}[{0.partition}]",
+            timeout_seconds=timeout_seconds,
+            isolation_level=isolation,
+        )
+        return {(place.topic, place.partition): each.offset for place, each in found.items()}
+
+    def open_consumer(self, group: str, options: Mapping[str, object]) -> Consumer:
+        """Make a consumer that sees committed records only."""
+        return self._open(Consumer, {**_CONSUMER_OPTIONS, "group.id": group, **options})
+
+    def open_producer(self, options: Mapping[str, object], log: Log) -> Producer:
+        """Make a producer that writes its log lines to `log`."""
+        return self._open(Producer, {**_NEVER_BEGINS_AGAIN, **options}, log)
+
+    def _open(self, make: type[Answer], options: Mapping[str, object], log: Log = LIBRDKAFKA_LOG) -> Answer:
+        with translated(self.name):
+            return make({**self._options, **options}, logger=log)  # type: ignore[call-arg]
+
+    def close(self) -> None:
+        """Let the client for questions go. Idempotent."""
+        self._is_closed = True
+        self._admin = None
+
+
+def committed_offsets(client: Consumer, topics: Sequence[str], partition: int) -> dict[str, int]:
+    """Ask for the committed offsets of the client's group, by topic."""
+    places = [TopicPartition(topic, partition) for topic in topics]
+    found = client.committed(places, timeout=REQUEST_TIMEOUT_SECONDS)
+    for place in found:
+        if place.error is not None:
+            raise KafkaException(place.error)
+    return {place.topic: place.offset for place in found if place.offset >= 0}
+
+
+def _is_done(future: Future[Any]) -> bool:
+    """Wait a moment; tell whether there is an answer."""
+    return bool(wait([future], _LOOK_SECONDS).done)
+
+
+def _is_not_now(error: ServiceError) -> bool:
+    """Tell whether a broker has answered, with an error that passes, or we know no leader yet."""
+    told = error.__cause__
+    if not isinstance(error, TransportUnavailable) or not isinstance(told, KafkaException):
+        return False
+    code = told.args[0].code()
+    return bool(code > KafkaError.NO_ERROR or code == _NO_LEADER)
+
+
+def _is_about_tls(error: KafkaError) -> bool:
+    """Tell whether a handshake was refused, by us or, with an alert, by the broker."""
+    return error.code() == KafkaError._SSL or "SSL alert number" in error.str()  # noqa: SLF001

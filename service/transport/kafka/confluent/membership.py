@@ -1,0 +1,142 @@
+"""Which partitions are ours. In: the group's rebalances. Out: calls to the assignee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from confluent_kafka import Consumer, ConsumerGroupState, TopicPartition
+from confluent_kafka.admin import ConsumerGroupDescription
+
+from service.stream import Assignee
+
+
+class Membership:
+    """Listens to the rebalances of one consumer and keeps the set of its partitions.
+
+    librdkafka calls it inside `consume` and `close`, on the thread that polls, while its own threads keep
+    the heart beating: so the assignee may take its time, and there is no lock. Whatever the assignee
+    raises is kept until the call is over: an exception would make `consume` throw away what it has taken.
+
+    A partition that the group has given us is not fetched before `begin` says where: librdkafka's
+    assignment holds what was begun, and the further topics beside the group's leading one.
+
+    Parameters
+    ----------
+    client
+        The consumer.
+    topics
+        All topics, the leading one first: the group shares out the partitions of that one.
+    assignee
+        Who is told.
+    describe
+        Asks the group's coordinator who its members are.
+
+    """
+
+    def __init__(
+        self,
+        client: Consumer,
+        topics: Sequence[str],
+        assignee: Assignee,
+        describe: Callable[[], ConsumerGroupDescription],
+    ) -> None:
+        self._client = client
+        self._topics = topics
+        self._assignee = assignee
+        self._describe = describe
+        self._arrived: set[int] = set()
+        self._is_settled: bool | None = None
+        self._failure: BaseException | None = None
+        self.owned: set[int] = set()
+        """The partitions that the assignee knows to be its own."""
+        self.begun: set[int] = set()
+        """The partitions whose records are fetched."""
+        client.subscribe(
+            [topics[0]], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
+
+    def begin(self, places: Sequence[TopicPartition]) -> None:
+        """Fetch the places, one partition of each topic, from their offsets on; also to rewind."""
+        partition = places[0].partition
+        if partition in self.begun:
+            self._client.incremental_unassign(self._places([partition]))
+        self._client.incremental_assign(list(places))
+        self._client.resume(list(places))  # they may have been paused when we had them before
+        self.begun.add(partition)
+
+    def is_member(self) -> bool:
+        """Ask the group's coordinator whether we are a member of it now.
+
+        The consumer itself believes so until a heartbeat has failed: a process that was frozen would act
+        on it.
+        """
+        me = self._client.memberid()
+        return any(member.member_id == me for member in self._describe().members)
+
+    def is_settled(self, count_partitions: Callable[[], int]) -> bool:
+        """Tell whether every one of the leading topic's partitions has its owner, and we know of ours.
+
+        Asks the group once after each rebalance, and until it is so.
+        """
+        if self._is_settled is False and not self._arrived:
+            group = self._describe()
+            shares = {
+                member.member_id: {place.partition for place in member.assignment.topic_partitions}
+                for member in group.members
+            }
+            self._is_settled = (
+                group.state is ConsumerGroupState.STABLE
+                and shares.get(self._client.memberid()) == self.owned
+                and set().union(*shares.values()) >= set(range(count_partitions()))
+            )
+        return bool(self._is_settled)
+
+    def announce(self) -> bool:
+        """Tell the assignee of new partitions. Tell whether there were any."""
+        arrived, self._arrived = frozenset(self._arrived), set()
+        self.owned |= arrived
+        if arrived:
+            self._assignee.partitions_assigned(arrived)
+        return bool(arrived)
+
+    def raise_failure(self) -> None:
+        """Raise what the assignee raised when it was told to give partitions up."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def mute(self) -> None:
+        """Tell the assignee nothing more."""
+        self.owned.clear()
+
+    def _on_assign(self, client: Consumer, assigned: Sequence[TopicPartition]) -> None:
+        """Take note; without this call, the client would fetch the partitions from where it likes."""
+        client.incremental_assign([])
+        self._arrived |= {each.partition for each in assigned}
+        self._is_settled = False
+
+    def _on_revoke(self, _: Consumer, revoked: Sequence[TopicPartition]) -> None:
+        """Let the assignee commit, then give the partitions up."""
+        self._give_up(self._assignee.partitions_revoked, revoked)
+
+    def _on_lost(self, _: Consumer, lost: Sequence[TopicPartition]) -> None:
+        """Tell the assignee that the partitions are gone already."""
+        self._give_up(self._assignee.partitions_lost, lost)
+
+    def _give_up(self, tell: Callable[[frozenset[int]], None], gone: Sequence[TopicPartition]) -> None:
+        partitions = frozenset(each.partition for each in gone)
+        known = partitions & self.owned
+        try:
+            if known:
+                tell(known)
+        except BaseException as error:  # noqa: BLE001 - raised again when the client's call is over
+            self._failure = error
+        self._is_settled = False
+        self._arrived -= partitions
+        self.owned -= partitions
+        fetched = sorted(partitions & self.begun)
+        self.begun -= partitions
+        self._client.incremental_unassign(self._places(fetched))
+
+    def _places(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        return [TopicPartition(topic, partition) for partition in partitions for topic in self._topics]

@@ -1,0 +1,62 @@
+"""librdkafka's messages become records. In: a client that has been assigned partitions. Out: `Record`s."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, Message
+
+from service.stream import Headers, Record
+
+PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF  # noqa: SLF001 - the name it is published under
+OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})  # noqa: SLF001
+"""A position without records: the broker never has it, or another leader has others."""
+_log = logging.getLogger(__name__)
+# Half the time of a field-by-field namedtuple constructor, once for every record there is.
+_new = tuple.__new__
+
+
+def take(client: Any, max_messages: int, wait_seconds: float) -> list[Message]:  # noqa: ANN401 - any consumer
+    """Give the messages that are there; wait for the first one only.
+
+    `consume` by itself waits until it has as many as were asked for, or its time is up.
+    """
+    found: list[Message] = client.consume(max_messages, 0)
+    if not found and wait_seconds > 0:
+        found = client.consume(1, wait_seconds)
+        if found and max_messages > 1:
+            found += client.consume(max_messages - 1, 0)
+    return found
+
+
+def as_record(message: Message) -> Record:
+    """Make our record of a message that is no error."""
+    headers = _headers(message)
+    fields = (
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        headers,
+    )
+    return _new(Record, fields)
+
+
+def _headers(message: Message) -> Headers:
+    """Give the headers; none where the name of one is not UTF-8.
+
+    confluent-kafka cannot decode such a name and then says so once; what it gives when asked again must
+    not be touched. No other client's records may stop the stream.
+    """
+    try:
+        found = message.headers()
+    except (SystemError, UnicodeError):
+        place = f"{message.topic()}[{message.partition()}]@{message.offset()}"
+        _log.warning("%s: read without its headers: the name of one is not UTF-8", place)
+        return ()
+    if not found:
+        return ()
+    return tuple((name, value or b"") for name, value in found)

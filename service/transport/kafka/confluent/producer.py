@@ -1,0 +1,246 @@
+"""librdkafka's producer, records in bulk. In: records and offsets. Out: the same, committed; or an error.
+
+librdkafka does by itself what has to be added to other clients: a commit that reports success has
+happened, and every step takes a timeout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from threading import Thread
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from service.stream import Output, Place
+from service.transport.kafka.confluent.cluster import LIBRDKAFKA_LOG, Cluster
+from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translated
+from service.transport.kafka.limits import (
+    CLIENT_LIMIT,
+    MOMENT_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    seconds_left,
+    transaction_request_seconds,
+)
+
+# What librdkafka takes for a partition, and for a time. It has no way to say the first millisecond of 1970.
+_BY_KEY: Final = -1
+_NO_KEY: Final = 0
+_NOW: Final = 0
+_FIRST_TIME_MS: Final = 1
+# What librdkafka's log says when a connection has broken, or a request was not answered in time; and when no
+# connection came about, so that no request was under way.
+_TROUBLE: Final = frozenset({"FAIL", "REQTMOUT"})
+_NEVER_CONNECTED: Final = "Connect to"
+# What a call may take beyond its own time limit.
+_GRACE_SECONDS: Final = 1.0
+
+
+class _ConnectionLog:
+    """A logger for one client, which notes whether a connection has broken.
+
+    librdkafka (2.16) repeats what was under way there, and tells of it in no other way. Of the same trouble
+    it tells once in 30 s, so what was noted is not forgotten.
+    """
+
+    def __init__(self) -> None:
+        self.tells_of_trouble = False
+
+    def log(self, level: int, form: str, /, *words: str) -> None:
+        """Take a line, as `logging.Logger.log` does."""
+        self.tells_of_trouble |= words[0] in _TROUBLE and _NEVER_CONNECTED not in words[-1]
+        LIBRDKAFKA_LOG.log(level, form, *words)
+
+
+class BulkProducer:
+    """A producer whose every step ends: with success, with an error, or at its deadline.
+
+    Parameters
+    ----------
+    cluster
+        Where the client comes from.
+    timeout_seconds
+        What a delivery may take.
+    batch_bytes
+        How large batches may be; a record may be larger, and is then one of its own.
+    compress
+        Whether to compress them.
+    transactional_id, transaction_timeout_seconds
+        For transactions: whose they are, and when the broker ends one that nobody ends. Without an id
+        there are none.
+
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        timeout_seconds: float,
+        batch_bytes: int,
+        compress: bool = False,
+        transactional_id: str = "",
+        transaction_timeout_seconds: float = 0.0,
+    ) -> None:
+        self._failures: list[KafkaError] = []
+        self._log = _ConnectionLog()
+        options: dict[str, object] = {
+            "enable.idempotence": True,
+            # Kafka's default partitioner: `partition_for_key`.
+            "partitioner": "murmur2_random",
+            "message.max.bytes": CLIENT_LIMIT.uncompressed_bytes if compress else CLIENT_LIMIT.n_bytes,
+            "batch.size": batch_bytes,
+            # What every client that comes with Python alone can read.
+            "compression.type": "gzip" if compress else "none",
+            # Whoever calls has all records in memory already: there is nothing to push back.
+            "queue.buffering.max.messages": 0,
+            "queue.buffering.max.kbytes": 2_147_483_647,
+            # Every call flushes; until then the broker's thread should not take half-filled batches.
+            "linger.ms": 500,
+            # A call into Python for each record that went well would take longer than to produce it.
+            "delivery.report.only.error": True,
+            "on_delivery": self._note,
+        }
+        if transactional_id:
+            timeout_ms = int(transaction_timeout_seconds * 1000)
+            answer_ms = int(transaction_request_seconds(timeout_seconds) * 1000)
+            options |= {
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": timeout_ms,
+                # librdkafka wants it to be no longer than the transaction's.
+                "socket.timeout.ms": min(timeout_ms, answer_ms),
+                # Else the log would not tell of a connection that breaks. An idle one ends without a line.
+                "log.connection.close": True,
+            }
+        else:
+            # Longer than the deadline of a call: expiry inside the client is untidy, we drop it before.
+            options["delivery.timeout.ms"] = int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000)
+        self._client: Producer | None = cluster.open_producer(options, self._log)
+
+    def _note(self, error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            self._failures.append(error)
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a connection broke; see `TransactionalProducer.is_worn`."""
+        self.serve()
+        return self._log.tells_of_trouble
+
+    def init_transactions(self, timeout_seconds: float) -> None:
+        """Fence the producer of this transactional id before us, and end its open transaction."""
+        self._open_client.init_transactions(timeout_seconds)
+
+    def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
+        """Write `outputs` and see each of them acknowledged."""
+        client = self._open_client
+        produce = client.produce
+        for topic, key, value, headers, partition, timestamp_ms in outputs:
+            place = (_NO_KEY if key is None else _BY_KEY) if partition is None else partition
+            time_ms = _NOW if timestamp_ms is None else timestamp_ms or _FIRST_TIME_MS
+            produce(topic, value, key, place, None, None, time_ms, list(headers) if headers else None)
+        left = client.flush(seconds_left(deadline)) and client.flush(MOMENT_SECONDS)
+        if self._failures:
+            raise KafkaException(self._failures[0])
+        if left:
+            said = f"{left} records were not acknowledged in time"
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, said))  # noqa: SLF001 - published so
+
+    def transact(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[Place, int],
+        group_metadata: Any,  # noqa: ANN401 - opaque
+        *,
+        deadline: float,
+        where: str,
+    ) -> None:
+        """Commit `outputs` and `offsets` as one; see `TransactionalProducer.transact`.
+
+        The steps, in this order:
+
+        1. send, and see every record acknowledged;
+        2. hand the offsets to the transaction, fenced by the group's generation;
+        3. commit.
+        """
+        next_offsets = [TopicPartition(*place, offset) for place, offset in offsets.items()]
+        with translated(where):
+            client = self._open_client
+            client.begin_transaction()
+            self._send_in_transaction(outputs, deadline)
+
+            def end() -> None:
+                if next_offsets:
+                    hand_over = partial(client.send_offsets_to_transaction, next_offsets, group_metadata)
+                    _do_step(hand_over, deadline)
+                _do_step(client.commit_transaction, deadline)
+
+            _do_by(deadline, end)
+
+    def _send_in_transaction(self, outputs: Sequence[Output], deadline: float) -> None:
+        try:
+            self.send_outputs(outputs, deadline)
+        except SystemError:  # a fatal error that was lost between two callbacks; asked again, it is told
+            self._open_client.abort_transaction(0)
+            raise
+
+    @property
+    def _open_client(self) -> Producer:
+        if self._client is None:
+            raise RuntimeError("the producer is closed")
+        return self._client
+
+    def serve(self) -> None:
+        """Take what the client has to tell while nothing is sent: its log lines would pile up."""
+        if self._client is not None:
+            with suppress(*FOREIGN):
+                self._client.poll(0)
+
+    def drop(self) -> None:
+        """Let go at once: nothing more is sent, nothing is waited for. Idempotent.
+
+        The broker ends the open transaction when the next producer of this transactional id begins, or in
+        time.
+        """
+        if self._client is not None:
+            with suppress(*FOREIGN):
+                self._client.purge(blocking=False)
+                self._client.poll(0)
+            self._client = None  # the last reference: librdkafka ends its threads
+
+
+def _do_step(step: Callable[[float], None], deadline: float) -> None:
+    """Do a step that takes a time limit; one that was not done in time goes on for a moment."""
+    try:
+        step(seconds_left(deadline))
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - published so
+            raise
+        step(MOMENT_SECONDS)
+
+
+def _do_by(deadline: float, step: Callable[[], None]) -> None:
+    """Do what ought to end in time, and go on without it if it does not.
+
+    librdkafka (2.16) was seen to wait for ever in `send_offsets_to_transaction` when its broker was killed
+    at that moment. The thread stays behind there, with the client, until the process ends.
+    """
+    failures: list[object] = []
+
+    def do() -> None:
+        try:
+            step()
+        except FOREIGN as error:
+            failures.append(error)
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits: else it would pass for a commit
+            failures.append(error)
+
+    thread = Thread(target=do, name="commit", daemon=True)
+    thread.start()
+    thread.join(seconds_left(deadline))
+    thread.join(_GRACE_SECONDS)
+    if thread.is_alive():
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the client does not end the transaction"))  # noqa: SLF001 - published so
+    if failures:
+        raise failures[0] if isinstance(failures[0], BaseException) else as_exception(failures[0])

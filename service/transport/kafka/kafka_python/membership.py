@@ -1,0 +1,169 @@
+"""Which partitions are ours. In: the group's rebalances. Out: calls to the assignee."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from kafka import AsyncConsumerRebalanceListener
+from kafka.errors import (
+    IllegalGenerationError,
+    InconsistentGroupProtocolError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from kafka.future import Future
+from kafka.structs import MemberState, TopicPartition
+
+from service.stream import Assignee
+
+_LOOK_AGAIN_SECONDS: Final = 0.005
+"""How often the client's loop looks whether the assignee has finished."""
+
+
+class _PendingJoin:
+    """The answer to a join, seemingly not there yet: kafka-python waits for it, and gets it at once."""
+
+    is_done = False
+
+    def __init__(self, answer: Any) -> None:  # noqa: ANN401 - kafka-python has no types
+        self.add_callback = answer.add_callback
+        self.add_errback = answer.add_errback
+
+
+class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-python has no types
+    """Listens to the rebalances of one consumer and keeps the set of its partitions.
+
+    kafka-python calls it on its I/O thread, while the polling thread waits inside `poll` or `close` for
+    the rebalance to end: so there is one writer at a time, and no lock. The assignee may commit when it
+    is told, which would stop the I/O thread and with it the heartbeats; it is therefore called on a
+    thread of its own, and the I/O loop goes round meanwhile.
+
+    Parameters
+    ----------
+    assignee
+        Who is told.
+
+    """
+
+    def __init__(self, assignee: Assignee) -> None:
+        self._assignee = assignee
+        self._consumer: Any = None
+        self._arrived: set[int] = set()
+        self.owned: set[int] = set()
+        """The partitions that the assignee knows to be its own."""
+        self._failure: BaseException | None = None
+
+    def follow(self, consumer: Any, topic: str) -> None:  # noqa: ANN401 - kafka-python has no types
+        """Subscribe `consumer` to `topic` and listen to what the group gives it."""
+        self._consumer = consumer
+        consumer.subscribe([topic], listener=self)
+
+    def keep_join(self) -> None:
+        """Make the next poll take the answer to a join that has come since the last one.
+
+        kafka-python throws such an answer away and joins again, which sets off another rebalance: two
+        members that poll at different moments would go on for ever.
+        """
+        coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
+        if isinstance(coordinator._join_task, Future) and not coordinator._join_task.failed():  # noqa: SLF001
+            coordinator._join_task = _PendingJoin(coordinator._join_task)  # noqa: SLF001
+            # A leader that joined because partitions were added sees no reason any more once it has shared
+            # them out, and would leave the answer where it is.
+            coordinator.rejoin_needed = True
+
+    @contextmanager
+    def joined_anew(self) -> Iterator[None]:
+        """Go on when the group's answer is about a generation that a heartbeat has ended meanwhile.
+
+        kafka-python compares the answer with a generation that is no more, or takes the answer and then
+        looks for the protocol of that generation, and complains of another; the next poll joins again.
+        """
+        try:
+            yield
+        except InconsistentGroupProtocolError as error:
+            if "SyncGroupResponse protocol_name" not in str(error):
+                raise
+        except ValueError as error:
+            if "invalid assignment protocol: None" not in str(error):
+                raise
+            coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
+            # It has noted that it is a member, which the heartbeat knew better.
+            coordinator.reset_generation(member_id=coordinator._generation.member_id)  # noqa: SLF001
+
+    def is_current(self) -> bool:
+        """Ask the group's coordinator whether we are a member of its present generation.
+
+        The consumer itself believes so until a heartbeat has failed: a process that was frozen would act
+        on it. It is the client's own heartbeat, so what it finds out is acted upon at the next poll.
+        """
+        coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
+        try:
+            self._consumer._net.run(coordinator._send_heartbeat_request)  # noqa: SLF001
+        except RebalanceInProgressError:
+            return True  # what is ours stays so until it is revoked
+        except (IllegalGenerationError, UnknownMemberIdError):
+            return False
+        return True
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether we are a member of the present generation, and were told of all that it gave us."""
+        return self._consumer.group_metadata().state is MemberState.STABLE and not self._arrived
+
+    def announce(self) -> bool:
+        """Tell the assignee of new partitions; call it on the polling thread. Tell whether there were any."""
+        arrived, self._arrived = frozenset(self._arrived), set()
+        self.owned |= arrived
+        if arrived:
+            self._assignee.partitions_assigned(arrived)
+        return bool(arrived)
+
+    def raise_failure(self) -> None:
+        """Raise what the assignee raised on another thread."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """Hold new partitions still until `Consumer.start`."""
+        hold_still(self._consumer, assigned)
+        self._arrived |= {each.partition for each in assigned}
+
+    async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        """Let the assignee commit, then give the partitions up."""
+        await self._give_up(self._assignee.partitions_revoked, revoked)
+
+    async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        """Tell the assignee that the partitions are gone already."""
+        await self._give_up(self._assignee.partitions_lost, lost)
+
+    async def _give_up(self, tell: Callable[[frozenset[int]], None], gone: set[TopicPartition]) -> None:
+        partitions = frozenset(each.partition for each in gone)
+        known = partitions & self.owned
+        if known:
+            teller = threading.Thread(target=self._tell, args=(tell, known), name="rebalance", daemon=True)
+            teller.start()
+            while teller.is_alive():
+                await self._consumer._net.sleep(_LOOK_AGAIN_SECONDS)  # noqa: SLF001 - the only loop to sleep on
+        self._arrived -= partitions
+        self.owned -= partitions
+
+    def _tell(self, tell: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
+        try:
+            tell(partitions)
+        except BaseException as error:  # noqa: BLE001 - raised again on the polling thread
+            self._failure = error
+
+
+def hold_still(consumer: Any, places: Collection[TopicPartition]) -> None:  # noqa: ANN401 - kafka-python has no types
+    """Let a consumer fetch nothing of new partitions until `Consumer.start` says from where.
+
+    They get any position: a client that may not choose one itself raises when a partition has none.
+    """
+    if places:
+        consumer.pause(*places)
+    for place in places:
+        consumer.seek(place, 0)

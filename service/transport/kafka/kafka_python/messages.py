@@ -1,0 +1,47 @@
+"""kafka-python's records become ours. In: a client that has been assigned partitions. Out: `Record`s."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka.structs import TopicPartition
+
+from service.stream import Record
+
+
+def take(
+    client: Any,  # noqa: ANN401 - kafka-python has no types
+    max_records: int,
+    wait_seconds: float,
+) -> Mapping[TopicPartition, Sequence[Any]]:
+    """Return the records that are there; wait for the first one only."""
+    _unpark(client)
+    found: Mapping[TopicPartition, Sequence[Any]] = client.poll(
+        timeout_ms=wait_seconds * 1000, max_records=max_records
+    )
+    return found
+
+
+def _unpark(client: Any) -> None:  # noqa: ANN401 - kafka-python has no types
+    """Let a client deliver what it had fetched of partitions that were paused and are so no more.
+
+    kafka-python (3.0.12) only does it when nothing else is in line, and takes what it has used up for
+    something. What is parked is not fetched again: it would never come.
+    """
+    fetcher = client._fetcher  # noqa: SLF001 - nothing public reaches it
+    if fetcher._paused_partition_records and not fetcher._next_partition_records:  # noqa: SLF001
+        fetcher._next_partition_records = None  # noqa: SLF001
+
+
+def as_record(found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types
+    """Make our record of a `ConsumerRecord`."""
+    return Record(
+        found.topic,
+        found.partition,
+        found.offset,
+        found.timestamp,
+        found.key,
+        found.value,
+        tuple((name, value or b"") for name, value in found.headers),
+    )

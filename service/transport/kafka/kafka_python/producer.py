@@ -1,0 +1,211 @@
+"""kafka-python's producer, with the deadlines and the certainty that it lacks.
+
+In: records and offsets. Out: the same, committed; or an error, never silence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kafka import KafkaProducer
+from kafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    TransactionAbortedError,
+    UnknownError,
+    UnknownTopicOrPartitionError,
+)
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from service.errors import TransactionFailed, TransportError
+from service.stream import Output, Place
+from service.transport.kafka.limits import (
+    CLIENT_LIMIT,
+    HINTS,
+    MOMENT_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    seconds_left,
+)
+from service.transport.kafka.kafka_python.errors import translate
+
+# One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
+_BATCH_BYTES: Final = 262_144
+# After a commit, the broker is busy with the transaction's markers for some milliseconds, and answers the
+# first request of the next one with "concurrent transactions, try again": the default would wait 100.
+_RETRY_MILLISECONDS: Final = 5
+
+
+class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
+    """A `KafkaProducer` whose every step ends: with success, with an error, or at its deadline.
+
+    It rests on attributes that kafka-python does not publish (`_transaction_manager`, `_sender`,
+    `_accumulator`, `_unregister_cleanup` and what `_append` calls); a test fails if a release moves them.
+    """
+
+    _n_ended_before: int | None = None
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a connection broke since the first transaction; see `TransactionalProducer.is_worn`."""
+        return self._n_ended_before not in {None, self._n_ended}
+
+    @property
+    def _n_ended(self) -> int:
+        count: int = self._sender._client._manager.n_ended  # noqa: SLF001 - nothing public reaches it
+        return count
+
+    def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
+        """Write `outputs` and see each of them acknowledged."""
+        futures = self._append(outputs)
+        # A batch that had to be split counts as an unknown error here, and one whose answer came while the
+        # process was frozen as a late one; the records' futures know better.
+        with contextlib.suppress(UnknownError, KafkaTimeoutError):
+            self.flush(timeout=seconds_left(deadline))
+        for future in futures:
+            if not future.is_done:
+                future.get(timeout=max(MOMENT_SECONDS, seconds_left(deadline)))
+            # flush() only logs what failed: an unchecked future is a record lost without a word.
+            if future.failed():
+                raise future.exception
+
+    def _append(self, outputs: Iterable[Output]) -> list[Any]:
+        """Hand records over for sending, as `send` does; give their futures.
+
+        `send` looks up for each record what is the same for all of a partition, which takes longer than the
+        record itself. And it refuses a record with neither key nor value: the protocol has such records, and
+        the dead letters of those that other clients send have to be written.
+        """
+        places: dict[tuple[str, int], TopicPartition] = {}
+        futures = []
+        append = self._accumulator.append
+        is_compressed = self.config["compression_type"] is not None
+        most_bytes = CLIENT_LIMIT.uncompressed_bytes if is_compressed else CLIENT_LIMIT.n_bytes
+        for topic, key, value, headers, partition, timestamp_ms in outputs:
+            number = self._partition_of(topic, key) if partition is None else partition
+            place = places.get((topic, number))
+            if place is None:
+                place = places[topic, number] = self._begin(topic, number)
+            given = list(headers)
+            if self._estimate_size_in_bytes(key, value, given) > most_bytes:
+                raise MessageSizeTooLargeError(f"more than {most_bytes} bytes")
+            future, is_full, is_new, _ = append(place, timestamp_ms, key, value, given)
+            futures.append(future)
+            if is_full or is_new:
+                self._sender.wakeup()
+        return futures
+
+    def _partition_of(self, topic: str, key: bytes | None) -> int:
+        """Choose as `partition_for_key` does, which is what the client's own partitioner computes."""
+        n_partitions = len(self._metadata.partitions_for_topic(topic) or self.partitions_for(topic))
+        if key is None or n_partitions == 1:
+            return 0
+        chosen: int = self._partition(topic, None, key, None, key, None)
+        return chosen
+
+    def _begin(self, topic: str, partition: int) -> TopicPartition:
+        """Know a partition, and that the transaction will write to it."""
+        place = TopicPartition(topic, partition)
+        if partition not in self.partitions_for(topic):
+            raise UnknownTopicOrPartitionError(f"{topic} has no partition {partition}")
+        if self._transaction_manager is not None and self._transaction_manager.is_transactional():
+            self._transaction_manager.maybe_add_partition_to_transaction(place)
+        return place
+
+    def transact(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[Place, int],
+        group_metadata: Any,  # noqa: ANN401 - kafka-python has no types
+        *,
+        deadline: float,
+        where: str,
+    ) -> None:
+        """Commit `outputs` and `offsets` as one; see `TransactionalProducer.transact`."""
+        next_offsets = {
+            TopicPartition(*place): OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()
+        }
+        try:
+            self._transact(outputs, next_offsets, group_metadata, deadline)
+        except Exception as error:
+            failure = translate(self._reason or error, where)
+            # What it did not expect, kafka-python reports as a bare KafkaError: it ended the transaction.
+            if type(failure) is TransportError and isinstance(error, KafkaError):
+                failure = TransactionFailed(str(failure), hint=HINTS[TransactionFailed])
+            raise failure from error
+
+    def _transact(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[Any, Any],
+        group_metadata: Any,  # noqa: ANN401 - kafka-python has no types
+        deadline: float,
+    ) -> None:
+        """Do it in steps, in this order.
+
+        1. hand the offsets to the transaction, fenced by the group's generation;
+        2. send, and see every record acknowledged, and the offsets;
+        3. commit, and make sure that it was this transaction.
+
+        Step 3 alone would not do. When a batch fails while a commit flushes it (INVALID_PRODUCER_EPOCH,
+        OUT_OF_ORDER_SEQUENCE), the client takes a new epoch, which aborts the transaction at the broker,
+        then finds no transaction to end and reports success. So nothing may be in flight when the commit
+        begins (2), and an epoch that has changed meanwhile means that the transaction is gone (3). The
+        offsets go first because the broker takes them while the records are still being packed.
+        """
+        transaction = self._transaction_manager
+        epoch = transaction.producer_id_and_epoch
+        if self._n_ended_before is None:
+            self._n_ended_before = self._n_ended
+        self.begin_transaction()
+        handed = transaction.send_offsets_to_transaction(offsets, group_metadata) if offsets else None
+        self._sender.wakeup()
+        self.send_outputs(outputs, deadline)
+        if handed is not None:
+            self._await(handed, deadline)
+        self._await(transaction.begin_commit(), deadline)
+        if transaction.producer_id_and_epoch != epoch:
+            raise TransactionAbortedError("the producer's epoch changed during the transaction")
+
+    def _await(self, result: Any, deadline: float) -> None:  # noqa: ANN401 - kafka-python has no types
+        """Wait as send_offsets_to_transaction() and commit_transaction() do, but not for ever."""
+        self._sender.wakeup()
+        if not any(result.wait(timeout_ms=1000 * each) for each in (seconds_left(deadline), MOMENT_SECONDS)):
+            raise KafkaTimeoutError("no answer to a step of the commit")
+
+    @property
+    def _reason(self) -> Exception | None:
+        """The error that stopped the transactions, where an exception only says that one did."""
+        found = self._transaction_manager.last_error if self._transaction_manager else None
+        return found if isinstance(found, KafkaError) else None
+
+    def drop(self) -> None:
+        """Let go at once: nothing more is sent, nothing is waited for.
+
+        `close(timeout=0)` would first flush, and raise when that fails. The broker ends the open
+        transaction when the next producer of this transactional id begins, or in time.
+        """
+        self._unregister_cleanup()
+        self._closed = True
+        self._sender.force_close()
+
+
+def producer_options(
+    timeout_seconds: float, batch_bytes: int, *, compress: bool = False
+) -> dict[str, object]:
+    """Return the options of producers that have to have finished, or failed, after `timeout_seconds`."""
+    return {
+        "allow_auto_create_topics": False,
+        "metrics_enabled": False,
+        "batch_size": min(_BATCH_BYTES, batch_bytes),
+        # What every client that comes with Python alone can read.
+        "compression_type": "gzip" if compress else None,
+        "max_block_ms": int(timeout_seconds * 1000),
+        # Longer than the deadline of a commit: expiry inside the client is untidy, we drop it before.
+        "delivery_timeout_ms": int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000),
+        "retry_backoff_ms": _RETRY_MILLISECONDS,
+        # Every call flushes; until then the sender's thread should not take half-filled batches.
+        "linger_ms": 1000,
+    }

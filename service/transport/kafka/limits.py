@@ -1,0 +1,180 @@
+"""What both adapters for Apache Kafka share. In: nothing of any client. Out: names, limits, hints, refusals.
+
+A group may have members of both kinds, and a partition may go from one kind to the other: whatever fences
+a former owner has to be the same for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final
+
+from service.errors import (
+    AccessRefused,
+    ConfigurationError,
+    MessageTooLarge,
+    OffsetOutOfRange,
+    OwnershipLost,
+    ServiceError,
+    TopicMissing,
+    TransactionFailed,
+    TransportUnavailable,
+)
+from service.stream import RecordLimit
+
+# A cluster that has not answered by then is reported as away. A first connection takes milliseconds.
+CONNECT_TIMEOUT_SECONDS: Final = 5.0
+# An unanswered request ends its connection after this; a frozen broker is noticed by it.
+REQUEST_TIMEOUT_SECONDS: Final = 10.0
+# A look at where partitions end, on which the loop waits.
+LOOK_SECONDS: Final = 2.0
+# How old what a client knows of topics may be: after this, added partitions have their owners and records.
+METADATA_SECONDS: Final = 5.0
+# A new topic's partitions get their leaders within milliseconds, on a busy cluster within seconds.
+TOPIC_TIMEOUT_SECONDS: Final = 30.0
+# A transaction's markers reach its partitions within milliseconds; a broker that is busy takes longer.
+SETTLE_SECONDS: Final = 1.0
+# What a step of a commit gets when its time is over: it may have been over while the process was frozen, and
+# the answer, which says that it was fenced, is there already.
+MOMENT_SECONDS: Final = 0.25
+# A request without an answer is repeated while its first copy may still be delivered: not during a commit.
+_REPEAT_AFTER_COMMIT_SECONDS: Final = 5.0
+KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+
+HINTS: Final[dict[type[ServiceError], str]] = {
+    TransportUnavailable: "check that the broker runs and that `broker` and `kafka.security_protocol` fit it",
+    OwnershipLost: "another member of the group has taken over; nothing has to be done",
+    TransactionFailed: "the batch is done again from the last commit",
+    TopicMissing: "create the topic, or allow it with `create_topics`",
+    AccessRefused: "check the `kafka.sasl_` and `kafka.ssl_` settings, and the broker's access rules",
+    MessageTooLarge: "raise `max.message.bytes` of the topic, or send smaller messages",
+}
+
+# What the clients take, whatever the topic does: a broker reads requests of 100 MiB at most, and an
+# uncompressed record is one. librdkafka has no larger number for what it compresses.
+CLIENT_LIMIT: Final = RecordLimit(64 * 1024 * 1024, 1_000_000_000)
+MAX_MESSAGE_BYTES: Final = "max.message.bytes"
+# A broker that does not say what a topic takes is taken to have Kafka's default.
+_DEFAULT_MESSAGE_BYTES: Final = 1_048_588
+_BATCH_FRAME_BYTES: Final = 64
+
+
+class TopicLimits:
+    """What the topics that were asked about take: `max.message.bytes`, which is of a batch as it is sent."""
+
+    def __init__(self) -> None:
+        self._message_bytes: dict[str, int] = {}
+
+    def note(self, topic: str, max_message_bytes: int | None) -> RecordLimit:
+        """Remember a topic's setting, None if the broker does not tell; return what that is for a record."""
+        self._message_bytes[topic] = max_message_bytes or _DEFAULT_MESSAGE_BYTES
+        most = self._message_bytes[topic] - _BATCH_FRAME_BYTES
+        return RecordLimit(min(most, CLIENT_LIMIT.n_bytes), CLIENT_LIMIT.uncompressed_bytes)
+
+    @property
+    def batch_bytes(self) -> int:
+        """How large batches may be, so that every topic takes them.
+
+        A client counts their bytes roughly, and librdkafka fails all of a batch that is too large.
+        """
+        return min([_DEFAULT_MESSAGE_BYTES, *self._message_bytes.values()]) * 9 // 10
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerOptions:
+    """What a transport passes on to its consumers and writers."""
+
+    session_timeout_seconds: float
+    instance_id: str | None
+    transaction_timeout_seconds: float
+    commit_timeout_seconds: float
+    limits: TopicLimits
+
+
+def seconds_left(deadline: float) -> float:
+    """Seconds that are left until a `time.monotonic` deadline; 0 after it."""
+    return max(0.0, deadline - monotonic())
+
+
+def transactional_id(group: str, topic: str, partition: int) -> str:
+    """Return the name of one partition's transactions: a producer of that name fences the one before it.
+
+    No two partitions of any groups and topics have the same name. Where the topic's own name has a dash, its
+    length tells where it begins; a slash, which no topic's name has, keeps these names apart from the others.
+    """
+    if "-" in topic:
+        return f"{group}-{topic}/{len(topic)}/{partition}"
+    return former_transactional_id(group, topic, partition)
+
+
+def former_transactional_id(group: str, topic: str, partition: int) -> str:
+    """Return the name that releases up to 0.1 give to the transactions of a partition.
+
+    Group `x-y` on topic `z` and group `x` on topic `y-z` have the same name.
+    """
+    return f"{group}-{topic}-{partition}"
+
+
+def transaction_request_seconds(commit_timeout_seconds: float) -> float:
+    """Return how long a transactional producer waits for one answer: longer than for the whole commit.
+
+    A client repeats a request that was not answered in time. The first copy may still be under way, and the
+    end of a transaction that arrives during the next one ends that one, half done (KIP-890).
+    """
+    return commit_timeout_seconds + _REPEAT_AFTER_COMMIT_SECONDS
+
+
+def heartbeat_interval_ms(session_timeout_seconds: float) -> int:
+    """Choose how often a member tells that it is alive.
+
+    The answer tells of a rebalance: the longer the interval, the longer all members wait.
+    """
+    return min(1000, int(session_timeout_seconds * 1000) // 3)
+
+
+def missing(topic: str, where: str) -> TopicMissing:
+    """Make the error for a topic that is not there."""
+    return TopicMissing(f"{where} has no topic {topic!r}", hint=HINTS[TopicMissing])
+
+
+def out_of_range(topic: str, partition: int, offset: int) -> OffsetOutOfRange:
+    """Make the error for a position that has no record and gets none."""
+    return OffsetOutOfRange(
+        f"{topic}[{partition}]@{offset}: the topic has no such offset (any more)", partition=partition
+    )
+
+
+def away(where: str) -> TransportUnavailable:
+    """Make the error for a cluster that is silent."""
+    return TransportUnavailable(f"{where} does not answer", hint=HINTS[TransportUnavailable])
+
+
+def same_instance(where: str, name: str) -> ConfigurationError:
+    """Make the error for a static member whose place another one has taken; `name` is the client's."""
+    return ConfigurationError(
+        f"{where}: {name}: another process has joined the group with the same `kafka.instance_id`",
+        hint="give each process a `kafka.instance_id` of its own, or none",
+    )
+
+
+def no_tls(where: str, reason: str) -> AccessRefused:
+    """Make the error for a handshake that one side has refused: trying again would not help."""
+    return AccessRefused(
+        f"{where}: no TLS connection: {reason}",
+        hint="the broker's certificate must name the host in `broker` and come from an authority in "
+        "`kafka.ssl_cafile`; a broker that wants one of yours gets `kafka.ssl_certfile`",
+    )
+
+
+def check_read_together(partitions: Mapping[str, int]) -> None:
+    """Refuse topics, the leading one first, that have not the same number of partitions."""
+    leading, expected = next(iter(partitions.items()))
+    for topic, count in partitions.items():
+        if count != expected:
+            raise ConfigurationError(
+                f"topic {topic!r} has {count} partitions, {leading!r} has {expected}:"
+                " they are read together and need as many",
+                hint=f"create {topic!r} anew with {expected} partitions",
+            )

@@ -1,0 +1,147 @@
+"""One partition's transactions. In: outputs and offsets. Out: both committed, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import Any, Protocol
+
+from service.errors import OwnershipLost, ServiceError, TransactionFailed
+from service.stream import Output, Place
+from service.transport.kafka.limits import HINTS
+
+
+class TransactionalProducer(Protocol):
+    """A client's producer with the transactional id of one partition, its transactions initialised."""
+
+    def transact(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[Place, int],
+        group_metadata: Any,  # noqa: ANN401 - each client has its own
+        *,
+        deadline: float,
+        where: str,
+    ) -> None:
+        """Commit `outputs` and the group's next `offsets` as one, before a `time.monotonic` deadline.
+
+        Whatever the client raises comes as a `ServiceError` that says `where`.
+        """
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a connection broke: a request of a transaction that is over may still be under way."""
+
+    def drop(self) -> None:
+        """Let go at once: nothing more is sent, nothing is waited for."""
+
+
+class KafkaWriter:
+    """The writer of one partition of one group, through whichever client.
+
+    It is fenced twice: by its transactional id, which the next owner's writer takes over and thereby
+    ends our open transaction at once, and by the group's generation, which goes with the offsets.
+
+    Parameters
+    ----------
+    open_producer
+        Opens what it writes with, which fences the one before it; takes `compress`.
+    partition, where
+        The partition, as a number and as messages name it.
+    group_metadata
+        Gives this member's present generation.
+    still_owner
+        Asks the group whether this member owns the partition still, and this is its newest writer.
+    check_topics
+        Raises `TopicMissing` for topics that do not exist.
+    commit_timeout_seconds
+        What a commit may take.
+
+    """
+
+    def __init__(
+        self,
+        open_producer: Callable[..., TransactionalProducer],
+        *,
+        partition: int,
+        where: str,
+        group_metadata: Callable[[], Any],
+        still_owner: Callable[[KafkaWriter], bool],
+        check_topics: Callable[[set[str]], None],
+        commit_timeout_seconds: float,
+    ) -> None:
+        self._open_producer = open_producer
+        self._compresses = False
+        self._producer: TransactionalProducer | None = open_producer(compress=False)
+        self._partition = partition
+        self._where = where
+        self._group_metadata = group_metadata
+        self._still_owner = still_owner
+        self._check_topics = check_topics
+        self._found_topics: set[str] = set()
+        self._commit_timeout_seconds = commit_timeout_seconds
+        self._ended: ServiceError = TransactionFailed(f"{where}: the writer is closed", hint="make a new one")
+
+    def commit(
+        self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False
+    ) -> None:
+        """Write `outputs` and the group's next offsets as one; see `Writer.commit`.
+
+        After any error the producer is dropped, not repaired: what it believes about its transaction
+        is then worth nothing, and a new one makes a clean start of it.
+        """
+        if self._producer is None:
+            raise type(self._ended)(str(self._ended), hint=self._ended.hint)
+        if not outputs and not offsets:
+            return
+        self._look_for({output.topic for output in outputs})
+        places = {(topic, self._partition): offset for topic, offset in offsets.items()}
+        try:
+            producer = self._producer_for(compress=compress)
+            deadline = monotonic() + self._commit_timeout_seconds
+            producer.transact(outputs, places, self._group_metadata(), deadline=deadline, where=self._where)
+        except ServiceError as error:
+            self._end(error)
+            raise self._ended from error.__cause__
+        except BaseException:  # Ctrl-C in the middle of a transaction
+            self.close()
+            raise
+
+    def _producer_for(self, *, compress: bool) -> TransactionalProducer:
+        """Return the producer; a new one after any trouble, and to compress or not to.
+
+        A request that the client has repeated may still be delivered, and would then belong to the next
+        transaction (KIP-890). The new producer's epoch makes the broker refuse it.
+
+        A client compresses all that it writes or nothing. To compress always would make small records
+        dearer by a third; another producer takes 30 to 60 ms.
+        """
+        assert self._producer is not None
+        if compress != self._compresses or self._producer.is_worn:
+            self._producer.drop()
+            self._producer = self._open_producer(compress=compress)
+            self._compresses = compress
+        return self._producer
+
+    def _look_for(self, topics: set[str]) -> None:
+        """Make sure that the topics exist, each writer anew: a deleted one only ever shows as a timeout."""
+        self._check_topics(topics - self._found_topics)
+        self._found_topics |= topics
+
+    def _end(self, error: ServiceError) -> None:
+        self.close()
+        # The broker has ended our transaction for taking too long: that fences, too.
+        if isinstance(error, OwnershipLost) and self._still_owner(self):
+            error = TransactionFailed(str(error), hint=HINTS[TransactionFailed])
+        self._ended = error
+
+    def supersede(self) -> None:
+        """Give way to a newer writer of the same partition in this process."""
+        self._ended = OwnershipLost(f"{self._where}: a newer writer has taken over")
+        self.close()
+
+    def close(self) -> None:
+        """Drop the producer; an open transaction ends with the next writer, or in time."""
+        if self._producer is not None:
+            self._producer.drop()
+            self._producer = None

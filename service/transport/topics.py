@@ -1,0 +1,63 @@
+"""The topics of a service. In: settings. Out: their names, and that they exist."""
+
+from __future__ import annotations
+
+import logging
+
+from service.errors import ConfigurationError
+from service.settings.load import Settings
+from service.stream import Transport
+
+_log = logging.getLogger(__name__)
+
+
+def input_topics(settings: Settings) -> tuple[str, ...]:
+    """List the topics read, the leading one first."""
+    return tuple(filter(None, (settings.events_topic, settings.labels_topic)))
+
+
+def output_topics(settings: Settings) -> tuple[str, ...]:
+    """List the topics written."""
+    return (settings.predictions_topic, settings.dead_letters_topic, settings.checkpoints_topic)
+
+
+def ensure_topics(transport: Transport, settings: Settings) -> int:
+    """Create what is missing, and have all topics as many partitions as the events have; return that number.
+
+    Raises
+    ------
+    ConfigurationError
+        A topic that needs as many has fewer, and `create_topics` is off.
+    TransportError
+        As `Transport.ensure_topics` and `Transport.add_partitions`.
+
+    """
+    leading, *further = input_topics(settings)
+    create = settings.create_topics
+    transport.ensure_topics({leading: settings.partitions}, create=create)
+    partitions = transport.partition_count(leading)
+    others = (*further, settings.predictions_topic, settings.dead_letters_topic)
+    transport.ensure_topics(dict.fromkeys(others, partitions), create=create)
+    transport.ensure_topics({settings.checkpoints_topic: partitions}, create=create, keep_forever=True)
+    for topic in (*others, settings.checkpoints_topic):
+        _grow(transport, settings, topic, partitions)
+    return partitions
+
+
+def _grow(transport: Transport, settings: Settings, topic: str, partitions: int) -> None:
+    """Add the partitions that a topic lacks, or refuse to go on without those that are needed."""
+    found = transport.partition_count(topic)
+    if found >= partitions:
+        return
+    if settings.create_topics:
+        transport.add_partitions({topic: partitions})
+        _log.warning(
+            "topic %r had %d partitions and has %d now, as the events have", topic, found, partitions
+        )
+    elif topic in {settings.labels_topic, settings.checkpoints_topic}:
+        raise ConfigurationError(
+            f"topic {topic!r} has {found} partitions, {settings.events_topic!r} has {partitions}: "
+            f"{'its labels' if topic == settings.labels_topic else 'the checkpoints'} of each partition"
+            " need one of their own",
+            hint=f"add partitions to {topic!r} until it has {partitions}, or allow it with `create_topics`",
+        )

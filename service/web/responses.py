@@ -1,0 +1,141 @@
+"""What is told of a model, as Pydantic models: FastAPI writes the OpenAPI document from them.
+
+Events and predictions are those of the stream (`service.messages.schema`); this is the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Self
+
+from pydantic import Field
+
+from perceptron_core import MistakeBound
+from service.models.explanation import Decision, Method
+from service.monitoring.live_models import Answer
+from service.messages.labels import LabelValue
+from service.web.problems import Answered
+
+
+class FeatureContribution(Answered):
+    """What one feature did to the score."""
+
+    feature: str
+    value: float
+    weight: float | None = Field(description="Null where the model has no weights.")
+    contribution: float
+
+
+_OWNED: Final = (
+    "Whether that is the partition to which an event with this id as its key goes: if not, its events are "
+    "predicted by another model, perhaps in another process."
+)
+
+
+class LivePrediction(Answered):
+    """A prediction by a model that is at work."""
+
+    id: str
+    label: LabelValue = Field(description="The predicted class, in the events' own label vocabulary.")
+    score: float = Field(description="Signed distance from the decision, unscaled: w·x + b.")
+    updates: int = Field(ge=0, description="Updates the model had made when it predicted.")
+    partition: int = Field(ge=0, description="Whose model was asked.")
+    owned: bool = Field(description=_OWNED)
+
+
+class Explanation(Answered):
+    """A prediction, and which features decided."""
+
+    id: str
+    label: LabelValue = Field(description="The predicted class.")
+    score: float
+    updates: int = Field(ge=0)
+    partition: int = Field(ge=0, description="Whose model was asked.")
+    owned: bool = Field(description=_OWNED)
+    method: Method = Field(
+        description="`weights`: contributions and bias add up to the score, of the predicted class where "
+        "there are several. `leaving_out`: how far the score falls without the feature; no sum."
+    )
+    bias: float | None
+    contributions: list[FeatureContribution] = Field(description="The largest first, whatever their sign.")
+    features_not_examined: int = Field(
+        ge=0, description="Features, those of the smallest values, that were not left out one by one."
+    )
+
+    @classmethod
+    def of(cls, answer: Answer, decision: Decision, *, partition: int, owned: bool) -> Self:
+        """Describe a decision."""
+        return cls(
+            **answer._asdict(),
+            partition=partition,
+            owned=owned,
+            method=decision.method,
+            bias=decision.bias,
+            contributions=[FeatureContribution(**each._asdict()) for each in decision.contributions],
+            features_not_examined=decision.features_not_examined,
+        )
+
+
+class Weight(Answered):
+    """One weight."""
+
+    name: str = Field(description="The feature; of several classes `class: feature`.")
+    weight: float
+
+
+class Bound(Answered):
+    """The perceptron's mistake bound (R/γ)² on the latest examples, which the model separates."""
+
+    updates: float | None = Field(description="(R/γ)²; null while no separator is known.")
+    radius: float = Field(description="R: the largest length of an example.")
+    margin: float | None = Field(description="γ: by how much the model separates them.")
+    examples: int = Field(description="How many there are since the model's last update.")
+    reason: str = Field(description="Why there is no bound; empty if there is.")
+
+    @classmethod
+    def of(cls, bound: MistakeBound, examples: int) -> Self:
+        """Describe a bound; JSON has no infinity."""
+        return cls(
+            updates=_finite(bound.updates),
+            radius=bound.radius,
+            margin=_finite(bound.margin),
+            examples=examples,
+            reason=bound.reason,
+        )
+
+
+class Counts(Answered):
+    """What has happened to a model since it was born, at its last commit."""
+
+    predictions: int
+    labelled: int = Field(description="Predictions whose truth became known.")
+    mistakes: int
+    updates: int
+    rejected: int = Field(description="Messages sent to the dead letters.")
+    pending_labels: int = Field(description="Predictions that wait for their label.")
+
+
+class Memory(Answered):
+    """What the model takes, in bytes; null where it is not known."""
+
+    process_bytes: int | None = Field(description="Resident memory of the whole process.")
+    snapshot_bytes: int | None = Field(description="The last snapshot: the model and what waits for labels.")
+
+
+class ModelDescription(Answered):
+    """A partition's model."""
+
+    partition: int = Field(ge=0)
+    kind: str = Field(description="Its class, or the steps of its pipeline.")
+    parameters: dict[str, Any]
+    classes: list[LabelValue] = Field(description="As answers spell them; of two the negative one first.")
+    counts: Counts
+    weights: list[Weight] | None = Field(description="The largest first; null of a model without weights.")
+    weights_nonzero: int | None
+    weight_norm: float | None = Field(description="Euclidean, without the bias.")
+    bias: float | dict[str, float] | None = Field(description="Of several classes one each.")
+    bound: Bound | None = Field(description="Null of a model that the theorem is not about.")
+    memory: Memory
+
+
+def _finite(value: float) -> float | None:
+    return value if value - value == 0 else None

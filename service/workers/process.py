@@ -1,0 +1,151 @@
+"""The parent's side of one worker: its process, what it was asked, what it last said.
+
+In: reports. Out: requests; what is known of the worker, also after its end.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from time import monotonic
+from typing import Final
+
+from service.errors import ServiceError
+from service.workers.merged_metrics import NOTHING
+from service.settings.load import Settings
+from service.workers.worker import Report, Request, ServeHttp, work
+
+ANSWER_SECONDS: Final = 1.0
+"""How long to wait for an answer; who is slower is shown as it last was."""
+
+_SPAWN: Final = multiprocessing.get_context("spawn")
+"""A fresh interpreter: nothing of the parent's threads, locks and connections comes along."""
+
+
+class WorkerProcess:
+    """A worker, from its start to its end; it cannot be started twice.
+
+    Parameters
+    ----------
+    number, settings, url, serve_http, exit_at_end
+        As for `service.workers.worker.work`.
+    changed
+        Held to look at a worker, notified when it has said something or ended.
+
+    """
+
+    def __init__(
+        self,
+        number: int,
+        settings: Settings,
+        url: str,
+        *,
+        serve_http: ServeHttp,
+        exit_at_end: bool,
+        changed: threading.Condition,
+    ) -> None:
+        self._changed = changed
+        self.last = Report()
+        self.metrics = NOTHING
+        self.heard_at = self.started_at = monotonic()
+        self._has_hung_up = False
+        self._asked_at: float | None = None
+        self._was_told = False
+        self._connection, theirs = _SPAWN.Pipe()
+        self._process = _SPAWN.Process(
+            target=work,
+            args=(theirs, number, settings, url),
+            kwargs={"serve_http": serve_http, "exit_at_end": exit_at_end},
+            name=f"worker {number}",
+            daemon=True,
+        )
+        with _without_interrupts():
+            self._process.start()
+        theirs.close()  # or its end could not be noticed
+        threading.Thread(target=self._listen, name=f"worker {number}", daemon=True).start()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is no more, and has said all it had to say; for the thread that started it."""
+        return self._has_hung_up and self._process.exitcode is not None
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id."""
+        return self._process.pid
+
+    def _listen(self) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                report = self._connection.recv()
+                with self._changed:
+                    self._note(report)
+                    self._changed.notify_all()
+        with self._changed:
+            self._has_hung_up = True
+            self._changed.notify_all()
+
+    def _note(self, report: Report) -> None:
+        self.last, self.heard_at = report, monotonic()
+        if report.metrics is not None:
+            self.metrics, self._asked_at = report.metrics, None
+
+    def ask_metrics(self) -> None:
+        """Ask for its metrics, unless an answer is still due: what nobody reads must not pile up."""
+        if self._asked_at is None:
+            self._asked_at = monotonic()
+            self._send(Request.ASK_METRICS)
+
+    @property
+    def will_answer(self) -> bool:
+        """Whether an answer is due that may come in time."""
+        is_due = self._asked_at is not None and not self._has_hung_up
+        return is_due and monotonic() - (self._asked_at or 0.0) < ANSWER_SECONDS
+
+    def leave(self) -> None:
+        """Ask it to finish its batch, commit and leave."""
+        if not self._was_told:
+            self._was_told = True
+            self._send(Request.LEAVE)
+
+    def kill(self) -> None:
+        """End it at once; what it has not committed will be done by another."""
+        self._process.kill()
+        self._process.join()
+
+    def _send(self, request: Request) -> None:
+        with suppress(OSError):  # it has ended; `_listen` finds out
+            self._connection.send(request)
+
+    @property
+    def failure(self) -> ServiceError | None:
+        """Why it has ended, if that was an error of its own."""
+        code = self._process.exitcode
+        if self.last.error is None and code is not None and code > 0:
+            return ServiceError(f"{self._process.name} failed, exit code {code}; what happened stands above")
+        return self.last.error
+
+    @property
+    def how_it_ended(self) -> str:
+        """How it has ended, for a log line."""
+        code = self._process.exitcode or 0
+        if self.last.error is not None:
+            return str(self.last.error)
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else "left without being told to"
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let a process be started that Ctrl-C does not reach, not even before its first line of Python."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,261 @@
+"""Several workers as one service. In: settings. Out: processes that share the partitions; one health.
+
+    starting ─→ at work ─→ left
+       ↑ backoff   │ died
+       └───────────┘
+
+Each worker is a member of the consumer group like any other process, so nothing else is shared: a worker
+that dies loses nothing, and its partitions are at work elsewhere while it is started again. An error that
+would end a single process ends all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from service.loop.backoff import Backoff
+from service.partition.counters import Totals
+from service.errors import ConfigurationError, ServiceError, StorageFull, TransportUnavailable
+from service.monitoring.health import Health, State
+from service.workers.merged_metrics import NOTHING, Exposition, merged, outlasting
+from service.settings.load import Settings
+from service.workers.worker import ServeHttp
+from service.workers.process import ANSWER_SECONDS, WorkerProcess
+
+_log = logging.getLogger(__name__)
+
+_ROUND_SECONDS: Final = 0.1
+"""How late a signal, or the time to start a worker again, is noticed at most."""
+
+_SILENT_SECONDS: Final = 10.0
+"""Without a report for so long, a worker is frozen or starved: longer than any step of the interpreter."""
+
+_STABLE_SECONDS: Final = 60.0
+"""Who dies after so long a life has not died of what it died of before."""
+
+_PASSING: Final = (TransportUnavailable, StorageFull)
+"""Errors at joining that are no reason to end, once a worker has been at work."""
+
+
+@dataclass(slots=True)
+class _Place:
+    """One of the N, and the process that fills it now."""
+
+    number: int
+    worker: WorkerProcess | None = None
+    start_at: float = 0.0
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+class Workers:
+    """Runs N workers until told to stop.
+
+    Parameters
+    ----------
+    settings, url
+        The resolved settings and the stream's URL; each worker gets them as they are.
+    registry
+        Where the metrics of all are shown.
+    health
+        What is told of all together.
+    serve_http
+        Lets each worker answer for its models.
+    exit_at_end
+        Whether to stop when everything that is there has been processed.
+
+    Raises
+    ------
+    ConfigurationError
+        The stream lives in the memory of one process.
+
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        url: str,
+        *,
+        registry: CollectorRegistry,
+        health: Health,
+        serve_http: ServeHttp,
+        exit_at_end: bool = False,
+    ) -> None:
+        if url.startswith("memory:"):
+            raise ConfigurationError(
+                f"workers = {settings.workers}: a memory:// stream lives in one process",
+                hint="give workers a stream they can share: --broker sqlite:///path/stream.db or kafka://…",
+            )
+        self._settings = settings
+        self._url = url
+        self._health = health
+        self._serve_http = serve_http
+        self._exit_at_end = exit_at_end
+        self._changed = threading.Condition()
+        self._places = [_Place(number) for number in range(1, settings.workers + 1)]
+        self._ended = NOTHING
+        """What the workers that are no more have counted."""
+        self._totals: dict[int, Totals] = {}
+        self._failure: ServiceError | None = None
+        self._has_worked = False
+        self._is_stopping = False
+        self._own = CollectorRegistry()
+        self._restarts = Counter(
+            "perceptron_worker_restarts", "Times a worker had to be started again.", registry=self._own
+        )
+        alive = Gauge("perceptron_workers", "Workers whose process is alive.", registry=self._own)
+        alive.set_function(lambda: len(self._at_work()))
+        ProcessCollector(registry=self._own)
+        registry.register(_MetricsOfAll(self))
+
+    def stop(self) -> None:
+        """Ask all to finish their batch, commit and leave; safe from a signal handler."""
+        self._is_stopping = True
+
+    def run(self) -> Mapping[int, Totals]:
+        """Keep the workers at work until `stop`, the end of the stream, or an error.
+
+        Returns
+        -------
+        dict
+            By partition, the counts at the last commit that a worker told of.
+
+        Raises
+        ------
+        ServiceError
+            What ended a worker, and would have ended a single process; the others have left.
+
+        """
+        try:
+            while not self._is_stopping or self._at_work():
+                self._start_due()
+                with self._changed:
+                    self._changed.wait(_ROUND_SECONDS)
+                    for place in self._places:
+                        self._look_after(place)
+                    self._health.become(*self._condition())
+        finally:
+            self._health.become(State.STOPPED, "the loop has ended")
+            for worker in self._at_work():
+                worker.kill()
+        if self._failure is not None:
+            raise self._failure
+        return self._totals
+
+    def expositions(self) -> Sequence[Exposition]:
+        """Ask all for their metrics, from any thread; who does not answer in time is shown as it last was."""
+        with self._changed:
+            for worker in self._at_work():
+                worker.ask_metrics()
+            self._changed.wait_for(
+                lambda: not any(worker.will_answer for worker in self._at_work()), ANSWER_SECONDS
+            )
+            own = Exposition(list(self._own.collect()), {})
+            return [own, self._ended, *(worker.metrics for worker in self._at_work())]
+
+    def addresses(self) -> Mapping[int, str]:
+        """Give by partition the URL of the server of the worker that has it; of the silent ones, none."""
+        talking = [w.last for w in self._at_work() if monotonic() - w.heard_at <= _SILENT_SECONDS]
+        return {partition: last.address for last in talking for partition in last.partitions}
+
+    @property
+    def n_partitions(self) -> int:
+        """Partitions of the events topic; 0 before it is known."""
+        return max((worker.last.n_partitions for worker in self._at_work()), default=0)
+
+    def _at_work(self) -> Sequence[WorkerProcess]:
+        return [place.worker for place in self._places if place.worker is not None]
+
+    def _start_due(self) -> None:
+        for place in self._places:
+            if place.worker is None and place.start_at <= monotonic() and not self._is_stopping:
+                try:
+                    place.worker = WorkerProcess(
+                        place.number,
+                        self._settings,
+                        self._url,
+                        serve_http=self._serve_http,
+                        exit_at_end=self._exit_at_end,
+                        changed=self._changed,
+                    )
+                except OSError as error:  # the machine has no room for a process now
+                    self._postpone(place, str(error))
+                else:
+                    _log.info("worker %d is process %d", place.number, place.worker.pid)
+
+    def _look_after(self, place: _Place) -> None:
+        worker = place.worker
+        if worker is None:
+            return
+        for partition, totals in worker.last.totals.items():  # counts only grow: the largest are the newest
+            known = self._totals.get(partition, totals)
+            self._totals[partition] = Totals(*map(max, known, totals))
+        self._has_worked |= worker.last.state is State.READY
+        if worker.has_ended:
+            place.worker = None
+            self._ended = merged([self._ended, outlasting(worker.metrics)])
+            self._go_on_without(place, worker)
+        elif self._is_stopping:
+            worker.leave()
+
+    def _go_on_without(self, place: _Place, worker: WorkerProcess) -> None:
+        """Decide what the end of a worker means: the end of all, or another start."""
+        failure = worker.failure
+        if isinstance(failure, _PASSING) and self._has_worked:
+            failure = None
+        if failure is not None:
+            self._failure = self._failure or failure
+            self.stop()
+        elif worker.last.is_finished:
+            self.stop()
+        elif not self._is_stopping:
+            if monotonic() - worker.started_at > _STABLE_SECONDS:
+                place.backoff.reset()
+            self._restarts.inc()
+            self._postpone(place, worker.how_it_ended)
+
+    def _postpone(self, place: _Place, reason: str) -> None:
+        wait_seconds = place.backoff.next_seconds()
+        place.start_at = monotonic() + wait_seconds
+        _log.warning("worker %d: %s; starting it again in %.1f s", place.number, reason, wait_seconds)
+
+    def _condition(self) -> tuple[State, str]:
+        """Tell how all are: ready when each is, or how the first is that is not."""
+        for place in self._places:
+            state, reason = _condition(place.worker)
+            if state is not State.READY:
+                return state, f"worker {place.number}: {reason or state.value}"
+        return State.READY, ""
+
+
+def _condition(worker: WorkerProcess | None) -> tuple[State, str]:
+    if worker is None:
+        return State.UNAVAILABLE, "waiting to be started again"
+    if monotonic() - worker.heard_at > _SILENT_SECONDS:
+        return State.UNAVAILABLE, f"has said nothing for {_SILENT_SECONDS:.0f} s"
+    if worker.last.state is State.STOPPED:  # one that ends is not yet the end of all
+        return State.UNAVAILABLE, worker.last.reason
+    return worker.last.state, worker.last.reason
+
+
+class _MetricsOfAll(Collector):
+    """Asks the workers when Prometheus asks."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+
+    def describe(self) -> Sequence[Metric]:
+        """Name nothing in advance: nobody is at work yet."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Give the families of all as one."""
+        yield from merged(self._workers.expositions()).families

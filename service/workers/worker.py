@@ -1,0 +1,217 @@
+"""A worker of `serve --workers N`: the loop, in a process of its own at the other end of a pipe.
+
+In: settings as the parent has resolved them; requests. Out: reports; answers about the models, by HTTP.
+
+    parent ─ ASK_METRICS, LEAVE ─→ worker
+           ←────── Report ────────
+
+The pipe is also the leash: when its other end closes, because the parent was killed, the worker leaves as
+if it had been told to. Whatever is heavy is imported when the process runs: its parent does without.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from multiprocessing.connection import Connection
+from types import FrameType
+from typing import TYPE_CHECKING, Final, Protocol
+
+from service.partition.counters import Totals
+from service.loop.departure import Departure
+from service.errors import ServiceError
+from service.monitoring.health import Health, State
+from service.logs import log_to_stderr
+from service.workers.merged_metrics import NOTHING, Exposition
+from service.settings.load import Settings
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from service.monitoring.live_models import LiveModels
+    from service.monitoring.metrics import Metrics
+    from service.loop.runner import Runner
+
+_log = logging.getLogger(__name__)
+
+REPORT_SECONDS: Final = 0.25
+"""How often a worker reports unasked: how late the parent learns that one is ready, or is not."""
+
+
+_ANY_PORT: Final = "127.0.0.1:0"
+"""Of this machine only, whatever the parent listens on."""
+
+
+class Request(Enum):
+    """What the parent sends."""
+
+    ASK_METRICS = auto()
+    LEAVE = auto()
+
+
+class ServeHttp(Protocol):
+    """Serves what there is to see of a process for as long as the context lasts, and gives the URL."""
+
+    def __call__(
+        self,
+        settings: Settings,
+        registry: CollectorRegistry,
+        health: Health,
+        metrics: Metrics,
+        live: LiveModels,
+    ) -> AbstractContextManager[str]:
+        """Begin to serve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a worker sends: how it does."""
+
+    state: State = State.STARTING
+    reason: str = ""
+    totals: Mapping[int, Totals] = field(default_factory=dict)
+    """By partition, also of those it has handed over: the counts at its last commit there."""
+    metrics: Exposition | None = None
+    """Only when asked, and at the end: looking at a large model takes a while."""
+    address: str = ""
+    """URL of the worker's own server, which knows the models; empty if there is none."""
+    partitions: Sequence[int] = ()
+    """Whose models are at work here."""
+    n_partitions: int = 0
+    """Of the events topic; 0 before it is known."""
+    is_finished: bool = False
+    """It has ended because everything that was there is processed."""
+    error: ServiceError | None = None
+    """It has ended because of this."""
+
+
+def work(
+    connection: Connection,
+    number: int,
+    settings: Settings,
+    url: str,
+    *,
+    serve_http: ServeHttp,
+    exit_at_end: bool,
+) -> None:
+    """Be worker `number` until told to leave; the whole life of its process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent decides
+    log_to_stderr(settings.log_level, settings.log_format, number)
+    from prometheus_client import CollectorRegistry  # noqa: PLC0415  see above
+
+    from service.monitoring.live_models import LiveModels  # noqa: PLC0415
+    from service.monitoring.metrics import Metrics  # noqa: PLC0415
+
+    metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
+    health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
+    reporter = Reporter(connection, metrics, health, live)
+    own_http = settings.model_copy(update={"http": settings.http and _ANY_PORT})
+    try:
+        with serve_http(own_http, metrics.registry, health, metrics, live) as reporter.address:
+            is_finished = _run(reporter, _settings_of(number, settings), url, exit_at_end=exit_at_end)
+    except ServiceError as error:
+        reporter.report(with_metrics=True, error=error)
+        sys.exit(1)
+    reporter.report(with_metrics=True, is_finished=is_finished)
+
+
+def _settings_of(number: int, settings: Settings) -> Settings:
+    """Give each worker a name of its own where Kafka wants one."""
+    kafka = settings.kafka
+    names = {"client_id": f"{kafka.client_id}-{number}"}
+    if kafka.instance_id:
+        names["instance_id"] = f"{kafka.instance_id}-{number}"
+    return settings.model_copy(update={"kafka": kafka.model_copy(update=names)})
+
+
+def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool) -> bool:
+    from service.partition.factory import open_stream  # noqa: PLC0415
+    from service.loop.gc_tuning import look_less_often  # noqa: PLC0415
+    from service.loop.runner import Runner  # noqa: PLC0415
+
+    transport = open_stream(settings, url)
+    try:
+        runner = Runner(
+            transport, settings, metrics=reporter.metrics, health=reporter.health, live=reporter.live
+        )
+
+        def leave(_: int, __: FrameType | None) -> None:
+            runner.stop()
+
+        with Departure(lambda: reporter.health.asking_since) as departure:
+            reporter.attend(runner, departure)
+            signal.signal(signal.SIGTERM, leave)
+            look_less_often()
+            return runner.run(exit_at_end=exit_at_end)
+    finally:
+        transport.close()
+
+
+class Reporter:
+    """The worker's end of the pipe, with a thread that answers while the loop works.
+
+    Parameters
+    ----------
+    connection
+        To the parent.
+    metrics, health, live
+        What to report.
+
+    """
+
+    def __init__(self, connection: Connection, metrics: Metrics, health: Health, live: LiveModels) -> None:
+        self.metrics = metrics
+        self.health = health
+        self.live = live
+        self.address = ""
+        self._connection = connection
+        self._sending = threading.Lock()
+        self._shown = NOTHING
+
+    def attend(self, runner: Runner, departure: Departure) -> None:
+        """Report from now on, and let the parent, or its end, stop the runner."""
+        threading.Thread(target=self._attend, args=(runner, departure), name="reporter", daemon=True).start()
+
+    def _attend(self, runner: Runner, departure: Departure) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                request = self._connection.recv() if self._connection.poll(REPORT_SECONDS) else None
+                if request is Request.LEAVE:
+                    runner.stop()
+                    departure.expect()
+                self.report(with_metrics=request is Request.ASK_METRICS)
+        runner.stop()
+        departure.expect()
+
+    def report(
+        self, *, with_metrics: bool, is_finished: bool = False, error: ServiceError | None = None
+    ) -> None:
+        """Send a report; to nobody, if the parent is no more."""
+        published = dict(self.metrics.last_published)
+        report = Report(
+            *self.health.condition,
+            {partition: each.counters.totals() for partition, each in published.items()},
+            self._exposition() if with_metrics else None,
+            self.address,
+            self.live.partitions(),
+            self.live.n_partitions,
+            is_finished,
+            error,
+        )
+        with self._sending, suppress(OSError):
+            self._connection.send(report)
+
+    def _exposition(self) -> Exposition:
+        """Collect what a scrape would show; an error there must not end the thread that listens."""
+        since = dict(self.metrics.at_work_since)
+        try:
+            self._shown = Exposition(list(self.metrics.registry.collect()), since)
+        except Exception:  # noqa: BLE001  a scrape that fails is not the end of a server
+            _log.exception("the metrics cannot be collected; they are shown as they were")
+        return self._shown
