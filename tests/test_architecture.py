@@ -130,11 +130,11 @@ service.cli.app
 service.cli.options service.cli.progress service.cli.sender service.cli.summary service.cli.table
 service.cli.line_filter service.cli.checkpoint_reset service.cli.model_files
 service.cli.training
-service.cli.train service.cli.test service.cli.plot
-service.cli.completion service.cli.config service.cli.schema service.cli.serve
-service.cli.consume service.cli.produce service.cli.replay service.cli.inspect
-service.cli.status service.cli.verify service.cli.checkpoint service.cli.dead_letters
-service.cli.demo
+service.cli.commands.train service.cli.commands.test service.cli.commands.plot
+service.cli.commands.completion service.cli.commands.config service.cli.commands.schema service.cli.commands.serve
+service.cli.commands.consume service.cli.commands.produce service.cli.commands.replay service.cli.commands.inspect
+service.cli.commands.status service.cli.commands.verify service.cli.commands.checkpoint service.cli.commands.dead_letters
+service.cli.commands.demo
 service.cli
 service.__main__
 """
@@ -147,7 +147,7 @@ FENCES = {
     "click": ["service.cli"],
     "rich": ["service.cli"],
     "multiprocessing": ["service.workers.worker", "service.workers.process"],
-    "matplotlib": ["service.monitoring.charts", "service.cli.plot"],
+    "matplotlib": ["service.monitoring.charts", "service.cli.commands.plot"],
     "fastapi": ["service.web"],
     "fastapi_offline": ["service.web"],
     "starlette": ["service.web"],

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from service import errors
-from service.cli.serve import http_server
+from service.cli.commands.serve import http_server
 from service.errors import ConfigurationError, ServiceError, StorageFull, TransportUnavailable
 from service.monitoring.health import Health, State
 from service.settings.kafka import KafkaSettings

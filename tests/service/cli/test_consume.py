@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from service.cli.consume import record_line
+from service.cli.commands.consume import record_line
 from service.transport import open_transport
 from service.stream import Output, Record
 

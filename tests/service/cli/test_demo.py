@@ -84,7 +84,7 @@ def test_an_interrupted_demo_ends_soon_and_leaves_nothing_behind(demo, tmp_path,
 
 
 def test_what_it_produces_are_events_as_anyone_would_send_them(perceptron, tmp_path):
-    from service.cli.demo import _events  # noqa: PLC0415 - importing River's data takes a second
+    from service.cli.commands.demo import _events  # noqa: PLC0415 - importing River's data takes a second
 
     (tmp_path / "events.ndjson").write_bytes(b"\n".join(_events()))
     result = perceptron("replay", "events.ndjson", "--classes", "legitimate,phishing", "--format", "json")

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.cli.serve import http_server
+from service.cli.commands.serve import http_server
 from service.monitoring.health import Health
 from service.settings.load import Settings
 from service.transport import open_transport

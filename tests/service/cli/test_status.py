@@ -149,7 +149,7 @@ def test_a_partition_nobody_owned_yet_is_shown_empty(perceptron, broker, stream)
 def test_a_clock_behind_the_brokers_gives_no_negative_age(perceptron, broker, stream, monkeypatch):
     serve(stream)
     now = time.time()
-    monkeypatch.setattr("service.cli.status.time.time", lambda: now - 1000)
+    monkeypatch.setattr("service.cli.commands.status.time.time", lambda: now - 1000)
     assert status(perceptron, broker)[0]["snapshot_age_seconds"] == 0
 
 

@@ -22,7 +22,7 @@ from service.partition.factory import open_stream
 from service.cli.app import INTERRUPTED
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, counted_bar
-from service.cli.serve import http_server, stopping
+from service.cli.commands.serve import http_server, stopping
 from service.cli.summary import summary_text
 from service.errors import ServerError
 from service.monitoring.evaluation import Evaluation, summarise
