@@ -19,15 +19,15 @@ from time import perf_counter, sleep
 
 from prometheus_client import CollectorRegistry
 
-from service.partition.factory import make_processor
-from service.monitoring.health import Health
-from service.monitoring.metrics import Metrics
 from service.loop.recovery import Restored, restore
 from service.loop.runner import Runner
-from service.settings.load import Settings
 from service.loop.task import Task
-from service.transport import open_transport
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.partition.factory import make_processor
+from service.settings.load import Settings
 from service.stream import Output, Record, Transport
+from service.transport import open_transport
 
 ROUNDS = 5
 

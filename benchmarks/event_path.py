@@ -23,13 +23,13 @@ from time import process_time
 from prometheus_client import CollectorRegistry
 
 from service.messages.encoder import Answers
-from service.partition.factory import make_decoder, make_extractor, make_processor
+from service.messages.labels import Vocabulary
 from service.messages.schema import read_input
-from service.monitoring.metrics import Metrics
 from service.models.registry import make_learner
+from service.monitoring.metrics import Metrics
+from service.partition.factory import make_decoder, make_extractor, make_processor
 from service.settings.load import Settings
 from service.stream import Record
-from service.messages.labels import Vocabulary
 
 ROUNDS = 9
 FEATURES = 12

@@ -11,13 +11,13 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
 import perceptron_core
-from service.partition.factory import make_processor
 from service.cli.app import cli
 from service.cli.commands.serve import http_server
 from service.messages.decoder import Reason
-from service.monitoring.health import Health
 from service.messages.schema import KINDS, json_schema
+from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
+from service.partition.factory import make_processor
 from service.settings.fields import ENVIRONMENT_PREFIX, Settings
 from service.settings.load import KafkaSettings, option_settings, setting_values
 from service.stream import Record

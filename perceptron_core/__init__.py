@@ -5,32 +5,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from perceptron_core.binary.arow import AROW
-from perceptron_core.training.holdout import Assessment, hold_out, perceptron_test
-from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
-from perceptron_core.binary.averaged import AveragedPerceptron
-from perceptron_core.training.batch_perceptron import BatchPerceptron
-from perceptron_core.weights.example import COMPILED
-from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
-from perceptron_core.theory.geometry import Hyperplane, margin, radius, signed_distances
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
+from perceptron_core.binary.arow import AROW
+from perceptron_core.binary.averaged import AveragedPerceptron
 from perceptron_core.binary.kernel import KernelPerceptron
-from perceptron_core.training.learning_curve import Epoch, Training
 from perceptron_core.binary.margin import MarginPerceptron
-from perceptron_core.multiclass.arow import MulticlassAROW
-from perceptron_core.multiclass.passive_aggressive import MulticlassPassiveAggressive
-from perceptron_core.multiclass.perceptron import MulticlassPerceptron
 from perceptron_core.binary.passive_aggressive import PassiveAggressive
 from perceptron_core.binary.perceptron import Perceptron
 from perceptron_core.binary.scw import SCW
-from perceptron_core.theory.separability import (
-    MinimumLengthSolution,
-    Separability,
-    linear_separability,
-    minimum_length_solution,
-)
+from perceptron_core.binary.voted import VotedPerceptron
+from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.formats.model_bytes import from_bytes, to_bytes
+from perceptron_core.multiclass.arow import MulticlassAROW
+from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
+from perceptron_core.multiclass.passive_aggressive import MulticlassPassiveAggressive
+from perceptron_core.multiclass.perceptron import MulticlassPerceptron
 from perceptron_core.text.hasher import Rows, TextHasher
+from perceptron_core.theory.geometry import Hyperplane, margin, radius, signed_distances
 from perceptron_core.theory.mistake_bound import (
     MistakeBound,
     OnlineMistakeBound,
@@ -38,9 +29,18 @@ from perceptron_core.theory.mistake_bound import (
     mistake_bound,
     perceptron_criterion,
 )
+from perceptron_core.theory.separability import (
+    MinimumLengthSolution,
+    Separability,
+    linear_separability,
+    minimum_length_solution,
+)
+from perceptron_core.training.batch_perceptron import BatchPerceptron
 from perceptron_core.training.epochs import perceptron_train
+from perceptron_core.training.holdout import Assessment, hold_out, perceptron_test
+from perceptron_core.training.learning_curve import Epoch, Training
 from perceptron_core.version import __version__
-from perceptron_core.binary.voted import VotedPerceptron
+from perceptron_core.weights.example import COMPILED
 
 if TYPE_CHECKING:
     from perceptron_core.structured.perceptron import StructuredPerceptron

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 from river import datasets
 
-from service.partition.factory import make_processor
 from service.cli.app import cli
+from service.partition.factory import make_processor
 from service.settings.load import Settings
 from service.stream import Record
 from tests.support.reference_streams import without_time

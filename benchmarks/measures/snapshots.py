@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from time import perf_counter
 
-from service.partition.factory import make_processor
 from service.checkpoints.log import Address, snapshot_records
-from service.loop.recovery import identity, restore
-from service.settings.load import Settings
 from service.checkpoints.snapshot import Snapshot
-from service.transport import open_transport
+from service.loop.recovery import identity, restore
+from service.partition.factory import make_processor
+from service.settings.load import Settings
 from service.stream import Output, Transport
+from service.transport import open_transport
 
 from .base import Contest, Goal, Measure, Reading, Row
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from perceptron_core.base.batches import SparseBatch, first_refused, signs_of, weights_of
 from perceptron_core.errors import FeatureError, LabelError
-from perceptron_core.weights.hashed_table import HashedSlots
 from perceptron_core.validation import MAX_MAGNITUDE, example_weight, refuse_features, sign_of
+from perceptron_core.weights.hashed_table import HashedSlots
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from river import base
 
-from perceptron_core.binary.averaged import AveragedPerceptron
+from perceptron_core.arrays.csr import CSR, batch_of, signs_and_weights
+from perceptron_core.arrays.text_batch import TextBatch
 from perceptron_core.base.batches import SparseBatch, decide
 from perceptron_core.base.binary import BinaryClassifier, Features
-from perceptron_core.arrays.csr import CSR, batch_of, signs_and_weights
 from perceptron_core.base.explanation import Term
-from perceptron_core.weights.hashed_table import HashedSlots
 from perceptron_core.base.linear import LinearClassifier
+from perceptron_core.binary.averaged import AveragedPerceptron
 from perceptron_core.binary.perceptron import Perceptron
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.text.hasher import TextHasher
-from perceptron_core.arrays.text_batch import TextBatch
+from perceptron_core.weights.hashed_table import HashedSlots
 
 if TYPE_CHECKING:
     import numpy as np

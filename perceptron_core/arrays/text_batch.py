@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from perceptron_core.base.batches import Batch
-from perceptron_core.weights.hashed_table import HashedEntries, HashedSlots
 from perceptron_core.text.hasher import TextHasher
+from perceptron_core.weights.hashed_table import HashedEntries, HashedSlots
 
 _AHEAD: Final = 6
 """Texts that are hashed at once: while one is learned, the memory looks for the cells of the others."""

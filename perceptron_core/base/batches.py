@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from perceptron_core.weights.example import Entries
-from perceptron_core.errors import LabelError
-from perceptron_core.weights.hashed_table import HashedEntries, HashedSlots, in_place
 from perceptron_core.base.binary_rule import BinaryRule
-from perceptron_core.weights.weight_table import Slots
+from perceptron_core.errors import LabelError
 from perceptron_core.validation import MAX_MAGNITUDE, example_weight, sign_of
+from perceptron_core.weights.example import Entries
+from perceptron_core.weights.hashed_table import HashedEntries, HashedSlots, in_place
+from perceptron_core.weights.weight_table import Slots
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from river import base
 
-from perceptron_core.base.explanation import Term, contribution_table
 from perceptron_core.base.data_frames import FrameClassifier
+from perceptron_core.base.explanation import Term, contribution_table
 
 Features = dict[base.typing.FeatureName, Any]
 

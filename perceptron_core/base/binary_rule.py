@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from perceptron_core.validation import example_weight, sign_of
 from perceptron_core.weights.example import Column, Entries
 from perceptron_core.weights.weight_table import Slots
-from perceptron_core.validation import example_weight, sign_of
 
 
 class BinaryRule:

@@ -9,11 +9,11 @@ from river import base
 
 from perceptron_core.base.batches import DenseBatch, decide, signs_of, weights_of
 from perceptron_core.base.binary import BinaryClassifier
-from perceptron_core.base.cloning import Copied
-from perceptron_core.weights.example import Column
-from perceptron_core.base.data_frames import sound_rows
-from perceptron_core.weights.hashed_table import HashedSlots
 from perceptron_core.base.binary_rule import BinaryRule
+from perceptron_core.base.cloning import Copied
+from perceptron_core.base.data_frames import sound_rows
+from perceptron_core.weights.example import Column
+from perceptron_core.weights.hashed_table import HashedSlots
 from perceptron_core.weights.weight_table import Slots
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from perceptron_core.base.binary import BinaryClassifier, Features
-from perceptron_core.base.compiled import CompiledClassifier
-from perceptron_core.weights.example import Column
-from perceptron_core.base.explanation import Term
 from perceptron_core.base.binary_rule import LinearRule
+from perceptron_core.base.compiled import CompiledClassifier
+from perceptron_core.base.explanation import Term
 from perceptron_core.sparse_vectors import Vector
+from perceptron_core.weights.example import Column
 
 
 class LinearClassifier(LinearRule, CompiledClassifier):

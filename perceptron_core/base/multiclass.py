@@ -15,13 +15,13 @@ from river import base
 
 from perceptron_core.base.binary import Features
 from perceptron_core.base.cloning import Copied
-from perceptron_core.weights.example import Column
-from perceptron_core.errors import LabelError
-from perceptron_core.base.explanation import contribution_table
 from perceptron_core.base.data_frames import FrameClassifier
+from perceptron_core.base.explanation import contribution_table
 from perceptron_core.base.multiclass_rule import MulticlassRule
-from perceptron_core.sparse_vectors import Vector
 from perceptron_core.base.update import Label
+from perceptron_core.errors import LabelError
+from perceptron_core.sparse_vectors import Vector
+from perceptron_core.weights.example import Column
 
 Scores = dict[Label, float]
 """Score by class, in the order that breaks ties."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from perceptron_core.base.multiclass import MulticlassClassifier
-from perceptron_core.sparse_vectors import Vector
 from perceptron_core.base.update import Label
+from perceptron_core.sparse_vectors import Vector
 
 
 class LinearMulticlass(MulticlassClassifier):

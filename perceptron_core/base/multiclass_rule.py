@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perceptron_core.weights.example import Column, Entries
-from perceptron_core.weights.weight_table import Slots
 from perceptron_core.base.update import NO_CLASS, Label, Step
 from perceptron_core.validation import example_weight
+from perceptron_core.weights.example import Column, Entries
+from perceptron_core.weights.weight_table import Slots
 
 
 class MulticlassRule:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from perceptron_core.binary.confidence_weighted import ConfidenceWeightedClassifier, ConfidenceWeightedRule
-from perceptron_core.weights.example import Entries
 from perceptron_core.validation import MAX_RATE, hinge
+from perceptron_core.weights.example import Entries
 
 _LARGEST: Final = 1e200
 """Of r divided by the weight of an example."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from perceptron_core.base.binary import BinaryClassifier, Features
-from perceptron_core.base.compiled import CompiledClassifier
-from perceptron_core.weights.example import Column, Entries
-from perceptron_core.base.explanation import Term
 from perceptron_core.base.binary_rule import BinaryRule
+from perceptron_core.base.compiled import CompiledClassifier
+from perceptron_core.base.explanation import Term
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.sparse_vectors import Vector
+from perceptron_core.weights.example import Column, Entries
 
 _SMALLEST_FADE: Final = 1e-20
 """When the past has faded to this share, it is written down anew, so that its factors stay moderate."""

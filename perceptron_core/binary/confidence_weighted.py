@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from perceptron_core.weights import covariance as confidence
-
 from perceptron_core import sparse_vectors as sparse
-from perceptron_core.weights.example import Column, Entries
-from perceptron_core.base.linear import LinearClassifier
 from perceptron_core.base.binary_rule import LinearRule
+from perceptron_core.base.linear import LinearClassifier
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE
+from perceptron_core.weights import covariance as confidence
+from perceptron_core.weights.example import Column, Entries
 from perceptron_core.weights.variances import Variances
 
 

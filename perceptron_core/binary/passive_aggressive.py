@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from perceptron_core.weights.example import Entries
-from perceptron_core.base.linear import LinearClassifier
 from perceptron_core.base.binary_rule import AdditiveRule
+from perceptron_core.base.linear import LinearClassifier
 from perceptron_core.validation import MAX_RATE, hinge
+from perceptron_core.weights.example import Entries
 
 _VARIANTS: Final = ("PA", "PA-I", "PA-II")
 _SMALLEST: Final = 1e-100

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from perceptron_core.weights.example import Entries
-from perceptron_core.base.linear import LinearClassifier
 from perceptron_core.base.binary_rule import AdditiveRule
+from perceptron_core.base.linear import LinearClassifier
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
+from perceptron_core.weights.example import Entries
 
 
 class PerceptronRule(AdditiveRule):

@@ -7,8 +7,8 @@ from statistics import NormalDist
 from typing import Final
 
 from perceptron_core.binary.confidence_weighted import ConfidenceWeightedClassifier, ConfidenceWeightedRule
-from perceptron_core.weights.example import Entries
 from perceptron_core.validation import MAX_LOSS, MAX_RATE
+from perceptron_core.weights.example import Entries
 
 _LARGEST: Final = 1e200
 

@@ -11,22 +11,22 @@ from typing import Any, Final, Protocol
 
 import msgpack
 
-from perceptron_core.binary.arow import AROW
-from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
-from perceptron_core.binary.averaged import AveragedPerceptron
-from perceptron_core.training.batch_perceptron import BatchPerceptron
-from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.errors import DamagedError
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
+from perceptron_core.binary.arow import AROW
+from perceptron_core.binary.averaged import AveragedPerceptron
 from perceptron_core.binary.kernel import KernelPerceptron
 from perceptron_core.binary.margin import MarginPerceptron
-from perceptron_core.multiclass.arow import MulticlassAROW
-from perceptron_core.multiclass.passive_aggressive import MulticlassPassiveAggressive
-from perceptron_core.multiclass.perceptron import MulticlassPerceptron
 from perceptron_core.binary.passive_aggressive import PassiveAggressive
 from perceptron_core.binary.perceptron import Perceptron
 from perceptron_core.binary.scw import SCW
 from perceptron_core.binary.voted import VotedPerceptron
+from perceptron_core.errors import DamagedError
+from perceptron_core.formats.envelope import seal, unseal
+from perceptron_core.multiclass.arow import MulticlassAROW
+from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
+from perceptron_core.multiclass.passive_aggressive import MulticlassPassiveAggressive
+from perceptron_core.multiclass.perceptron import MulticlassPerceptron
+from perceptron_core.training.batch_perceptron import BatchPerceptron
 
 _KIND: Final = b"perceptron-model"
 _VERSION: Final = 1

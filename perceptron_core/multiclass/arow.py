@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from perceptron_core.weights.example import Column, Entries
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import MulticlassRule
-from perceptron_core.sparse_vectors import Vector
 from perceptron_core.base.update import Label, Step
+from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE, hinge
+from perceptron_core.weights.example import Column, Entries
 from perceptron_core.weights.variances import Variances
 
 _LARGEST: Final = 1e200

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from perceptron_core.weights.example import Column, Entries
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
-from perceptron_core.sparse_vectors import Vector
 from perceptron_core.base.update import NO_CLASS, Label, Step
+from perceptron_core.sparse_vectors import Vector
+from perceptron_core.weights.example import Column, Entries
 
 
 class AveragedMulticlassRule(AdditiveMulticlassRule):

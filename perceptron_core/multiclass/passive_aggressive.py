@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from perceptron_core.weights.example import Entries
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.base.update import Label, Step
 from perceptron_core.validation import MAX_RATE, hinge
+from perceptron_core.weights.example import Entries
 
 _VARIANTS: Final = ("PA", "PA-I", "PA-II")
 _SMALLEST: Final = 1e-100

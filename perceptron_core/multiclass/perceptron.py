@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from perceptron_core.weights.example import Entries
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.base.update import NO_CLASS, Step
+from perceptron_core.weights.example import Entries
 
 
 class MulticlassPerceptronRule(AdditiveMulticlassRule):

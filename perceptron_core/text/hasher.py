@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from math import sqrt
 from typing import Any, Literal, NamedTuple
 
-from perceptron_core.text.murmur3 import Murmur
 from perceptron_core.text.deduplication import Repeats
+from perceptron_core.text.murmur3 import Murmur
 from perceptron_core.text.tokenizer import SPARE_BYTES, Bytes, Tokenizer
 
 MAX_BITS = 30

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from perceptron_core.theory.geometry import Examples, Hyperplane
 from perceptron_core.sparse_vectors import checked
+from perceptron_core.theory.geometry import Examples, Hyperplane
 from perceptron_core.validation import sign_of
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from perceptron_core import sparse_vectors as sparse
-from perceptron_core.training.holdout import perceptron_test
 from perceptron_core.base.binary import Features
-from perceptron_core.training.rng import seeded_generator
-from perceptron_core.theory.geometry import Example, Examples
-from perceptron_core.training.learning_curve import Epoch, Stopped, Training
 from perceptron_core.binary.perceptron import Perceptron
+from perceptron_core.theory.geometry import Example, Examples
+from perceptron_core.training.holdout import perceptron_test
+from perceptron_core.training.learning_curve import Epoch, Stopped, Training
+from perceptron_core.training.rng import seeded_generator
 
 if TYPE_CHECKING:
     import numpy as np

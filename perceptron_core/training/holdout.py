@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from perceptron_core.training.rng import seeded_generator
 from perceptron_core.theory.geometry import Example, Examples
+from perceptron_core.training.rng import seeded_generator
 from perceptron_core.validation import sign_of
 
 

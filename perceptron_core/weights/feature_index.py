@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perceptron_core.weights.example import NO_SLOT, Entries
 from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
+from perceptron_core.weights.example import NO_SLOT, Entries
 
 
 class Names:

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from perceptron_core.weights.example import Column, Entries
 from perceptron_core.errors import FeatureError
+from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
+from perceptron_core.weights.example import Column, Entries
 from perceptron_core.weights.prefetch import prefetch
 from perceptron_core.weights.weight_table import Slots
-from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,6 @@ from operator import attrgetter
 from time import monotonic, sleep
 from typing import Final
 
-from service.partition.factory import make_decoder
 from service.audit.commits import SETTLE_SECONDS, read_commits
 from service.audit.counts import BatchCounts
 from service.audit.findings import Fault, Place, Report
@@ -34,10 +33,11 @@ from service.audit.shared_ids import SharedIds, find_shared
 from service.audit.verdict import Verdict, events_with
 from service.audit.window import Window
 from service.errors import TopicMissing
-from service.settings.load import Settings
-from service.transport.topics import input_topics
-from service.stream import Record, Transport
 from service.messages.labels import Vocabulary
+from service.partition.factory import make_decoder
+from service.settings.load import Settings
+from service.stream import Record, Transport
+from service.transport.topics import input_topics
 
 _CHUNK: Final = 500
 """Input records read before predictions are: how far the one is read ahead of the other."""

@@ -11,8 +11,8 @@ from service.audit.history import History, Jump
 from service.audit.reader import Reader
 from service.errors import CheckpointError, TopicMissing
 from service.settings.load import Settings
-from service.transport.topics import input_topics
 from service.stream import Transport
+from service.transport.topics import input_topics
 
 SETTLE_SECONDS: Final = 5.0
 """How long a transaction may take to be seen everywhere: Kafka ends it partition by partition."""

@@ -6,8 +6,8 @@ import json
 from typing import Any, NamedTuple
 
 from service.audit.findings import Place
-from service.stream import Record
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
+from service.stream import Record
 
 
 class Found(NamedTuple):

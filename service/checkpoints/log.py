@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
-from service.errors import CheckpointError
 from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
+from service.errors import CheckpointError
 from service.stream import Headers, Output, Record
 
 _PROGRESS: Final = b"progress"

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError, from_bytes
 from service.checkpoints.log import CheckpointLog, StoredSnapshot, read_log
+from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, TopicMissing
 from service.partition.label_join import LabelJoin
-from service.checkpoints.snapshot import Snapshot
 from service.stream import Transport
 
 _COUNTED_RECORDS: Final = 1000

@@ -8,15 +8,15 @@ from typing import Final, get_args
 
 import click
 
-from service.partition.factory import make_processor, open_stream
 from service.cli.app import report
 from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
+from service.dead_letters.temporary_member import Visitor
 from service.errors import ConfigurationError
 from service.loop.reset import Start, reset
+from service.partition.factory import make_processor, open_stream
 from service.settings.load import Loaded, Settings
-from service.transport.topics import ensure_topics, input_topics
 from service.stream import Transport
-from service.dead_letters.temporary_member import Visitor
+from service.transport.topics import ensure_topics, input_topics
 
 STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
 

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from service.cli.app import report_progress, report_warning
+from service.datasets.files import Format, Source, open_source
 from service.logs import log_to_stderr
 from service.settings.fields import MODEL_SETTINGS
 from service.settings.load import (
@@ -25,7 +26,6 @@ from service.settings.load import (
     load_settings,
     parse_scalar,
 )
-from service.datasets.files import Format, Source, open_source
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]

@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from service.cli.output import echo_line
-from service.partition.processor import Step
 from service.datasets.files import Source
-from service.visible import one_line
 from service.messages.labels import Vocabulary
+from service.partition.processor import Step
+from service.visible import one_line
 
 _HEADER = """\
     events   mistakes    error    error        score  truth      predicted  features

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from service.messages.labels import Vocabulary
 from service.models.registry import Learner
 from service.visible import one_line
-from service.messages.labels import Vocabulary
 
 _WEIGHTS_SHOWN: Final = 8
 

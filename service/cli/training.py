@@ -13,9 +13,9 @@ from perceptron_core import Epoch, Training, hold_out, perceptron_train
 from service.cli.app import report
 from service.cli.options import Command, SourceOptions
 from service.cli.progress import counted_bar, progress_bar
-from service.messages.decoder import Rejection
-from service.errors import ConfigurationError, InputFileError
 from service.datasets.labelled_examples import Example, ExampleSet, read_examples
+from service.errors import ConfigurationError, InputFileError
+from service.messages.decoder import Rejection
 from service.models.registry import Learner, make_learner
 from service.models.river import RiverLearner
 from service.settings.load import Settings

@@ -10,12 +10,12 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 
 from perceptron_core import FeatureError, Hyperplane
-from service.partition.factory import make_decoder, make_extractor
-from service.messages.decoder import Reason, Rejection
 from service.errors import InputFileError
+from service.messages.decoder import Reason, Rejection
 from service.messages.features import X
-from service.settings.load import Settings
 from service.messages.labels import Truth
+from service.partition.factory import make_decoder, make_extractor
+from service.settings.load import Settings
 
 Example = tuple[X, Truth]
 

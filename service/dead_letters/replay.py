@@ -16,14 +16,14 @@ from itertools import islice
 from time import time
 from typing import Final, NamedTuple
 
-from service.partition.factory import make_decoder
+from service.dead_letters.temporary_member import Visitor
+from service.errors import TopicMissing
 from service.messages.dead_letter import EVENT_TIME, HEADERS, MESSAGE, REASON, SIZE, SOURCE, TRUNCATED
 from service.messages.decoder import Rejection, rejection_of_time
-from service.errors import TopicMissing
+from service.partition.factory import make_decoder
 from service.settings.load import Settings
-from service.transport.topics import input_topics
 from service.stream import Consumer, Headers, Output, Record, Transport, record_bytes
-from service.dead_letters.temporary_member import Visitor
+from service.transport.topics import input_topics
 
 Repair = Callable[[Sequence[bytes]], Sequence[bytes]]
 """Gives for each value the one to try instead, in the same order."""

@@ -8,8 +8,8 @@ from typing import Final
 from service.clock import Clock
 from service.errors import TopicMissing, TransportUnavailable
 from service.settings.load import Settings
-from service.transport.topics import ensure_topics, output_topics
 from service.stream import Transport
+from service.transport.topics import ensure_topics, output_topics
 
 _log = logging.getLogger(__name__)
 

@@ -15,19 +15,19 @@ from typing import Any, Final
 
 from perceptron_core import DamagedError
 from perceptron_core.formats.model_bytes import pack, unpack
-from service.partition.factory import make_processor
+from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, read_log
+from service.checkpoints.log_loss import refuse_cut_off, refuse_emptied
+from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError
 from service.loop.record_queue import in_step
-from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
-from service.checkpoints.log_loss import refuse_cut_off, refuse_emptied
+from service.messages.labels import BINARY
+from service.partition.factory import make_processor
 from service.partition.processor import Processor
 from service.settings.fields import MODEL_SETTINGS, Settings
 from service.settings.forms import written
-from service.checkpoints.snapshot import Snapshot
-from service.transport.topics import input_topics
 from service.stream import Record, Transport
-from service.messages.labels import BINARY
+from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
 

@@ -8,17 +8,17 @@ from typing import Final, Literal
 
 from prometheus_client import CollectorRegistry
 
-from service.partition.factory import make_processor
 from service.checkpoints.log import read_log
-from service.errors import CheckpointError
-from service.monitoring.metrics import Metrics
-from service.partition.processor import Processor
-from service.loop.recovery import Restored
-from service.settings.load import Settings
 from service.checkpoints.status import newest_sound
+from service.errors import CheckpointError
+from service.loop.recovery import Restored
 from service.loop.task import Task
-from service.transport.topics import input_topics
+from service.monitoring.metrics import Metrics
+from service.partition.factory import make_processor
+from service.partition.processor import Processor
+from service.settings.load import Settings
 from service.stream import Consumer, Transport
+from service.transport.topics import input_topics
 
 Start = Literal["committed", "beginning"]
 

@@ -12,22 +12,22 @@ from math import inf
 from random import Random
 from typing import Final
 
-from service.monitoring.throughput_log import Activity
-from service.loop.availability import Availability
-from service.loop.backoff import Backoff
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import OffsetOutOfRange, StorageFull, TransportUnavailable
+from service.loop.availability import Availability
+from service.loop.backoff import Backoff
 from service.loop.end_of_input import GroupEnd
 from service.loop.growth import Growth
-from service.monitoring.health import Health, State
 from service.loop.record_queue import Inbox
+from service.loop.tasks import Tasks
+from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
+from service.monitoring.throughput_log import Activity
 from service.partition.processor import Observer
 from service.settings.load import Settings
-from service.loop.tasks import Tasks
-from service.transport.topics import input_topics
 from service.stream import Consumer, Place, Record, Transport
+from service.transport.topics import input_topics
 
 _IDLE_POLL_SECONDS: Final = 0.2
 """How long one poll waits when nothing comes: the delay with which a stop is noticed."""

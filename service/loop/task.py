@@ -12,19 +12,19 @@ from contextlib import nullcontext
 from operator import attrgetter
 from typing import Final
 
-from service.checkpoints.log import Address, Progress, progress_record, snapshot_records
-from service.clock import SYSTEM_CLOCK, Clock
-from service.messages.dead_letter import fit_all
-from service.errors import TransportError
 from service.checkpoints.input_loss import Loss, topic_ids
+from service.checkpoints.log import Address, Progress, progress_record, snapshot_records
+from service.checkpoints.snapshot import Snapshot
+from service.clock import SYSTEM_CLOCK, Clock
+from service.errors import TransportError
+from service.loop.recovery import Restored, identity, progress_counts
+from service.messages.dead_letter import fit_all
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Metrics
 from service.partition.rejection_limit import PoisonLimit
-from service.loop.recovery import Restored, identity, progress_counts
 from service.settings.load import Settings
-from service.checkpoints.snapshot import Snapshot
-from service.transport.topics import input_topics
 from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
+from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
 

@@ -16,8 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Final
 
-from service.loop.availability import Availability
-from service.loop.backoff import Backoff
 from service.clock import Clock
 from service.errors import (
     MessageTooLarge,
@@ -28,17 +26,19 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
+from service.loop.availability import Availability
+from service.loop.backoff import Backoff
 from service.loop.growth import Growth
-from service.monitoring.health import Health
 from service.loop.record_queue import Inbox
+from service.loop.recovery import restore
+from service.loop.task import Task
+from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
 from service.partition.processor import Observer, Processor, Step
-from service.loop.recovery import restore
 from service.settings.load import Settings
-from service.loop.task import Task
-from service.transport.topics import input_topics, output_topics
 from service.stream import Consumer, Output, Record, RecordLimit, Transport, Writer
+from service.transport.topics import input_topics, output_topics
 
 _log = logging.getLogger(__name__)
 

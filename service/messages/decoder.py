@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from service.messages.schema import Features, read_input
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
+from service.messages.schema import Features, read_input
 
 
 class Reason(StrEnum):

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from pydantic_core import to_json
 
-from service.stream import Output
 from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
+from service.stream import Output
 
 
 class Answers:

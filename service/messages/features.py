@@ -14,8 +14,8 @@ from typing import Any, Final, Literal
 
 import mmh3
 
-from perceptron_core.text.patterns import compile_pattern
 from perceptron_core.text.hasher import TextHasher
+from perceptron_core.text.patterns import compile_pattern
 
 _TEXT_PREFIX = "text="
 

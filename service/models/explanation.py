@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from service.messages.features import X
-from service.models.registry import Learner
 from service.messages.labels import Truth
+from service.models.registry import Learner
 
 _MOST_LEFT_OUT: Final = 100
 """Features that are left out one by one: each is a prediction of its own."""

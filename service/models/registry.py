@@ -19,16 +19,16 @@ from typing import Any, Final, Protocol
 from river import base
 
 import perceptron_core
+from perceptron_core.arrays.hashed_classifier import HashedClassifier, Linear
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.explanation import Term
-from perceptron_core.arrays.hashed_classifier import HashedClassifier, Linear
 from perceptron_core.base.multiclass import MulticlassClassifier
-from service.models.binary import BinaryLearner, can_be_written
 from service.errors import ConfigurationError
 from service.messages.features import X
+from service.messages.labels import BINARY, Truth
+from service.models.binary import BinaryLearner, can_be_written
 from service.models.multiclass import MulticlassLearner, with_classes
 from service.models.river import RiverLearner
-from service.messages.labels import BINARY, Truth
 
 _MOST_BITS_IN_ARRAYS: Final = 24
 """128 MiB for each number that a learner keeps per feature; above, few of the cells would ever be used."""

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from service.partition.counters import Counters
-from service.models.registry import Learner
-from service.partition.processor import Step
 from service.messages.labels import Truth, Vocabulary
+from service.models.registry import Learner
+from service.partition.counters import Counters
+from service.partition.processor import Step
 
 
 class Evaluation:

@@ -16,20 +16,20 @@ from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import LearnerError, MistakeBound, Perceptron
-from service.partition.factory import make_decoder, make_extractor
-from service.models.explanation import Decision, decide
-from service.messages.decoder import Reason, Rejection
 from service.errors import ModelBusy, NoSuchModel
+from service.messages.decoder import Reason, Rejection
 from service.messages.features import X
+from service.messages.labels import LabelValue, Truth, Vocabulary
+from service.models.explanation import Decision, decide
+from service.models.registry import Learner
+from service.models.river import ModelError
 from service.monitoring.error_history import History, Point
 from service.monitoring.metrics import Published
-from service.models.registry import Learner
-from service.partition.processor import Processor, Step, rejection_of
 from service.monitoring.recent_predictions import RecentAnswers
-from service.models.river import ModelError
+from service.partition.factory import make_decoder, make_extractor
+from service.partition.processor import Processor, Step, rejection_of
 from service.settings.load import Settings
 from service.stream import Output, Record, partition_at_work, partition_for_key
-from service.messages.labels import LabelValue, Truth, Vocabulary
 
 _PATIENCE_SECONDS: Final = 5.0
 """How long a question waits for a batch to be learned."""

@@ -20,8 +20,8 @@ from prometheus_client.registry import Collector
 
 from perceptron_core import OnlineMistakeBound, Perceptron, __version__
 from service.clock import SYSTEM_CLOCK, Clock
-from service.partition.counters import WINDOW, Counters
 from service.models.registry import Learner
+from service.partition.counters import WINDOW, Counters
 from service.partition.processor import Observer, Processor, Step
 
 _MICROSECOND: Final = 1e-6

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 
 from service.clock import SYSTEM_CLOCK, Clock
-from service.partition.counters import Totals
 from service.monitoring.metrics import Metrics
+from service.partition.counters import Totals
 
 _log = logging.getLogger(__name__)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, FeatureOptions
-from service.partition.label_join import LabelJoin
+from service.messages.labels import Vocabulary
 from service.models.registry import make_learner
+from service.partition.label_join import LabelJoin
 from service.partition.processor import Observer, OutputTopics, Processor
 from service.settings.load import Settings
-from service.transport import open_transport
 from service.stream import Transport
-from service.messages.labels import Vocabulary
+from service.transport import open_transport
 
 
 def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transport:

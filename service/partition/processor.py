@@ -11,16 +11,16 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import LearnerError
-from service.messages.encoder import Answers
-from service.partition.counters import Counters
 from service.messages.dead_letter import dead_letter
 from service.messages.decoder import Decoder, Incoming, Reason, Rejection, rejection_of_time
+from service.messages.encoder import Answers
 from service.messages.features import FeatureExtractor, X
-from service.partition.label_join import EarlyLabel, Example, LabelJoin
+from service.messages.labels import Spelling, Truth, Vocabulary
 from service.models.registry import Learner
 from service.models.river import ModelError
+from service.partition.counters import Counters
+from service.partition.label_join import EarlyLabel, Example, LabelJoin
 from service.stream import Output, Record
-from service.messages.labels import Spelling, Truth, Vocabulary
 
 _topic: Final = attrgetter("topic")
 _FURTHEST_MS: Final = 2**63

@@ -21,9 +21,9 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.logs import LogFormat
 from service.settings.forms import lower, parse_ngrams, parse_object, parse_workers, split_names
+from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10

@@ -21,9 +21,6 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from service.errors import ConfigurationError
-from service.settings.kafka import KafkaSettings
-from service.settings.redaction import STARS, redacted
-from service.settings.secrets import read_secret
 from service.settings.fields import (
     ENVIRONMENT_PREFIX,
     Settings,
@@ -31,6 +28,9 @@ from service.settings.fields import (
     setting_values,
     split_address,
 )
+from service.settings.kafka import KafkaSettings
+from service.settings.redaction import STARS, redacted
+from service.settings.secrets import read_secret
 
 __all__ = [
     "KafkaSettings",

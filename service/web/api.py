@@ -11,10 +11,10 @@ from pydantic import BeforeValidator, Field
 from starlette.exceptions import HTTPException
 
 from service.messages.decoder import Rejection
-from service.monitoring.live_models import RANKED
 from service.messages.schema import UnlabelledEvent
-from service.web.responses import Explanation, LivePrediction, ModelDescription
+from service.monitoring.live_models import RANKED
 from service.web.problems import documented, problem_response
+from service.web.responses import Explanation, LivePrediction, ModelDescription
 from service.web.views import Window
 
 _JSON: Final = "application/json"

@@ -10,9 +10,9 @@ from typing import Any, Final, Self
 from pydantic import Field
 
 from perceptron_core import MistakeBound
+from service.messages.labels import LabelValue
 from service.models.explanation import Decision, Method
 from service.monitoring.live_models import Answer
-from service.messages.labels import LabelValue
 from service.web.problems import Answered
 
 

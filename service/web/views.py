@@ -12,13 +12,13 @@ from typing import Any, Final
 from prometheus_client import ProcessCollector
 from river import base
 
-from service.monitoring.health import Health
+from service.models.model_file import ModelKind
+from service.models.river import RiverLearner
 from service.monitoring.error_history import RECENT
+from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModel, LiveModels, Portrait
 from service.monitoring.metrics import Metrics, Published
-from service.models.model_file import ModelKind
 from service.monitoring.recent_predictions import Recent
-from service.models.river import RiverLearner
 from service.web.responses import Bound, Counts, Memory, ModelDescription, Weight
 
 _PAGE_WEIGHTS: Final = 12

@@ -15,8 +15,8 @@ from time import monotonic
 from typing import Final
 
 from service.errors import ServiceError
-from service.workers.merged_metrics import NOTHING
 from service.settings.load import Settings
+from service.workers.merged_metrics import NOTHING
 from service.workers.worker import Report, Request, ServeHttp, work
 
 ANSWER_SECONDS: Final = 1.0

@@ -22,14 +22,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollecto
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from service.loop.backoff import Backoff
-from service.partition.counters import Totals
 from service.errors import ConfigurationError, ServiceError, StorageFull, TransportUnavailable
+from service.loop.backoff import Backoff
 from service.monitoring.health import Health, State
-from service.workers.merged_metrics import NOTHING, Exposition, merged, outlasting
+from service.partition.counters import Totals
 from service.settings.load import Settings
-from service.workers.worker import ServeHttp
+from service.workers.merged_metrics import NOTHING, Exposition, merged, outlasting
 from service.workers.process import ANSWER_SECONDS, WorkerProcess
+from service.workers.worker import ServeHttp
 
 _log = logging.getLogger(__name__)
 

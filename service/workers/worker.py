@@ -23,20 +23,20 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
-from service.partition.counters import Totals
-from service.loop.departure import Departure
 from service.errors import ServiceError
-from service.monitoring.health import Health, State
 from service.logs import log_to_stderr
-from service.workers.merged_metrics import NOTHING, Exposition
+from service.loop.departure import Departure
+from service.monitoring.health import Health, State
+from service.partition.counters import Totals
 from service.settings.load import Settings
+from service.workers.merged_metrics import NOTHING, Exposition
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+    from service.loop.runner import Runner
     from service.monitoring.live_models import LiveModels
     from service.monitoring.metrics import Metrics
-    from service.loop.runner import Runner
 
 _log = logging.getLogger(__name__)
 
@@ -131,9 +131,9 @@ def _settings_of(number: int, settings: Settings) -> Settings:
 
 
 def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool) -> bool:
-    from service.partition.factory import open_stream  # noqa: PLC0415
     from service.loop.gc_tuning import look_less_often  # noqa: PLC0415
     from service.loop.runner import Runner  # noqa: PLC0415
+    from service.partition.factory import open_stream  # noqa: PLC0415
 
     transport = open_stream(settings, url)
     try:

@@ -8,9 +8,9 @@ from kafka.producer.sender import Sender
 from prometheus_client import CollectorRegistry
 
 from service.errors import TransportUnavailable
+from service.loop.runner import Runner
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
-from service.loop.runner import Runner
 from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
 from tests.chaos.presets import AMONG_EVENTS, APART, hours_ago_ms

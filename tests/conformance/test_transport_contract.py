@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from service.errors import ConfigurationError, MessageTooLarge, OffsetOutOfRange, OwnershipLost, TopicMissing
 from service.settings.kafka import KafkaClient
-from service.transport import open_transport
 from service.stream import Output, Record, Transport, partition_for_key, record_bytes
+from service.transport import open_transport
 
 DEADLINE_SECONDS = 30.0
 TOO_LARGE = bytes(17 * 1024 * 1024)

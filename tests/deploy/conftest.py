@@ -11,8 +11,8 @@ from collections import defaultdict
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.transport import open_transport
 from service.stream import Output
+from service.transport import open_transport
 
 N_SEPARABLE = 200
 STARTS_WITHIN_SECONDS = 60

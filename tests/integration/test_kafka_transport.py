@@ -28,13 +28,13 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.settings.kafka import KafkaClient, KafkaSettings
-from service.transport import open_transport
 from service.stream import Consumer, Output, Transport
+from service.transport import open_transport
 from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.producer import BulkProducer
-from service.transport.kafka.limits import CONNECT_TIMEOUT_SECONDS, former_transactional_id
 from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
 from service.transport.kafka.kafka_python.producer import DeadlineProducer
+from service.transport.kafka.limits import CONNECT_TIMEOUT_SECONDS, former_transactional_id
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_member import HURRY_SECONDS
 from tests.support.kafka_place import (

@@ -12,10 +12,10 @@ from kafka.admin import KafkaAdminClient
 from prometheus_client import CollectorRegistry
 
 from service.errors import CheckpointError, InputLost
-from service.monitoring.health import Health
-from service.settings.kafka import KafkaClient
-from service.monitoring.metrics import Metrics
 from service.loop.runner import Runner
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.settings.kafka import KafkaClient
 from service.settings.load import Settings
 from tests.integration.conftest import Stream
 from tests.support.kafka_place import DEADLINE_SECONDS

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import TextHasher
-from perceptron_core.weights.example import COMPILED
 from perceptron_core.text.deduplication import Repeats
+from perceptron_core.weights.example import COMPILED
 from tests.support.plain_text import plain_text_features
 
 interpreted = pytest.mark.skipif(COMPILED, reason="machine code has no such method, and is not interrupted")

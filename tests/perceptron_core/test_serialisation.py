@@ -16,8 +16,8 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.base.multiclass import MulticlassClassifier
+from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.model_bytes import pack, settings_of, unpack
 from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS

@@ -5,8 +5,8 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.monitoring.throughput_log import Activity
 from service.monitoring.metrics import Metrics
+from service.monitoring.throughput_log import Activity
 from tests.service.building import Feed, SetClock, event
 
 

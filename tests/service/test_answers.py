@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.messages.encoder import Answers
-from service.messages.schema import Outcome, Prediction
 from service.messages.labels import Vocabulary
+from service.messages.schema import Outcome, Prediction
 
 NAMES = ('quo"te', "per%b cent", "Ωmega\n")
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=256)

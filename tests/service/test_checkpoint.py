@@ -11,11 +11,11 @@ from perceptron_core import DamagedError
 from perceptron_core.formats.envelope import seal
 from perceptron_core.formats.model_bytes import pack
 from service.checkpoints.log import Address, Progress, progress_record, read_log, snapshot_records
+from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
 from service.errors import CheckpointError
 from service.loop.recovery import restore
-from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
-from service.transport import open_transport
 from service.stream import Output, Record
+from service.transport import open_transport
 from tests.service.building import settings
 
 ADDRESS = Address("checkpoints", 2, "g")

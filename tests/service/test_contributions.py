@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.messages.labels import Vocabulary
 from service.models.explanation import Method, decide
 from service.models.registry import make_learner
-from service.messages.labels import Vocabulary
 
 BINARY = ("perceptron", "margin-perceptron", "averaged-perceptron", "passive-aggressive", "arow", "scw")
 SEVERAL = ("multiclass-perceptron", "averaged-multiclass-perceptron", "multiclass-passive-aggressive")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from service.errors import InputFileError
 from service.datasets.labelled_examples import read_examples
+from service.errors import InputFileError
 from service.settings.load import load_settings
 from tests.support.reference_streams import phishing_events
 

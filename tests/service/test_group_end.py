@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from service.loop.end_of_input import GroupEnd
-from service.transport import open_transport
 from service.stream import Output
+from service.transport import open_transport
 from tests.service.building import SetClock
 
 

@@ -3,8 +3,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.partition.counters import Counters
 from service.monitoring.error_history import RECENT, History, Point
+from service.partition.counters import Counters
 
 CAPACITY = 16
 

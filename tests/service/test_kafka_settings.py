@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.partition.factory import open_stream
 from service.errors import ConfigurationError
+from service.partition.factory import open_stream
 from service.settings.kafka import KafkaSettings
 from service.settings.load import load_settings
 from tests.support.secured_kafka import KEY_PASSWORD, Certificates

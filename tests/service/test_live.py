@@ -8,12 +8,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from service.errors import ModelBusy, NoSuchModel, TransactionFailed
+from service.loop.runner import Runner
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
-from service.loop.runner import Runner
-from service.transport import open_transport
 from service.stream import Output
+from service.transport import open_transport
 from tests.service.building import event, settings
 from tests.service.web.stage import Stage
 

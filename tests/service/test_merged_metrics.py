@@ -9,8 +9,8 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.openmetrics import parser
 from prometheus_client.registry import Collector
 
-from service.workers.merged_metrics import Exposition, merged, outlasting
 from service.monitoring.metrics import Metrics
+from service.workers.merged_metrics import Exposition, merged, outlasting
 from tests.service.building import Feed, event
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from perceptron_core import DamagedError, KernelPerceptron, Perceptron
 from perceptron_core.base.binary import BinaryClassifier
-from service.models.binary import BinaryLearner
 from service.errors import ConfigurationError
+from service.models.binary import BinaryLearner
 from service.models.registry import BUILT_IN, make_learner
 from service.models.river import ModelError, RiverLearner
 

@@ -16,13 +16,13 @@ from perceptron_core import (
     MulticlassPerceptron,
 )
 from perceptron_core.formats.model_bytes import pack, unpack
-from service.partition.factory import make_processor
 from service.cli.app import cli
 from service.errors import ConfigurationError
-from service.models.registry import make_learner
-from service.models.multiclass import MulticlassLearner
 from service.loop.recovery import restore
+from service.models.multiclass import MulticlassLearner
+from service.models.registry import make_learner
 from service.models.river import RiverLearner
+from service.partition.factory import make_processor
 from service.transport import open_transport
 from tests.service.building import Feed, event, label, settings
 from tests.service.test_recovery import produce, run, without_final_snapshot

@@ -1,8 +1,8 @@
 import pytest
 
+from service.errors import TooManyRejected
 from service.messages.dead_letter import dead_letter
 from service.messages.decoder import Reason, Rejection
-from service.errors import TooManyRejected
 from service.partition.rejection_limit import PoisonLimit
 from service.stream import Record
 

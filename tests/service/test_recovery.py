@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.model_bytes import pack
-from service.loop import recovery
-from service.partition.factory import make_processor
 from service.checkpoints.log import progress_record
 from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
-from service.monitoring.health import Health
-from service.partition.label_join import LabelJoin
-from service.monitoring.metrics import Metrics
-from service.models.registry import BUILT_IN
+from service.loop import recovery
 from service.loop.recovery import identity, restore
 from service.loop.runner import Runner
 from service.loop.task import Task
-from service.transport import open_transport
+from service.models.registry import BUILT_IN
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.partition.factory import make_processor
+from service.partition.label_join import LabelJoin
 from service.stream import Output
+from service.transport import open_transport
 from tests.service.building import event, label, settings
 
 
@@ -309,7 +309,9 @@ def of_the_release_before(monkeypatch):
         }
 
     monkeypatch.setattr("service.loop.task.identity", identity)
-    monkeypatch.setattr("service.partition.factory.LabelJoin", lambda seconds, most, _: LabelJoin(seconds, most))
+    monkeypatch.setattr(
+        "service.partition.factory.LabelJoin", lambda seconds, most, _: LabelJoin(seconds, most)
+    )
 
 
 def test_batches_learned_before_there_was_a_byte_limit_are_learned_again_without_it(stream, monkeypatch):

@@ -15,12 +15,12 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.monitoring.health import Health, State
-from service.monitoring.metrics import Metrics
 from service.loop.runner import Runner
 from service.loop.task import Task
-from service.transport import open_transport
+from service.monitoring.health import Health, State
+from service.monitoring.metrics import Metrics
 from service.stream import NO_LIMIT, Output
+from service.transport import open_transport
 from tests.service.building import SetClock, event, label, settings
 
 

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from service.datasets import rows
-from service.errors import InputFileError
 from service.datasets.files import Format, open_source
+from service.errors import InputFileError
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from service.errors import ConfigurationError, ServiceError, StorageFull, Transp
 from service.monitoring.health import Health, State
 from service.settings.kafka import KafkaSettings
 from service.workers.merged_metrics import NOTHING
-from service.workers.worker import Report, _settings_of
 from service.workers.supervisor import Workers, _Place
+from service.workers.worker import Report, _settings_of
 from tests.service.building import settings
 
 ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, ServiceError)]

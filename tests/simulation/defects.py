@@ -10,19 +10,12 @@ from contextlib import contextmanager, nullcontext
 from itertools import chain
 from unittest import mock
 
-from service.loop import record_queue as inbox
-
-from service.partition import label_join as labels
-
-from service.partition import processor
-
-from service.loop import recovery
-
-from service.loop import task
-
-from service.loop import tasks
 from service.checkpoints.log import CheckpointLog
 from service.errors import TransactionFailed
+from service.loop import record_queue as inbox
+from service.loop import recovery, task, tasks
+from service.partition import label_join as labels
+from service.partition import processor
 from tests.simulation.transport import SimulatedConsumer, SimulatedTransport
 
 DEFECTS = {}

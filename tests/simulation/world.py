@@ -19,9 +19,9 @@ from prometheus_client import CollectorRegistry
 from river.base import base as river_base
 
 from service.errors import CheckpointError, ServiceError, StorageFull, TransactionFailed, TransportUnavailable
+from service.loop.runner import Runner
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
-from service.loop.runner import Runner
 from service.settings.load import Settings
 from tests.simulation.broker import Broker
 from tests.simulation.transport import SimulatedTransport

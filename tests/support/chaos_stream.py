@@ -21,8 +21,8 @@ from typing import Any, Self
 
 import httpx
 
-from service.partition.factory import open_stream
 from service.errors import TopicMissing, TransportError, TransportUnavailable
+from service.partition.factory import open_stream
 from service.settings.load import Settings
 from service.stream import Output, Record
 from tests.service.poison import MAX_MESSAGE_BYTES

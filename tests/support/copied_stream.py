@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from service.settings.load import Settings
-from service.transport.topics import input_topics
-from service.stream import Output, Record, Transport
 from service.dead_letters.temporary_member import Visitor
+from service.settings.load import Settings
+from service.stream import Output, Record, Transport
+from service.transport.topics import input_topics
 
 Change = Callable[[list[Record]], Sequence[Record]]
 """Makes of a partition's records those of the copy."""

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from perceptron_core.formats.model_bytes import pack
-from service.partition.factory import make_processor
 from service.checkpoints.log import read_log
-from service.partition.processor import Processor
 from service.loop.recovery import restore
+from service.partition.factory import make_processor
+from service.partition.processor import Processor
 from service.stream import Output, Record
 from tests.support.chaos_log import Demand, demand_of
 from tests.support.chaos_stream import PARTITIONS, ChaosStream

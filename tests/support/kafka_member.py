@@ -18,8 +18,8 @@ import confluent_kafka
 import kafka.structs
 
 from service.errors import ServiceError
-from service.transport import open_transport
 from service.stream import Output, Writer
+from service.transport import open_transport
 
 SESSION_SECONDS = 2.0
 HURRY_SECONDS = 5.0

@@ -15,8 +15,8 @@ import click
 from prometheus_client import CollectorRegistry
 
 from perceptron_core import DamagedError, from_bytes, to_bytes
-from service.partition.factory import make_processor, open_stream
 from service.checkpoints.log import CheckpointLog, StoredSnapshot
+from service.checkpoints.status import newest_sound, read_logs
 from service.cli.app import report
 from service.cli.checkpoint_reset import STOP_FIRST, check_partition
 from service.cli.checkpoint_reset import command as reset_command
@@ -24,18 +24,18 @@ from service.cli.model_files import load_model_file
 from service.cli.options import LEARNING, STREAM, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import size_text, time_text
+from service.dead_letters.temporary_member import Visitor
 from service.errors import CheckpointError, ConfigurationError
-from service.models.made_with import made_with
-from service.monitoring.metrics import Metrics
-from service.models.model_file import ModelKind, refuse_pickle, write_model_file
 from service.loop.recovery import Restored, restore
 from service.loop.reset import reset
-from service.settings.load import Loaded, Settings
-from service.checkpoints.status import newest_sound, read_logs
 from service.loop.task import Task
-from service.transport.topics import input_topics
+from service.models.made_with import made_with
+from service.models.model_file import ModelKind, refuse_pickle, write_model_file
+from service.monitoring.metrics import Metrics
+from service.partition.factory import make_processor, open_stream
+from service.settings.load import Loaded, Settings
 from service.stream import Transport
-from service.dead_letters.temporary_member import Visitor
+from service.transport.topics import input_topics
 
 _RESTORING = (
     *STREAM,

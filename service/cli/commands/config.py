@@ -9,8 +9,8 @@ from pydantic import SecretStr
 
 from service.cli.options import setting_options
 from service.cli.output import echo
-from service.settings.redaction import redacted_url
 from service.settings.load import Loaded, option_settings, setting_values
+from service.settings.redaction import redacted_url
 
 
 @click.group()

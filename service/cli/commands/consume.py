@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import click
 
-from service.partition.factory import open_stream
 from service.cli.options import STREAM, broker_url, setting_options, topic_name
 from service.errors import ConfigurationError
+from service.partition.factory import open_stream
 from service.settings.load import Loaded
 from service.stream import Record, Transport
 from service.visible import visible

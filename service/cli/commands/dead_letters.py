@@ -14,15 +14,15 @@ from typing import Any
 
 import click
 
-from service.partition.factory import open_stream
 from service.cli.app import report
 from service.cli.line_filter import LineFilter
 from service.cli.options import STREAM, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import time_text
-from service.messages.decoder import Reason
-from service.errors import ServiceError, TopicMissing
 from service.dead_letters.replay import Action, DeadLetter, Decision, Redelivery
+from service.errors import ServiceError, TopicMissing
+from service.messages.decoder import Reason
+from service.partition.factory import open_stream
 from service.settings.load import Loaded
 from service.stream import Transport
 from service.visible import one_line

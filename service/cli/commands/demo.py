@@ -18,23 +18,23 @@ from typing import Final
 import click
 from prometheus_client import CollectorRegistry
 
-from service.partition.factory import open_stream
 from service.cli.app import INTERRUPTED
+from service.cli.commands.serve import http_server, stopping
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, counted_bar
-from service.cli.commands.serve import http_server, stopping
 from service.cli.summary import summary_text
+from service.datasets.stream_simulator import Playback
 from service.errors import ServerError
+from service.loop.runner import Runner
+from service.messages.labels import Vocabulary
 from service.monitoring.evaluation import Evaluation, summarise
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
-from service.datasets.stream_simulator import Playback
+from service.partition.factory import open_stream
 from service.partition.processor import Step
-from service.loop.runner import Runner
 from service.settings.load import Settings
 from service.stream import Output
-from service.messages.labels import Vocabulary
 
 _CLASSES: Final = ("legitimate", "phishing")
 """What a web page is; the negative one first."""

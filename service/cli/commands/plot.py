@@ -20,8 +20,8 @@ from perceptron_core.base.linear import LinearClassifier
 from service.cli.app import report
 from service.cli.options import LEARNING, Command, SourceOptions, setting_options, source_options
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
-from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.datasets.labelled_examples import Example
+from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.models.model_file import read_model_file
 from service.settings.load import Loaded
 

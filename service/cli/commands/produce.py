@@ -16,19 +16,19 @@ from typing import Any
 
 import click
 
-from service.partition.factory import make_decoder, open_stream
 from service.cli.app import report
 from service.cli.options import STREAM, SourceOptions, broker_url, setting_options, source_options, topic_name
 from service.cli.progress import progress_bar
 from service.cli.sender import LateLabels, Sender
-from service.messages.decoder import Decoder, Rejection
-from service.errors import InputFileError
-from service.datasets.labelled_examples import refusal_hint
-from service.datasets.stream_simulator import Playback
-from service.datasets.rows import CutLine
-from service.settings.load import Loaded
 from service.datasets.files import Source
+from service.datasets.labelled_examples import refusal_hint
+from service.datasets.rows import CutLine
+from service.datasets.stream_simulator import Playback
+from service.errors import InputFileError
+from service.messages.decoder import Decoder, Rejection
 from service.messages.labels import Vocabulary
+from service.partition.factory import make_decoder, open_stream
+from service.settings.load import Loaded
 
 KeyOf = Callable[[bytes], bytes | None]
 """Checks a message and gives the key to send it with."""

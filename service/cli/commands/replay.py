@@ -10,21 +10,21 @@ from typing import Final
 
 import click
 
-from service.partition.factory import make_processor
 from service.cli.app import report
 from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.summary import summary_text
-from service.messages.dead_letter import MESSAGE, REASON
-from service.errors import InputFileError
-from service.monitoring.evaluation import Evaluation, summarise
+from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
+from service.errors import InputFileError
+from service.messages.dead_letter import MESSAGE, REASON
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
+from service.monitoring.evaluation import Evaluation, summarise
+from service.partition.factory import make_processor
 from service.partition.processor import Processor, Step
 from service.settings.load import Loaded, Settings
-from service.datasets.files import Source
 from service.stream import Output, Record
 
 _REJECTIONS_SHOWN: Final = 3

@@ -14,9 +14,9 @@ import click
 
 from service.cli.app import INTERRUPTED, report_progress
 from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
-from service.partition.counters import Totals
 from service.loop.departure import Departure
 from service.monitoring.health import Health
+from service.partition.counters import Totals
 from service.settings.load import Loaded, Settings
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     """Be the one process; give the counts by partition, and the signals received."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-    from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
     from service.loop.gc_tuning import look_less_often  # noqa: PLC0415
+    from service.loop.runner import Runner  # noqa: PLC0415
     from service.monitoring.live_models import LiveModels  # noqa: PLC0415
     from service.monitoring.metrics import Metrics  # noqa: PLC0415
-    from service.loop.runner import Runner  # noqa: PLC0415
+    from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
 
     make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
     metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)

@@ -9,18 +9,18 @@ from typing import Any, Final
 
 import click
 
-from service.partition.factory import open_stream
 from service.checkpoints.log import read_log
+from service.checkpoints.log_loss import refuse_emptied
+from service.checkpoints.status import Standing, standings
 from service.cli.app import report_warning
 from service.cli.options import STREAM, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import ABSENT, count_text, duration_text, size_text, table
 from service.errors import CheckpointError, TopicMissing
-from service.checkpoints.log_loss import refuse_emptied
+from service.partition.factory import open_stream
 from service.settings.load import Loaded, Settings
-from service.checkpoints.status import Standing, standings
-from service.transport.topics import input_topics
 from service.stream import Transport
+from service.transport.topics import input_topics
 
 _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", "pending")
 

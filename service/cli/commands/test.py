@@ -15,12 +15,12 @@ from service.cli.options import LEARNING, SourceOptions, setting_options, source
 from service.cli.output import echo
 from service.cli.summary import confusion_table
 from service.cli.training import load_examples
-from service.errors import ConfigurationError
-from service.monitoring.evaluation import Evaluation
 from service.datasets.labelled_examples import Example, ExampleSet
+from service.errors import ConfigurationError
+from service.messages.labels import BINARY, Truth
+from service.monitoring.evaluation import Evaluation
 from service.partition.processor import Step
 from service.settings.load import Loaded
-from service.messages.labels import BINARY, Truth
 
 _FEATURES = tuple(name for name in LEARNING if name not in {"model", "model_params"})
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import click
 
-from service.partition.factory import open_stream
 from service.audit.auditor import Auditor
 from service.audit.findings import Finding, Report
 from service.cli.app import FAILURE, report
@@ -15,6 +14,7 @@ from service.cli.options import CONSUMING, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.progress import counted_bar
 from service.cli.table import count_text
+from service.partition.factory import open_stream
 from service.settings.load import Loaded
 from service.visible import one_line
 

@@ -4,15 +4,15 @@ import itertools
 
 from prometheus_client import CollectorRegistry
 
-from service.partition.factory import make_processor
 from service.audit.auditor import Auditor
-from service.monitoring.health import Health
-from service.monitoring.metrics import Metrics
+from service.dead_letters.temporary_member import Visitor
 from service.loop.reset import reset
 from service.loop.runner import Runner
-from service.transport.topics import input_topics
+from service.monitoring.health import Health
+from service.monitoring.metrics import Metrics
+from service.partition.factory import make_processor
 from service.transport import open_transport
-from service.dead_letters.temporary_member import Visitor
+from service.transport.topics import input_topics
 from tests.service.building import settings
 from tests.support.copied_stream import copy_stream
 

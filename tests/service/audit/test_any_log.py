@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, assume, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from service.transport.topics import input_topics
 from service.stream import Output
+from service.transport.topics import input_topics
 from tests.service.audit.audited_stream import Audited
 from tests.service.building import event, label
 

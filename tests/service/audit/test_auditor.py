@@ -5,8 +5,8 @@ import json
 import pytest
 
 from service.audit.findings import Fault
-from service.errors import CheckpointError
 from service.dead_letters.replay import Redelivery
+from service.errors import CheckpointError
 from service.stream import Output
 from service.transport.sqlite.schema import place_of
 from tests.service.building import event, label

@@ -4,9 +4,9 @@ import json
 
 from prometheus_client import CollectorRegistry
 
+from service.loop.runner import Runner
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
-from service.loop.runner import Runner
 from service.stream import Output
 from tests.service.building import settings
 

@@ -10,8 +10,8 @@ import pytest
 from perceptron_core import Perceptron, from_bytes, to_bytes
 from service.errors import CheckpointError, ServiceError
 from service.models.model_file import write_atomically
-from service.transport import open_transport
 from service.stream import Output
+from service.transport import open_transport
 from tests.service.building import Feed, event, label
 from tests.service.cli.standing_stream import crash, produce, serve
 

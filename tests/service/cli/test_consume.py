@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from service.cli.commands.consume import record_line
-from service.transport import open_transport
 from service.stream import Output, Record
+from service.transport import open_transport
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import json
 import pytest
 
 from service.cli.line_filter import LineFilter
-from service.errors import ConfigurationError, ServiceError, TransactionFailed
 from service.dead_letters.replay import Redelivery
-from service.transport import open_transport
+from service.errors import ConfigurationError, ServiceError, TransactionFailed
 from service.stream import Output, RecordLimit
+from service.transport import open_transport
 from service.transport.sqlite.consumer import SqliteWriter
 from tests.service.building import event, settings
 from tests.service.cli.standing_stream import produce, serve

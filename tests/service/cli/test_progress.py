@@ -6,8 +6,8 @@ import json
 import pytest
 
 from service.cli.progress import ProgressTable, progress_bar
-from service.partition.processor import Step
 from service.datasets.files import open_source
+from service.partition.processor import Step
 
 
 @pytest.fixture

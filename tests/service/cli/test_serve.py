@@ -16,8 +16,8 @@ from prometheus_client import CollectorRegistry
 from service.cli.commands.serve import http_server
 from service.monitoring.health import Health
 from service.settings.load import Settings
-from service.transport import open_transport
 from service.stream import Output
+from service.transport import open_transport
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import phishing_events, run_bare, sms_events, without_time
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from service.transport import open_transport
 from service.stream import Output
+from service.transport import open_transport
 from tests.service.building import event
 from tests.service.cli.standing_stream import produce, serve
 

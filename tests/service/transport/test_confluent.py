@@ -26,15 +26,15 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.settings.kafka import KafkaSettings
-from service.transport import open_transport
 from service.stream import Record
+from service.transport import open_transport
 from service.transport.kafka.confluent import cluster as cluster_module
 from service.transport.kafka.confluent import producer
 from service.transport.kafka.confluent.cluster import Cluster
 from service.transport.kafka.confluent.errors import MEANING_OF, MEANINGS, meaning_of, translate, translated
 from service.transport.kafka.confluent.messages import as_record, take
-from service.transport.kafka.limits import HINTS
 from service.transport.kafka.kafka_python.errors import meaning_of as meaning_for_kafka_python
+from service.transport.kafka.limits import HINTS
 
 CODES = {name: code for name, code in vars(KafkaError).items() if isinstance(code, int)}
 PROTOCOL_CODES = {

@@ -5,7 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.transport.kafka.limits import former_transactional_id, transaction_request_seconds, transactional_id
+from service.transport.kafka.limits import (
+    former_transactional_id,
+    transaction_request_seconds,
+    transactional_id,
+)
 
 PLACES = st.tuples(
     st.text("xy-/:1", min_size=1, max_size=7),

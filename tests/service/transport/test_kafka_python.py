@@ -32,8 +32,8 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.transport import open_transport
-from service.transport.kafka.limits import HINTS
 from service.transport.kafka.kafka_python.errors import MEANINGS, meaning_of, translate, translated
+from service.transport.kafka.limits import HINTS
 
 # The packages of kafka-python that this adapter lives in; the others are programs and codecs.
 ROOMS = {"admin", "consumer", "coordinator", "errors", "net", "producer"}

@@ -21,6 +21,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
+from service.transport.kafka.kafka_python.errors import translate
 from service.transport.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
     METADATA_SECONDS,
@@ -28,7 +29,6 @@ from service.transport.kafka.limits import (
     away,
     no_tls,
 )
-from service.transport.kafka.kafka_python.errors import translate
 
 _OPTIONS: Final[dict[str, object]] = {
     "request_timeout_ms": int(REQUEST_TIMEOUT_SECONDS * 1000),

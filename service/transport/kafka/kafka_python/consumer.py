@@ -12,6 +12,11 @@ from kafka.errors import LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
 
 from service.stream import NOWHERE, Assignee, Place, Record
+from service.transport.kafka.kafka_python.cluster import Cluster, learn_topics
+from service.transport.kafka.kafka_python.errors import translated
+from service.transport.kafka.kafka_python.membership import Membership, hold_still
+from service.transport.kafka.kafka_python.messages import as_record, take
+from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka.limits import (
     LOOK_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
@@ -23,11 +28,6 @@ from service.transport.kafka.limits import (
     transaction_request_seconds,
 )
 from service.transport.kafka.member import KafkaMember
-from service.transport.kafka.kafka_python.cluster import Cluster, learn_topics
-from service.transport.kafka.kafka_python.errors import translated
-from service.transport.kafka.kafka_python.membership import Membership, hold_still
-from service.transport.kafka.kafka_python.messages import as_record, take
-from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1

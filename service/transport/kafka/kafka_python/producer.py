@@ -22,6 +22,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import TransactionFailed, TransportError
 from service.stream import Output, Place
+from service.transport.kafka.kafka_python.errors import translate
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
     HINTS,
@@ -29,7 +30,6 @@ from service.transport.kafka.limits import (
     REQUEST_TIMEOUT_SECONDS,
     seconds_left,
 )
-from service.transport.kafka.kafka_python.errors import translate
 
 # One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
 _BATCH_BYTES: Final = 262_144

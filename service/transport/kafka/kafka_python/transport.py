@@ -13,17 +13,17 @@ from kafka.structs import TopicPartition
 
 from service.errors import AccessRefused, TopicMissing
 from service.stream import Assignee, Output, Record
+from service.transport.kafka.kafka_python.cluster import Cluster, learn_topics
+from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer, committed_offsets
+from service.transport.kafka.kafka_python.errors import translated
+from service.transport.kafka.kafka_python.messages import as_record
+from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka.limits import (
     HINTS,
     REQUEST_TIMEOUT_SECONDS,
     TOPIC_TIMEOUT_SECONDS,
     away,
 )
-from service.transport.kafka.kafka_python.cluster import Cluster, learn_topics
-from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer, committed_offsets
-from service.transport.kafka.kafka_python.errors import translated
-from service.transport.kafka.kafka_python.messages import as_record
-from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka.transport import KafkaTransport
 
 _READ_WAIT_SECONDS: Final = 0.1
