@@ -3,7 +3,7 @@
 # make test-uncompiled   the same for the core as it runs where there is no compiler
 # make test-sanitized   the core with its memory and its arithmetic checked by the compiler, allocations failing
 # make test-lowest   the fast tests with the lowest releases of what the package depends on
-# make lint   ruff with all rules, mypy --strict
+# make lint   ruff with all rules, import contracts, mypy --strict
 # make chaos  the long form of the tests that kill, freeze and cut things
 # make simulate  thousands of runs in which everything goes wrong that can; SEEDS=1000000, or SEED=7 for one with its story
 # make bench  speed, as ratios against peers in the same run
@@ -40,7 +40,7 @@ test: $(VENV)/installed-dev
 
 test-uncompiled: $(VENV)/installed-dev
 	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)
-	rm -f $(UNCOMPILED)/perceptron_core/*.so
+	find $(UNCOMPILED) -name '*.so' -delete
 	PYTHONPATH=$(UNCOMPILED) PERCEPTRON_REQUIRE_COMPILED=0 $(BIN)/pytest \
 	  tests/perceptron_core tests/conformance/test_river*.py perceptron_core $(PARALLEL) $(PYTEST_ARGS)
 
@@ -51,7 +51,7 @@ test-sanitized: $(VENV)/installed-dev
 	  *) echo "skipped: the core is not sanitized, as gcc or its libasan is missing"; exit 0;; esac; set -ex; \
 	rm -rf $(SANITIZED); mkdir -p $(SANITIZED)/source; \
 	cp -R perceptron_core service setup.py pyproject.toml README.md LICENSE $(SANITIZED)/source; \
-	rm -f $(SANITIZED)/source/perceptron_core/*.so; \
+	find $(SANITIZED)/source -name '*.so' -delete; \
 	PERCEPTRON_SANITIZE=address,undefined $(BIN)/pip install --quiet --no-deps --target $(SANITIZED)/site $(SANITIZED)/source; \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	  PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/site PERCEPTRON_REQUIRE_COMPILED=1 $(BIN)/pytest $(SANITIZED_TESTS) $(PARALLEL) $(PYTEST_ARGS)
@@ -67,6 +67,7 @@ test-lowest: $(VENV)/bin/pip
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
 chaos: $(VENV)/installed-dev

@@ -71,9 +71,12 @@ def extensions() -> list[Extension]:
     """List what is to be compiled."""
     modules = [
         Extension(
-            f"{CORE}.{path.stem}", [str(source(path))], extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS
+            ".".join(path.with_suffix("").parts),
+            [str(source(path))],
+            extra_compile_args=FLAGS,
+            extra_link_args=LINK_FLAGS,
         )
-        for path in sorted(CORE.glob("*.pxd"))
+        for path in sorted(CORE.rglob("*.pxd"))
     ]
     return cythonize(
         [Extension(SHARED, [], extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS), *modules],

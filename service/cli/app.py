@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
 
-# Each command is the click command named `command` in the module `service.cli.<name>`, - written as _.
+# Each is the click command named `command` in the module `service.cli.commands.<name>`, - written as _.
 COMMANDS = {
     "demo": "Run the whole thing on this machine, with a real data set.",
     "serve": "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP.",
@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
         """Import the command, if there is one of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"service.cli.{cmd_name.replace('-', '_')}").command
+        command = importlib.import_module(f"service.cli.commands.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
 

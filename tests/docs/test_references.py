@@ -37,7 +37,7 @@ def test_every_setting_has_a_section_that_says_what_it_is(name):
 
 def test_every_command_is_there_with_the_help_it_gives():
     for name in COMMANDS:
-        command = importlib.import_module(f"service.cli.{name.replace('-', '_')}").command
+        command = importlib.import_module(f"service.cli.commands.{name.replace('-', '_')}").command
         for inner in ["", *getattr(command, "commands", {})]:
             full = f"{name} {inner}".strip()
             shown = re.search(

@@ -1,0 +1,1 @@
+"""Learners over arrays: CSR rows, texts by the batch, hashed features."""

@@ -1,0 +1,1 @@
+"""Learners of two classes; those with a `.pxd` beside them are compiled."""

@@ -1,0 +1,1 @@
+"""Models in other forms: bytes, and scikit-learn's interface."""

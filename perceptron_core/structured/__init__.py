@@ -1,0 +1,1 @@
+"""The structured perceptron for sequences of tags."""

@@ -1,0 +1,1 @@
+"""Text to features: tokens, n-grams, hashed indices. Compiled."""

@@ -1,0 +1,1 @@
+"""Training over a finite set, and what it leaves behind."""

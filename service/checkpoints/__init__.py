@@ -1,0 +1,1 @@
+"""Checkpoints: what is committed of a model, and what it says of the input."""

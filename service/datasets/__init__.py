@@ -1,0 +1,1 @@
+"""Files of examples: opened, read row by row, played as a stream."""

@@ -1,0 +1,1 @@
+"""Dead letters that are given another chance."""

@@ -1,0 +1,1 @@
+"""The loop: records in order, one transaction a batch, recovery."""

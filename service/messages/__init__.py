@@ -1,0 +1,1 @@
+"""Messages: bytes to events and labels, predictions and dead letters to bytes."""

@@ -1,0 +1,1 @@
+"""What the service shows of itself: metrics, health, models at work, curves."""

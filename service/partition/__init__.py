@@ -1,0 +1,1 @@
+"""One partition's state machine: no I/O, no clock."""

@@ -1,0 +1,1 @@
+"""Apache Kafka: what both clients share, and an adapter for each."""
