@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from service.audit.counts import BatchCounts
 from service.audit.history import History
 from service.audit.inputs import PartitionInput
-from service.audit.window import Window
+from service.audit.matching.window import Window
 
 
 @dataclass(slots=True, eq=False)

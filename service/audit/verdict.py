@@ -10,9 +10,9 @@ from typing import Final
 
 from service.audit.counts import PREDICTIONS, REJECTED
 from service.audit.findings import Fault, Findings, Place, Report
-from service.audit.ledger import Ledger
+from service.audit.matching.ledger import Ledger
 from service.audit.letters import Letters
-from service.audit.outputs import Found
+from service.audit.matching.outputs import Found
 from service.audit.partition import Partition
 from service.audit.predictions import PredictionsReader
 from service.stream import Transport

@@ -13,8 +13,8 @@ from typing import Final
 
 from service.audit.findings import Fault, Finding, Place
 from service.audit.letters import Letters
-from service.audit.outputs import Found
-from service.audit.window import Expected
+from service.audit.matching.outputs import Found
+from service.audit.matching.window import Expected
 from service.stream import partition_for_key
 
 NONE: Final[frozenset[str]] = frozenset()

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from service.audit.findings import Fault, Findings, Place
-from service.audit.outputs import Found
-from service.audit.window import Expected
+from service.audit.matching.outputs import Found
+from service.audit.matching.window import Expected
 
 Each = TypeVar("Each", Expected, Found)
 

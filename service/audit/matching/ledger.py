@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from service.audit.cases import Case
+from service.audit.matching.cases import Case
 from service.audit.findings import Fault, Finding, Findings
-from service.audit.open_cases import OpenCases
-from service.audit.outputs import Found
-from service.audit.pairing import Pairing
-from service.audit.shared_ids import SharedIds
-from service.audit.window import Expected
+from service.audit.matching.open_cases import OpenCases
+from service.audit.matching.outputs import Found
+from service.audit.matching.pairing import Pairing
+from service.audit.matching.shared_ids import SharedIds
+from service.audit.matching.window import Expected
 
 
 class Ledger:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from service.audit.cases import Case
-from service.audit.outputs import Found
+from service.audit.matching.cases import Case
+from service.audit.matching.outputs import Found
 
 
 class OpenCases:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from service.audit.cases import Case, Said
+from service.audit.matching.cases import Case, Said
 from service.audit.findings import Place
 from service.messages.labels import Truth
 

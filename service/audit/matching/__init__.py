@@ -1,0 +1,1 @@
+"""Events, and what became of them: predictions and outcomes brought to their cases."""
