@@ -3,6 +3,7 @@
 # make test-uncompiled   the same for the core as it runs where there is no compiler
 # make test-sanitized   the core with its memory and its arithmetic checked by the compiler, allocations failing
 # make test-lowest   the fast tests with the lowest releases of what the package depends on
+# make dev    an editable installation, compiled in place; make quick   what to run before each commit, within a minute
 # make lint   ruff with all rules, import contracts, mypy --strict
 # make chaos  the long form of the tests that kill, freeze and cut things
 # make simulate  thousands of runs in which everything goes wrong that can; SEEDS=1000000, or SEED=7 for one with its story
@@ -23,13 +24,15 @@ BENCH_ARGS ?=
 SEEDS ?= 10000
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
-SANITIZED_TESTS := $(addprefix tests/perceptron_core/test_,$(addsuffix .py,failing_allocations serialisation slots \
-  hashed_slots golden golden_multiclass repeats text text_batches))
+SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_failing_allocations test_golden \
+  test_golden_multiclass formats/test_model_bytes weights/test_weight_table weights/test_hashed_table \
+  text/test_deduplication text/test_hasher arrays/test_text_batch))
 SANITIZED := $(CURDIR)/build/sanitized
 LOWEST ?= .venv-lowest
-LOWEST_TESTS ?= tests/service/cli tests/service/web $(wildcard tests/service/*.py) tests/perceptron_core/test_golden.py
+LOWEST_TESTS ?= tests/service --ignore tests/service/audit --ignore tests/service/transport tests/perceptron_core/test_golden.py
+QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
 
-.PHONY: demo test test-uncompiled test-sanitized test-lowest lint chaos simulate bench docs docs-plots dist \
+.PHONY: demo dev quick test test-uncompiled test-sanitized test-lowest lint chaos simulate bench docs docs-plots dist \
   release-check clean
 
 demo: $(VENV)/installed
@@ -43,6 +46,16 @@ test-uncompiled: $(VENV)/installed-dev
 	find $(UNCOMPILED) -name '*.so' -delete
 	PYTHONPATH=$(UNCOMPILED) PERCEPTRON_REQUIRE_COMPILED=0 $(BIN)/pytest \
 	  tests/perceptron_core tests/conformance/test_river*.py perceptron_core $(PARALLEL) $(PYTEST_ARGS)
+
+# What lies here is what is imported; compiled again only what has changed.
+dev: $(VENV)/installed-editable
+	$(BIN)/python setup.py --quiet build_ext --inplace
+
+quick: dev
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/lint-imports --no-cache > /dev/null
+	$(BIN)/pytest -q -x -m 'not slow and not kafka' $(QUICK_TESTS) -n 2 --dist loadfile $(PYTEST_ARGS)
 
 # A copy of the sources, so that nothing built for users is mixed with it. Python's own allocator hands out parts of
 # larger blocks, whose ends nobody could see.
@@ -119,6 +132,10 @@ $(VENV)/installed: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
 # --group reads [dependency-groups] of pyproject.toml: what only developers need.
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/pip install --quiet --group dev
+	@touch $@
+
+$(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml
+	$(BIN)/pip install --quiet --group dev --editable '.[confluent,plot,sklearn]'
 	@touch $@
 
 $(VENV)/installed-release: $(VENV)/installed

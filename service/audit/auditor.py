@@ -22,16 +22,16 @@ from service.audit.counts import BatchCounts
 from service.audit.findings import Fault, Place, Report
 from service.audit.history import History
 from service.audit.inputs import PartitionInput
-from service.audit.matching.ledger import Ledger
 from service.audit.letters import Letters
+from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import read_output
+from service.audit.matching.shared_ids import SharedIds, find_shared
+from service.audit.matching.window import Window
 from service.audit.partition import Partition
 from service.audit.predictions import PredictionsReader
 from service.audit.reader import Reader
 from service.audit.settings_used import check_settings
-from service.audit.matching.shared_ids import SharedIds, find_shared
 from service.audit.verdict import Verdict, events_with
-from service.audit.matching.window import Window
 from service.errors import TopicMissing
 from service.messages.labels import Vocabulary
 from service.partition.factory import make_decoder

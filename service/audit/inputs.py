@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from service.audit.matching.cases import Said
 from service.audit.counts import PREDICTIONS, REJECTED, BatchCounts
 from service.audit.findings import Findings, Place
-from service.audit.matching.ledger import Ledger
 from service.audit.letters import Letters
+from service.audit.matching.cases import Said
+from service.audit.matching.ledger import Ledger
 from service.audit.matching.window import Event, Window
 from service.messages.decoder import Decoder, Reason, Rejection
 from service.stream import Record

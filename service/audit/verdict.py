@@ -10,8 +10,8 @@ from typing import Final
 
 from service.audit.counts import PREDICTIONS, REJECTED
 from service.audit.findings import Fault, Findings, Place, Report
-from service.audit.matching.ledger import Ledger
 from service.audit.letters import Letters
+from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import Found
 from service.audit.partition import Partition
 from service.audit.predictions import PredictionsReader

@@ -25,7 +25,7 @@ from service.models.river import RiverLearner
 from service.partition.factory import make_processor
 from service.transport import open_transport
 from tests.service.building import Feed, event, label, settings
-from tests.service.test_recovery import produce, run, without_final_snapshot
+from tests.service.loop.test_recovery import produce, run, without_final_snapshot
 
 ANIMALS = ("ant", "bee", "cow")
 CLASSES = ",".join(ANIMALS)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from service.audit.matching.cases import Case
 from service.audit.findings import Fault, Finding, Findings
+from service.audit.matching.cases import Case
 from service.audit.matching.open_cases import OpenCases
 from service.audit.matching.outputs import Found
 from service.audit.matching.pairing import Pairing

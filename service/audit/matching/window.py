@@ -9,8 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from service.audit.matching.cases import Case, Said
 from service.audit.findings import Place
+from service.audit.matching.cases import Case, Said
 from service.messages.labels import Truth
 
 _EXAMPLE_BYTES: Final = 1000

@@ -156,7 +156,7 @@ def test_json_stays_the_same_json():
     assert one_line(HOSTILE).isprintable()
 
 
-MODULES = sorted(Path(service.cli.__file__).parent.glob("*.py"))
+MODULES = sorted(Path(service.cli.__file__).parent.rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
