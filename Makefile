@@ -99,6 +99,7 @@ docs: $(VENV)/installed-dev
 
 docs-plots: $(VENV)/installed-dev
 	$(BIN)/python -m documentation.plots
+	$(BIN)/python -m documentation.imports
 
 dist: $(VENV)/installed-release
 	rm -rf dist build/lib* build/bdist.*
