@@ -60,7 +60,7 @@ class BuildAllOrNone(build_ext):
             self.leave_uncompiled(error)
 
     def leave_uncompiled(self, reason: object) -> None:
-        """Give up, and take away what was compiled."""
+        """Return up, and take away what was compiled."""
         self.warn(f"perceptron_core stays uncompiled, and slower: {reason}")
         for extension in self.extensions:
             Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
@@ -88,7 +88,7 @@ def extensions() -> list[Extension]:
 
 
 def source(declarations: Path) -> Path:
-    """Give what is compiled: the module itself, or the `.pyx` that stands in for it."""
+    """Return what is compiled: the module itself, or the `.pyx` that stands in for it."""
     own = declarations.with_suffix(".pyx")
     return own if own.exists() else declarations.with_suffix(".py")
 

@@ -51,7 +51,7 @@ def events(count: int) -> Sequence[bytes]:
 
 
 def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
-    """Give what is timed, by name; each goes over all events once."""
+    """Return what is timed, by name; each goes over all events once."""
     decode, extract = make_decoder(SETTINGS).decode, make_extractor(SETTINGS).extract
     messages = [decode(value) for value in values]
     examples = [(extract(m.features, m.text), m.truth) for m in messages]

@@ -68,7 +68,7 @@ def written_pages() -> list[PurePosixPath]:
 
 
 def site_path(path: PurePosixPath) -> PurePosixPath:
-    """Tell where in the site a file of the repository is: a page of docs/, of the project, or of source."""
+    """Return where in the site a file of the repository is: a page of docs/, of the project, or of source."""
     if path.parts[0] == "docs":
         return path.relative_to("docs")
     if path.name in PROJECT_PAGES and path.parent == PurePosixPath():
@@ -77,7 +77,7 @@ def site_path(path: PurePosixPath) -> PurePosixPath:
 
 
 def linked(page: PurePosixPath) -> Iterator[PurePosixPath]:
-    """Give the files of the repository that a page of it links to."""
+    """Yield the files of the repository that a page of it links to."""
     for link in _LINK.finditer((ROOT / page).read_text(encoding="utf-8")):
         yield _target(page, link["target"])
 

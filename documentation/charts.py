@@ -39,7 +39,7 @@ class Chart(NamedTuple):
     draw: Callable[[Axes, Sequence[Curve]], None] | None = None
 
     def digest(self) -> str:
-        """Give a fingerprint of the numbers, to six digits."""
+        """Return a fingerprint of the numbers, to six digits."""
         curves = [
             (curve.name, [[f"{value:.6g}" for value in point] for point in curve.points])
             for curve in self.curves

@@ -42,7 +42,7 @@ _POINTS: Final = 160
 
 
 def steps() -> Chart:
-    """Give the step of each rule by how right the score was: on one feature of value 1, no intercept."""
+    """Return the step of each rule by how right the score was: on one feature of value 1, no intercept."""
     rules = {
         "Perceptron": lambda: Perceptron(fit_intercept=False),
         "MarginPerceptron(margin=1)": lambda: MarginPerceptron(margin=1.0, fit_intercept=False),
@@ -63,7 +63,7 @@ def steps() -> Chart:
 
 
 def geometry() -> Chart:
-    """Give Gormley's six examples, and the weights after each of the three mistakes."""
+    """Return Gormley's six examples, and the weights after each of the three mistakes."""
     stream = [(-1, 2, False), (1, 0, True), (1, 1, True), (-1, 0, False), (-1, -2, False), (1, -1, True)]
     model = Perceptron(tie=True, update_on_tie=False, fit_intercept=False)
     weights: Points = []
@@ -77,7 +77,7 @@ def geometry() -> Chart:
 
 
 def bound() -> Chart:
-    """Give the updates on separable data beside what (R/γ)² allows, for three margins."""
+    """Return the updates on separable data beside what (R/γ)² allows, for three margins."""
     curves = []
     for margin in (0.05, 0.1, 0.2):
         data = list(_separable(500, margin))
@@ -94,7 +94,7 @@ def bound() -> Chart:
 
 
 def drift() -> Chart:
-    """Give the rolling error of five learners on a stream whose classes swap in the middle."""
+    """Return the rolling error of five learners on a stream whose classes swap in the middle."""
     models = {
         "Perceptron": Perceptron(),
         "AveragedPerceptron": AveragedPerceptron(),
@@ -108,7 +108,7 @@ def drift() -> Chart:
 
 
 def epochs() -> Chart:
-    """Give error by epoch on examples learned from and on examples held out: real data."""
+    """Return error by epoch on examples learned from and on examples held out: real data."""
     training, held_out = hold_out([(x, y) for x, y in datasets.Phishing()], ratio=0.3, seed=7)
     curve = perceptron_train(training, 30, held_out=held_out, stop_on_convergence=False, seed=7).curve
     learned = [(float(epoch.number), epoch.training_error) for epoch in curve]
@@ -117,7 +117,7 @@ def epochs() -> Chart:
 
 
 def overview() -> Chart:
-    """Give the error so far of each two-class learner along River's Phishing data."""
+    """Return the error so far of each two-class learner along River's Phishing data."""
     learners = (
         Perceptron(),
         MarginPerceptron(margin=3.0),
@@ -137,7 +137,7 @@ def overview() -> Chart:
 
 
 def aggressiveness() -> Chart:
-    """Give the error of PA-I and PA-II by their price C, with right labels, and with one in ten wrong."""
+    """Return the error of PA-I and PA-II by their price C, with right labels, and with one in ten wrong."""
     rng = random.Random(5)  # noqa: S311  made-up noise
     clean = list(datasets.Phishing())
     noisy = [(x, y != (rng.random() < 0.1)) for x, y in clean]  # noqa: PLR2004
@@ -155,7 +155,7 @@ def aggressiveness() -> Chart:
 
 
 def variances() -> Chart:
-    """Give AROW's variance of features that come always, in one event of eight, and in one of 64."""
+    """Return AROW's variance of features that come always, in one event of eight, and in one of 64."""
     model = AROW(fit_intercept=False)
     curves: dict[int, Points] = {every: [] for every in (1, 8, 64)}
     for number, (x, y) in enumerate(islice(_swapping(10_000), 2000), start=1):
@@ -171,7 +171,7 @@ def variances() -> Chart:
 
 
 def kernel() -> Chart:
-    """Give two rings, and where the score of an RBF kernel perceptron is above 0."""
+    """Return two rings, and where the score of an RBF kernel perceptron is above 0."""
     rng = random.Random(2)  # noqa: S311  made-up examples
     rings: dict[bool, Points] = {True: [], False: []}
     for number in range(200):
@@ -190,7 +190,7 @@ def kernel() -> Chart:
 
 
 def multiclasses() -> Chart:
-    """Give the error so far of the multiclass learners along River's ImageSegments data."""
+    """Return the error so far of the multiclass learners along River's ImageSegments data."""
     learners = {
         "OneVsRest(Perceptron)": multiclass.OneVsRestClassifier(Perceptron()),
         "MulticlassPerceptron": MulticlassPerceptron(),

@@ -33,7 +33,7 @@ _ENOUGH_FOR_A_BOUND: Final = 120
 
 
 def references() -> dict[str, str]:
-    """Give every reference page: Markdown by its path in the site."""
+    """Return every reference page: Markdown by its path in the site."""
     pages = {
         "commands": commands(),
         "settings": settings(),
@@ -46,7 +46,7 @@ def references() -> dict[str, str]:
 
 
 def command_tree() -> Iterator[tuple[str, click.Command]]:
-    """Give each command under its full name, `perceptron` itself first."""
+    """Yield each command under its full name, `perceptron` itself first."""
     yield from _commands_of("perceptron", cli)
 
 
@@ -135,7 +135,7 @@ def _allowed(schema: Mapping[str, Any]) -> str:
 
 
 def _options_of(name: str) -> dict[str, str]:
-    """Give a setting's option by command; not of `config show`, which has one for whatever is no secret."""
+    """Return a setting's option by command; not of `config show`, which has one for whatever is no secret."""
     return {
         full.removeprefix("perceptron "): "/".join([*option.opts, *option.secondary_opts])
         for full, command in command_tree()
@@ -201,7 +201,7 @@ def _metric(family: Metric) -> str:
 
 
 def exported_families() -> list[Metric]:
-    """Give the metric families of a service that has done something of everything, alone and with workers."""
+    """Return the metric families of a service that has done all it can, alone and with workers."""
     registry = CollectorRegistry()
     shown = Metrics(registry)
     processor = make_processor(Settings())
@@ -219,7 +219,7 @@ def exported_families() -> list[Metric]:
 
 
 def _stream() -> Iterator[bytes]:
-    """Give what a perceptron separates for long enough, a label that comes late, and a bad message."""
+    """Yield what a perceptron separates for long enough, a label that comes late, and a bad message."""
     for number in range(_ENOUGH_FOR_A_BOUND):
         event = {"id": str(number), "features": {"x": number % 2 - 0.5}, "label": bool(number % 2)}
         yield json.dumps(event).encode()

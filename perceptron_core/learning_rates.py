@@ -19,7 +19,7 @@ def check_rate(rate: Rate) -> None:
 
 
 def rate_at(rate: Rate, n_updates: int) -> float:
-    """Give η for the update after `n_updates` others. Raises ValueError if it is not in (0, `MAX_RATE`]."""
+    """Return η for the update after `n_updates` others. Raises ValueError if it is not in (0, `MAX_RATE`]."""
     value = rate if type(rate) is float else _scheduled(rate, n_updates)  # a plain number most often
     if not 0 < value <= MAX_RATE:
         raise ValueError(f"learning_rate must be above 0 and at most {MAX_RATE:g}, not {value!r}")

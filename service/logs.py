@@ -40,7 +40,7 @@ class JsonFormatter(logging.Formatter):
         self._fields = fields
 
     def format(self, record: logging.LogRecord) -> str:
-        """Give the object, in one line whatever the message."""
+        """Return the object, in one line whatever the message."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line = {
             "time": time.replace("+00:00", "Z"),
@@ -97,7 +97,7 @@ def end_log() -> None:
 
 
 def logs_json() -> bool:
-    """Tell whether stderr is for programs now: then all that is said there should be a log line."""
+    """Return whether stderr is for programs now: then all that is said there should be a log line."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in _handlers())
 
 

@@ -140,7 +140,7 @@ class Consumer(Protocol):
         """
 
     def committed(self, partition: int) -> dict[str, int]:
-        """Give the group's committed next offsets of `partition`, by topic; no entry if never."""
+        """Return the group's committed next offsets of `partition`, by topic; no entry if never."""
 
     def writer(self, partition: int) -> Writer:
         """Make the writer of an assigned partition, fencing any earlier one.
@@ -155,7 +155,7 @@ class Consumer(Protocol):
         """
 
     def positions(self, partition: int) -> dict[str, int]:
-        """Give the next offset to be delivered, by topic. Only for partitions that were started."""
+        """Return the next offset to be delivered, by topic. Only for partitions that were started."""
 
     def lag(self) -> dict[Place, int]:
         """Count the records not yet delivered, by (topic, partition), for started partitions.
@@ -183,13 +183,13 @@ class Consumer(Protocol):
         """
 
     def has_joined(self) -> bool:
-        """Tell whether the group has given this member its share, be it nothing, and no more is to come.
+        """Return whether the group has given this member its share, be it nothing, and no more is to come.
 
         False before that, and while other members have yet to hand partitions over to this one.
         """
 
     def at_end(self) -> bool:
-        """Tell whether every assigned partition was delivered up to the end the stream has now.
+        """Return whether every assigned partition was delivered up to the end the stream has now.
 
         Asks the stream. False while a partition is assigned but not started, and before `has_joined`.
         """
@@ -250,7 +250,7 @@ class Transport(Protocol):
         """
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Give the first available offset and the one after the last committed record."""
+        """Return the first available offset and the one after the last committed record."""
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records from `start` to `end` (exclusive; the present end if None)."""

@@ -45,7 +45,7 @@ def no_client_is_left_behind() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def kafka_bootstrap() -> Iterator[str]:
-    """Give the `host:port` of a broker that all tests share: use topics and groups of your own.
+    """Return the `host:port` of a broker that all tests share: use topics and groups of your own.
 
     The first that works: the address in ``PERCEPTRON_TEST_KAFKA``, Docker, a JVM with Maven.
     """
@@ -59,7 +59,7 @@ def kafka_bootstrap() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def make_kafka_broker() -> Callable[..., KafkaBroker]:
-    """Give a maker of brokers with settings of one's own; it needs a JVM and Maven."""
+    """Return a maker of brokers with settings of one's own; it needs a JVM and Maven."""
 
     def make(**options: object) -> KafkaBroker:
         try:
@@ -72,7 +72,7 @@ def make_kafka_broker() -> Callable[..., KafkaBroker]:
 
 @pytest.fixture
 def own_kafka_broker(make_kafka_broker: Callable[..., KafkaBroker]) -> Iterator[KafkaBroker]:
-    """Give a broker of one's own, to be stopped, killed and frozen at will."""
+    """Return a broker of one's own, to be stopped, killed and frozen at will."""
     with make_kafka_broker() as broker:
         yield broker
 

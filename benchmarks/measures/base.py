@@ -34,7 +34,7 @@ class Goal:
     at_least: bool = True
 
     def is_reached(self, value: float) -> bool:
-        """Tell whether a value keeps the bound."""
+        """Return whether a value keeps the bound."""
         return value >= self.bound if self.at_least else value <= self.bound
 
     def __str__(self) -> str:

@@ -36,7 +36,7 @@ def gaussian(features: int, events: int) -> Sequence[Example]:
 
 
 def sms_texts() -> Sequence[Text]:
-    """Give messages and whether each is spam."""
+    """Return messages and whether each is spam."""
     if not _SMS.exists():
         return zipf_texts()
     lines = _SMS.read_text(encoding="utf-8").splitlines()
@@ -49,7 +49,7 @@ def sms_source() -> str:
 
 
 def sms_words() -> Sequence[Example]:
-    """Give the messages as binary bags of words."""
+    """Return the messages as binary bags of words."""
     return [(dict.fromkeys(_WORD.findall(text.lower()), 1.0), label) for text, label in sms_texts()]
 
 

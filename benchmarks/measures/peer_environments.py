@@ -9,12 +9,12 @@ from .base import Unavailable
 
 
 def own() -> Path:
-    """Give the interpreter that the project itself runs in."""
+    """Return the interpreter that the project itself runs in."""
     return Path(sys.executable)
 
 
 def quix() -> Path:
-    """Give the interpreter of Quix Streams, which `make bench` installs beside our own environment."""
+    """Return the interpreter of Quix Streams, which `make bench` installs beside our own environment."""
     python = Path(sys.prefix).parent / "quix" / "bin" / "python"
     if not python.exists():
         raise Unavailable(f"no Quix Streams at {python}; `make bench` installs it")

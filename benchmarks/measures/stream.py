@@ -102,7 +102,7 @@ class Stream:
 
     @contextlib.contextmanager
     def progress(self, group: str, topic: str, partitions: int = 1) -> Iterator[Callable[[], int]]:
-        """Give a function that counts the messages of a topic whose offsets a group has committed."""
+        """Yield a function that counts the messages of a topic whose offsets a group has committed."""
         observer = Consumer(
             {"bootstrap.servers": self.address, "group.id": group, "isolation.level": "read_uncommitted"}
         )
@@ -187,7 +187,7 @@ def _warm_up(stream: Stream) -> None:
 
 
 def perceptron() -> str:
-    """Give the path of the command `perceptron` in the environment that this runs in."""
+    """Return the path of the command `perceptron` in the environment that this runs in."""
     return str(Path(sys.executable).with_name("perceptron"))
 
 

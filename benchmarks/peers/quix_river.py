@@ -24,7 +24,7 @@ class OneKey(BytesDeserializer):
     """Reads every key as the same: state is kept by key, and there is one model."""
 
     def __call__(self, value: bytes, ctx: object) -> bytes:  # noqa: ARG002 - as Quix Streams calls it
-        """Give the key of all events."""
+        """Return the key of all events."""
         return b"model"
 
 

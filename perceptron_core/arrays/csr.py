@@ -31,7 +31,7 @@ class CSR(Protocol):
 
 
 def batch_of(rows: CSR, slots: HashedSlots) -> tuple[SparseBatch, int]:
-    """Give the rows, of features of `slots`, and how many there are.
+    """Return the rows, of features of `slots`, and how many there are.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def batch_of(rows: CSR, slots: HashedSlots) -> tuple[SparseBatch, int]:
 
 
 def signs_and_weights(y: Any, w: Any, n_rows: int) -> tuple[Signs, Doubles]:
-    """Give y ∈ {−1, +1} and the weight of each row.
+    """Return y ∈ {−1, +1} and the weight of each row.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def _doubles(values: ArrayLike) -> Doubles:
 
 
 def _signs(labels: Any) -> Signs:
-    """Give y ∈ {−1, +1} of each label, up to the first that denotes no class."""
+    """Return y ∈ {−1, +1} of each label, up to the first that denotes no class."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "biuf":

@@ -155,7 +155,7 @@ class HashedClassifier(BinaryClassifier):
         return self.learner.update_one(x, y, w)
 
     def decide(self, score: float) -> bool:
-        """Give the class at a score, as the learner does."""
+        """Return the class at a score, as the learner does."""
         return self.learner.decide(score)
 
     def score_rows(self, rows: CSR) -> Doubles:
@@ -242,7 +242,7 @@ class HashedClassifier(BinaryClassifier):
         return Predictions(self._decided(scores), scores)
 
     def _batch(self, rows: CSR) -> tuple[SparseBatch, Doubles]:
-        """Give the rows, checked, and room for a score of each."""
+        """Return the rows, checked, and room for a score of each."""
         batch, n_rows = batch_of(rows, self._hashed_slots())
         return batch, _room(n_rows)
 

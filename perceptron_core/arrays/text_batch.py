@@ -59,7 +59,7 @@ class TextBatch(Batch):
 
 
 def _plain(text: str | bytes) -> str | bytes:
-    """Give a text without the methods of a class of its own, which might meddle with the hasher."""
+    """Return a text without the methods of a class of its own, which might meddle with the hasher."""
     if isinstance(text, str):
         return str.__str__(text)
     if isinstance(text, bytes):

@@ -104,7 +104,7 @@ def decide(rule: BinaryRule, scores: Doubles, classes: NDArray[np.uint8]) -> Non
 
 
 def signs_of(labels: Sequence[Any]) -> Signs:
-    """Give y ∈ {−1, +1} of each label, up to the first that denotes no class."""
+    """Return y ∈ {−1, +1} of each label, up to the first that denotes no class."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     signs = np.empty(len(labels), np.int8)
@@ -119,7 +119,7 @@ def signs_of(labels: Sequence[Any]) -> Signs:
 
 
 def weights_of(weights: Sequence[Any]) -> Doubles:
-    """Give the weights of examples, up to the first that is refused."""
+    """Return the weights of examples, up to the first that is refused."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     taken = np.empty(len(weights))

@@ -46,7 +46,7 @@ class BinaryClassifier(FrameClassifier):
         """Learn from one example as `learn_one` does; give the step made in units of `x`, 0 if none."""
 
     def decide(self, score: float) -> bool:
-        """Give the class at a score: True above 0."""
+        """Return the class at a score: True above 0."""
         return score > 0
 
     def predict_one(self, x: Features, **_: Any) -> bool:
@@ -93,7 +93,7 @@ class BinaryClassifier(FrameClassifier):
 
     @abc.abstractmethod
     def _terms(self, x: Features) -> Iterable[Term]:
-        """Give what the score of `x`, all of it checked, is the sum of."""
+        """Return what the score of `x`, all of it checked, is the sum of."""
 
     def _known_classes(self) -> tuple[bool, bool]:
         return False, True

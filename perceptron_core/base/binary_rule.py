@@ -36,7 +36,7 @@ class BinaryRule:
         raise NotImplementedError
 
     def fires(self, score: float) -> bool:
-        """Tell the class at a score."""
+        """Return the class at a score."""
         return score > 0
 
     def learn(self, x: Entries, sign: int, w: float) -> float:
@@ -54,7 +54,7 @@ class BinaryRule:
         return self.slots.resolve(x)
 
     def decide(self, score: float) -> bool:
-        """Give the class at a score."""
+        """Return the class at a score."""
         return self.fires(score)
 
     def score_one(self, x: Any) -> float:

@@ -81,7 +81,7 @@ class FrameClassifier(base.MiniBatchClassifier):
         return dataframe.to_native_series(predicted, name=None, like=frame)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """Give the probabilities of each row: a data frame with a column for each class."""
+        """Return the probabilities of each row: a data frame with a column for each class."""
         from river.utils import dataframe  # noqa: PLC0415  takes long to import
 
         frame = dataframe.into_frame(X)
@@ -99,16 +99,16 @@ class FrameClassifier(base.MiniBatchClassifier):
         return []
 
     def _predict_proba_leading(self, frame: Any) -> list[dict[base.typing.ClfTarget, float]]:  # noqa: ARG002
-        """Give the probabilities of as many of the first rows as can be had at once."""
+        """Return the probabilities of as many of the first rows as can be had at once."""
         return []
 
     def _known_classes(self) -> Iterable[Hashable]:
-        """Give the classes that are known whatever the rows say."""
+        """Return the classes that are known whatever the rows say."""
         return ()
 
 
 def sound_rows(frame: Any) -> NDArray[np.float64]:
-    """Give the rows before the first with a value that is refused, as a matrix.
+    """Return the rows before the first with a value that is refused, as a matrix.
 
     None of them, if a column holds anything but numbers and booleans.
     """
@@ -122,7 +122,7 @@ def sound_rows(frame: Any) -> NDArray[np.float64]:
 
 
 def _numbers(frame: Any) -> NDArray[np.float64]:
-    """Give a frame as doubles, each value the one that it becomes by itself; what is missing as NaN."""
+    """Return a frame as doubles, each value the one that it becomes by itself; what is missing as NaN."""
     import numpy as np  # noqa: PLC0415  takes long to import
 
     if frame.implementation.is_pandas_like():

@@ -75,7 +75,7 @@ class MulticlassClassifier(MulticlassRule, Copied, FrameClassifier):
         """Bias by class; computed when asked for."""
 
     def _known_classes(self) -> Collection[Label]:
-        """Give the classes in the order they were met."""
+        """Return the classes in the order they were met."""
         return self.numbers.keys()
 
     @property
@@ -84,11 +84,11 @@ class MulticlassClassifier(MulticlassRule, Copied, FrameClassifier):
 
     @staticmethod
     def decide(scores: Mapping[Label, float]) -> Any:
-        """Give the class with the highest score, the first of them at a tie; None if there is no class."""
+        """Return the class with the highest score, the first of them at a tie; None if there is no class."""
         return max(scores, key=scores.__getitem__, default=None)
 
     def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
-        """Give the softmax of the scores.
+        """Return the softmax of the scores.
 
         The learners here make no probabilities: the numbers order classes, they are not calibrated.
         Raises `FeatureError` as `scores_one` does.
@@ -128,7 +128,7 @@ class MulticlassClassifier(MulticlassRule, Copied, FrameClassifier):
         return f"Class {predicted!r}\n\n{table}"
 
     def check_label(self, label: Any) -> Label:
-        """Give a label as it is kept. Raises `LabelError` for one that cannot be, or is none of `classes`."""
+        """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""
         numpy = sys.modules.get("numpy")  # where it is not imported, nobody has a scalar of it
         plain: Label = label.item() if numpy and isinstance(label, numpy.generic) else label
         try:
@@ -150,7 +150,7 @@ class MulticlassClassifier(MulticlassRule, Copied, FrameClassifier):
         return state
 
     def _first_columns(self) -> Sequence[Column]:
-        """Give the columns of the features, by class, that are first in `STATE`."""
+        """Return the columns of the features, by class, that are first in `STATE`."""
         return self.weight_columns
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
@@ -165,7 +165,7 @@ class MulticlassClassifier(MulticlassRule, Copied, FrameClassifier):
             self.meet(label)
 
     def _of_columns(self, columns: Sequence[Column]) -> dict[Label, Vector]:
-        """Give what is not 0 of the features' columns, by class."""
+        """Return what is not 0 of the features' columns, by class."""
         return {label: self.slots.nonzero(columns[number]) for label, number in self.numbers.items()}
 
     def _write_columns(self, columns: Sequence[Column], cells: Mapping[Label, Mapping[Any, float]]) -> None:

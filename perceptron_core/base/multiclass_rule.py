@@ -75,7 +75,7 @@ class MulticlassRule:
             self.scores.cells[number] = column.dot(x, self.biases.cells[number])
 
     def best(self, excepted: int) -> int:
-        """Give the class with the highest score but for one, `NO_CLASS` if there is none."""
+        """Return the class with the highest score but for one, `NO_CLASS` if there is none."""
         found = NO_CLASS
         for number in range(len(self.labels)):
             if number != excepted and (found < 0 or self.scores.cells[number] > self.scores.cells[found]):
@@ -87,7 +87,7 @@ class MulticlassRule:
         raise NotImplementedError
 
     def check_label(self, label: Any) -> Label:
-        """Give a label as it is kept. Raises `LabelError` for one that cannot be, or is none of `classes`."""
+        """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""
         raise NotImplementedError
 
     def scores_one(self, x: Any) -> dict[Label, float]:
@@ -153,7 +153,7 @@ class MulticlassRule:
         return entries
 
     def by_class(self, column: Column) -> dict[Label, float]:
-        """Give the cells by class of a column whose slots are classes."""
+        """Return the cells by class of a column whose slots are classes."""
         return {label: column.cells[number] for label, number in self.numbers.items()}
 
     def write_by_class(self, column: Column, cells: Mapping[Label, float]) -> None:

@@ -18,15 +18,15 @@ class AROWRule(ConfidenceWeightedRule):
     r: float
 
     def is_due(self, signed_score: float, x: Entries) -> bool:  # noqa: ARG002  the score says it all
-        """Tell whether y·a < 1."""
+        """Return whether y·a < 1."""
         return signed_score < 1
 
     def alpha(self, signed_score: float, variance: float, w: float) -> float:
-        """Give the loss over v + r."""
+        """Return the loss over v + r."""
         return hinge(signed_score) / (variance + self.rho(0.0, variance, w))
 
     def rho(self, alpha: float, variance: float, w: float) -> float:  # noqa: ARG002  the same for all
-        """Give r, divided by the weight of the example."""
+        """Return r, divided by the weight of the example."""
         return min(self.r / w, _LARGEST)
 
 

@@ -59,7 +59,7 @@ class AveragedRule(BinaryRule):
         return step
 
     def mean(self, current: float, late: float) -> float:
-        """Give the mean of a number that is `current` in w and `late` in u."""
+        """Return the mean of a number that is `current` in w and `late` in u."""
         if not self.n_examples:
             return 0.0
         if self.decay == 1:

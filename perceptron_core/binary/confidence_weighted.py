@@ -29,15 +29,15 @@ class ConfidenceWeightedRule(LinearRule):
     covariance: confidence.Matrix
 
     def is_due(self, signed_score: float, x: Entries) -> bool:
-        """Tell whether an example at y·a = `signed_score` is to be learned from."""
+        """Return whether an example at y·a = `signed_score` is to be learned from."""
         raise NotImplementedError
 
     def alpha(self, signed_score: float, variance: float, w: float) -> float:
-        """Give α ≥ 0 of an example of weight w at y·a = `signed_score` and v = `variance` > 0."""
+        """Return α ≥ 0 of an example of weight w at y·a = `signed_score` and v = `variance` > 0."""
         raise NotImplementedError
 
     def rho(self, alpha: float, variance: float, w: float) -> float:
-        """Give ρ > 0 of such an example, α being above 0."""
+        """Return ρ > 0 of such an example, α being above 0."""
         raise NotImplementedError
 
     def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
@@ -90,7 +90,7 @@ class ConfidenceWeightedRule(LinearRule):
         return alpha
 
     def with_constant(self, x: Entries) -> Vector:
-        """Give the entries that are not 0 by name, and the constant feature."""
+        """Return the entries that are not 0 by name, and the constant feature."""
         entries = x.by_name()
         return {**entries, None: 1.0} if self.fit_intercept else entries
 

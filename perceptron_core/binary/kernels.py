@@ -17,7 +17,7 @@ LARGEST: Final = 1e200
 
 
 def make_kernel(kernel: str | Kernel, gamma: float, degree: int, coef0: float) -> Kernel:
-    """Give the kernel of a name, or a callable made safe.
+    """Return the kernel of a name, or a callable made safe.
 
     ==========  ================================
     linear      x·z

@@ -13,7 +13,7 @@ class MarginRule(PerceptronRule):
     margin: float
 
     def updates_when_right(self, signed_distance: float) -> bool:
-        """Tell whether a correct guess was too close."""
+        """Return whether a correct guess was too close."""
         return signed_distance <= self.margin
 
 

@@ -19,7 +19,7 @@ class PerceptronRule(AdditiveRule):
     learning_rate: Rate
 
     def fires(self, score: float) -> bool:
-        """Tell the class at activation `score`: the sign of a − θ, `tie` at a = θ."""
+        """Return the class at activation `score`: the sign of a − θ, `tie` at a = θ."""
         return score > self.threshold or (self.tie and score == self.threshold)
 
     def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
@@ -34,7 +34,7 @@ class PerceptronRule(AdditiveRule):
         return step
 
     def updates_when_right(self, signed_distance: float) -> bool:
-        """Tell whether a correct guess at y·(a − θ) = `signed_distance` ≥ 0 is followed by an update."""
+        """Return whether a correct guess at y·(a − θ) = `signed_distance` ≥ 0 is followed by an update."""
         return signed_distance == 0 and self.update_on_tie
 
 

@@ -21,11 +21,11 @@ class SCWRule(ConfidenceWeightedRule):
     phi: float
 
     def is_due(self, signed_score: float, x: Entries) -> bool:
-        """Tell whether y·a < φ·√v."""
+        """Return whether y·a < φ·√v."""
         return signed_score < self.phi * sqrt(self.variance(x))
 
     def alpha(self, signed_score: float, variance: float, w: float) -> float:
-        """Give α; 0 too if α·φ vanishes."""
+        """Return α; 0 too if α·φ vanishes."""
         phi = self.phi
         m = max(signed_score, -MAX_LOSS)
         psi, zeta = 1 + phi * phi / 2, 1 + phi * phi
@@ -34,7 +34,7 @@ class SCWRule(ConfidenceWeightedRule):
         return alpha if alpha * phi > 0 else 0.0
 
     def rho(self, alpha: float, variance: float, w: float) -> float:  # noqa: ARG002  it is in α
-        """Give ρ = √u/(α·φ), for which β = 1/(ρ + v)."""
+        """Return ρ = √u/(α·φ), for which β = 1/(ρ + v)."""
         pull = alpha * self.phi
         root_u = 2 * variance / (hypot(pull * variance, 2 * sqrt(variance)) + pull * variance)
         return min(root_u / pull, _LARGEST)

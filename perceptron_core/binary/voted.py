@@ -97,11 +97,11 @@ class VotedPerceptron(BinaryClassifier):
         self.current_bias = 0.0
 
     def score_one(self, x: Features) -> float:
-        """Give the vote, from −1 to 1. Raises `FeatureError` as other learners do."""
+        """Return the vote, from −1 to 1. Raises `FeatureError` as other learners do."""
         return self._vote(dict(sparse.checked(x)))
 
     def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
-        """Give the share of the votes for each class. Raises `FeatureError` as `score_one` does."""
+        """Return the share of the votes for each class. Raises `FeatureError` as `score_one` does."""
         p = (1.0 + self.score_one(x)) / 2.0
         return {False: 1.0 - p, True: p}
 
@@ -143,7 +143,7 @@ class VotedPerceptron(BinaryClassifier):
         following.bias += gone.bias
 
     def _activations(self, x: sparse.Vector) -> Iterator[tuple[float, int]]:
-        """Give each vector's score and survival count."""
+        """Yield each vector's score and survival count."""
         a = 0.0
         for survivor in self.survivors:
             a = sparse.dot(survivor.weights, x, a + survivor.bias)

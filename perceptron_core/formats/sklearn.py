@@ -237,7 +237,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return [(y == positive).tolist() for positive in positives]
 
     def _multiclass_scores(self, examples: list[Features]) -> np.ndarray:
-        """Give a multiclass learner's scores, -inf for a class it has not seen."""
+        """Return a multiclass learner's scores, -inf for a class it has not seen."""
         scores = np.full((len(examples), len(self.classes_)), -np.inf)
         for row, x in zip(scores, examples, strict=True):
             for index, score in self.models_[0].scores_one(x).items():

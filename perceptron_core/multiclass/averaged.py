@@ -48,7 +48,7 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
             self.scores.cells[number] = self.mean(self.scores.cells[number], late)
 
     def mean(self, current: float, late: float) -> float:
-        """Give the mean of a number that is `current` in w and `late` in u."""
+        """Return the mean of a number that is `current` in w and `late` in u."""
         return (self.n_examples * current - late) / max(self.n_examples, 1)
 
     def learn(self, x: Entries, number: int, w: float) -> Step | None:

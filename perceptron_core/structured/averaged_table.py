@@ -43,7 +43,7 @@ class AveragedTable:
         self._table, self._late = (np.pad(t, ((0, 0), (0, 1))) for t in (self._table, self._late))
 
     def add_row(self, key: Hashable) -> int:
-        """Give the number of a key's row, which starts with zeros."""
+        """Return the number of a key's row, which starts with zeros."""
         row = self._row_of.setdefault(key, len(self._row_of) + 1)
         if row >= len(self._table):
             self._table, self._late = (np.pad(t, ((0, len(t)), (0, 0))) for t in (self._table, self._late))
@@ -67,14 +67,14 @@ class AveragedTable:
         return (n_averaged * total - _sums(self._late, rows, factors, starts)) / n_averaged
 
     def values(self, n_averaged: int | None = None) -> Matrix:
-        """Give all rows in the order they were added, as `sums` would use them."""
+        """Return all rows in the order they were added, as `sums` would use them."""
         used = slice(1, len(self._row_of) + 1)
         if not n_averaged:
             return self._table[used]
         return (n_averaged * self._table[used] - self._late[used]) / n_averaged
 
     def entries(self, n_averaged: int | None = None) -> Iterator[tuple[Hashable, int, float]]:
-        """Give (key, column, value) for all that are not 0."""
+        """Yield (key, column, value) for all that are not 0."""
         values = self.values(n_averaged)
         keys = list(self._row_of)
         for row, column in zip(*np.nonzero(values), strict=True):
@@ -103,7 +103,7 @@ class AveragedTable:
         np.add.at(self._late, where, np.array(sizes) * n_before)
 
     def state(self) -> dict[str, Any]:
-        """Give the whole as plain values: keys, and what is not 0 as little-endian bytes."""
+        """Return the whole as plain values: keys, and what is not 0 as little-endian bytes."""
         used = slice(0, len(self._row_of) + 1)
         table, late = self._table[used].ravel(), self._late[used].ravel()
         (where,) = np.nonzero((table != 0) | (late != 0))

@@ -68,7 +68,7 @@ class Repeats:
         return filled
 
     def _slot_mask(self, most: int) -> int:
-        """Give the mask of a table that stays half empty at least; make it, if it is not as large."""
+        """Return the mask of a table that stays half empty at least; make it, if it is not as large."""
         mask = _FIRST_SLOTS - 1
         while mask < 2 * most:
             mask = 2 * mask + 1

@@ -108,7 +108,7 @@ class TextHasher:
         self._allocate()
 
     def transform_one(self, text: str | bytes) -> dict[int, float]:
-        """Give the features of a text: values by index, in the order of first occurrence.
+        """Return the features of a text: values by index, in the order of first occurrence.
 
         Raises `UnicodeError` for bytes that are no UTF-8 and for an n-gram with a lone surrogate.
         """
@@ -117,7 +117,7 @@ class TextHasher:
         return {self.indices[at]: self.values[at] for at in range(self.filled)}
 
     def transform_many(self, texts: Iterable[str | bytes], copy: bool = True) -> Rows:
-        """Give the features of each text as a row.
+        """Return the features of each text as a row.
 
         Without `copy`, indices and values are the hasher's own memory, good until it is used again: for a
         learner that reads them at once. Raises as `transform_one` does.

@@ -29,7 +29,7 @@ class Murmur:
         self._carried_bits = 8 * (len(prefix) - whole)
 
     def hash(self, data: Bytes, start: int, end: int) -> int:
-        """Give the hash of the prefix and `data[start:end]`."""
+        """Return the hash of the prefix and `data[start:end]`."""
         state, carried, bits = self._state, self._carried, self._carried_bits
         at = start
         while at + 4 <= end:
@@ -69,14 +69,14 @@ def _scrambled(block: int) -> int:
 
 
 def _with_block(state: int, block: int) -> int:
-    """Give the state after one more block, of which the lowest 32 bits count."""
+    """Return the state after one more block, of which the lowest 32 bits count."""
     state ^= _scrambled(block & _LOW)
     state = (state << 13 | state >> 19) & _LOW
     return (state * 5 + 0xE6546B64) & _LOW
 
 
 def _finished(state: int, length: int) -> int:
-    """Give the hash of so many bytes that have led to a state."""
+    """Return the hash of so many bytes that have led to a state."""
     state ^= length
     state = (state ^ state >> 16) * 0x85EBCA6B & _LOW
     state = (state ^ state >> 13) * 0xC2B2AE35 & _LOW

@@ -74,7 +74,7 @@ cdef class Murmur:
         self._carried_bits = 8 * (len(prefix) - whole)
 
     cdef uint32_t hash(self, const uint8_t* data, Py_ssize_t start, Py_ssize_t end) noexcept:
-        """Give the hash of the prefix and `data[start:end]`."""
+        """Return the hash of the prefix and `data[start:end]`."""
         cdef uint32_t state = self._state, carried = self._carried, block
         cdef int bits = self._carried_bits, rest = 31 - bits
         cdef Py_ssize_t at = start

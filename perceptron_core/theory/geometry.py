@@ -46,7 +46,7 @@ class Hyperplane:
 
     @classmethod
     def of(cls, model: LinearModel) -> Hyperplane:
-        """Give the hyperplane on which `model` decides, its threshold folded into the bias."""
+        """Return the hyperplane on which `model` decides, its threshold folded into the bias."""
         return cls(model.weights, model.bias - getattr(model, "threshold", 0.0))
 
     def score_one(self, x: Features) -> float:
@@ -54,7 +54,7 @@ class Hyperplane:
         return sparse.dot(self.weights, x, self.bias)
 
     def predict_one(self, x: Features) -> bool:
-        """Tell whether `x` lies on the positive side."""
+        """Return whether `x` lies on the positive side."""
         return self.score_one(x) > 0
 
     def norm(self, *, with_bias: bool = False) -> float:

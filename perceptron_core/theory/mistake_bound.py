@@ -217,7 +217,7 @@ class OnlineMistakeBound:
         self._squared_radius = max(self._squared_radius, sparse.squared_norm(x) + self.fit_intercept)
 
     def value(self, model: LinearModel) -> MistakeBound:
-        """Give the bound with the model as it is now; `updates` is inf while no separator is known."""
+        """Return the bound with the model as it is now; `updates` is inf while no separator is known."""
         R = math.sqrt(self._squared_radius)
         if self.n_examples < self.min_examples:
             reason = f"the model was right, unchanged, on the last {self.n_examples} of {self.min_examples}"

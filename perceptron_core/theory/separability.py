@@ -87,7 +87,7 @@ class NormalisedSamples:
         return len(self._names) + self.fit_intercept
 
     def matrix(self) -> Any:
-        """Give the samples as the rows of a SciPy CSR array."""
+        """Return the samples as the rows of a SciPy CSR array."""
         from scipy.sparse import csr_array  # noqa: PLC0415  takes long to import, and learning does not need it
 
         columns = [j % self.n_columns for row in self.rows for j in row]
@@ -189,7 +189,7 @@ def _solve(samples: NormalisedSamples) -> tuple[list[float], tuple[float, ...], 
 
 
 def _surely_positive(samples: NormalisedSamples, row: dict[int, float], a: Sequence[float]) -> bool:
-    """Tell whether z·a > 0 whatever rounding did, in whatever order it is summed."""
+    """Return whether z·a > 0 whatever rounding did, in whatever order it is summed."""
     terms = [value * a[j % samples.n_columns] for j, value in row.items()]
     error = 2 * (len(terms) + 1) * math.ulp(1.0) * math.fsum(map(abs, terms))
     return math.fsum(terms) > error
@@ -275,7 +275,7 @@ def _least_distance(z: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _shortest_on(z: np.ndarray, support: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Give the shortest a with z·a = 1 on the active rows, and its λ; None if it is not the shortest of all.
+    """Return the shortest a with z·a = 1 on the active rows, and its λ; None if another is shorter.
 
     Exact to rounding: dividing by 1 − Σu, as algorithm LDP does, loses digits when the margin is small.
     """

@@ -29,7 +29,7 @@ class Learner(Protocol):
     n_updates: int
 
     def clone(self) -> Self:
-        """Give an untrained learner with the same parameters."""
+        """Return an untrained learner with the same parameters."""
 
     def learn_one(self, x: Features, y: Any) -> None:
         """Learn from one example."""
@@ -227,7 +227,7 @@ def _check(
 
 
 def _start_at_random(model: Any, data: Sequence[Example], generator: np.random.Generator) -> None:
-    """Give every feature of the data a random weight, and the intercept if there is one."""
+    """Return every feature of the data a random weight, and the intercept if there is one."""
     if not {"weights", "bias"} <= set(getattr(model, "STATE", ())) or not isinstance(model.bias, float):
         raise ValueError(f"{type(model).__name__} keeps no weights and bias to start at random")
     names = dict.fromkeys(name for x, _ in data for name in x)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def seeded_generator(seed: int) -> np.random.Generator:
-    """Give a generator of pseudo-random numbers: NumPy's PCG64."""
+    """Return a generator of pseudo-random numbers: NumPy's PCG64."""
     from numpy.random import default_rng  # noqa: PLC0415  takes long to import, and streams need no chance
 
     return default_rng(seed)

@@ -52,7 +52,7 @@ class Entries:
         return total
 
     def by_name(self) -> dict[Any, float]:
-        """Give the values by name that are not 0."""
+        """Return the values by name that are not 0."""
         values = self.values[self.first_value : self.first_value + self.n]
         return {name: value for name, value in zip(self.names, values, strict=False) if value}
 

@@ -26,7 +26,7 @@ class Names:
         return len(self._slot_of)
 
     def find(self, name: Any) -> int:
-        """Give the slot of a name, `NO_SLOT` if it has none."""
+        """Return the slot of a name, `NO_SLOT` if it has none."""
         return self._slot_of.get(name, NO_SLOT)
 
     def has(self, slot: int) -> bool:

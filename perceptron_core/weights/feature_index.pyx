@@ -133,7 +133,7 @@ cdef class Names:
         return object.__sizeof__(self) + sizeof(Cell) * (<size_t>1 << self._bits) + 8 * len(self._ordinals)
 
     cpdef int find(self, name) except -2:
-        """Give the slot of a name, `NO_SLOT` if it has none."""
+        """Return the slot of a name, `NO_SLOT` if it has none."""
         cdef Cell* cell = self._cell_of(<PyObject*>name, fingerprint(<PyObject*>name))
         return NO_SLOT if cell.name == NULL else cell.slot
 
@@ -380,5 +380,5 @@ cdef class Names:
 
 
 cdef unsigned int fingerprint(PyObject* name) except? 1:
-    """Give 32 bits of a name's hash, well mixed: the first of them say where it is at home."""
+    """Return 32 bits of a name's hash, well mixed: the first of them say where it is at home."""
     return <unsigned int>((<unsigned long long>hash_of(name) * SPREAD) >> 32)

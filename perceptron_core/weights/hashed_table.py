@@ -31,7 +31,7 @@ class HashedEntries(Entries):
     """Entries whose slots are their names."""
 
     def by_name(self) -> dict[Any, float]:
-        """Give the values by index that are not 0."""
+        """Return the values by index that are not 0."""
         slots = self.slots[self.first_slot : self.first_slot + self.n]
         values = self.values[self.first_value : self.first_value + self.n]
         return {slot: value for slot, value in zip(slots, values, strict=True) if value}
@@ -80,7 +80,7 @@ class HashedSlots(Slots):
         return entries
 
     def slot_of(self, name: Any) -> int:
-        """Give an index as the slot it is. Raises `FeatureError` if it is none."""
+        """Return an index as the slot it is. Raises `FeatureError` if it is none."""
         slot = -1
         try:
             if type(name) is int or (isinstance(name, Integral) and not isinstance(name, bool)):
@@ -114,7 +114,7 @@ class HashedSlots(Slots):
             self._empty(column)
 
     def stored(self, column: Column) -> dict[Any, float]:
-        """Give the cells of a column by index, where any column was changed."""
+        """Return the cells of a column by index, where any column was changed."""
         found = {}
         for slot in range(self.n_slots):
             if self._is_changed(slot):
@@ -122,7 +122,7 @@ class HashedSlots(Slots):
         return found
 
     def nonzero(self, column: Column) -> dict[Any, float]:
-        """Give the cells of a column by index that are not 0."""
+        """Return the cells of a column by index that are not 0."""
         found = {}
         for slot in range(self.n_slots):
             cell = column.cells[slot]
@@ -160,7 +160,7 @@ class HashedSlots(Slots):
 
 
 def in_place(array: Array) -> Array:
-    """Give an array such that, interpreted too, its items are numbers of Python and not of NumPy."""
+    """Return an array such that, interpreted too, its items are numbers of Python and not of NumPy."""
     return memoryview(array)  # type: ignore[return-value,arg-type]
 
 

@@ -82,7 +82,7 @@ class Slots:
         self._spare = entries
 
     def claim(self, x: Entries) -> None:
-        """Give every entry a slot that has none and whose value is not 0."""
+        """Return every entry a slot that has none and whose value is not 0."""
         self.refresh(x)
         if x.n_missing:
             self._make_room(x.n_missing)
@@ -127,11 +127,11 @@ class Slots:
                 self._release(self._names.at(slot), slot)
 
     def stored(self, column: Column) -> dict[Any, float]:
-        """Give the cells of a column by name, zeros too."""
+        """Return the cells of a column by name, zeros too."""
         return {name: column.cells[slot] for name, slot in self._names.items()}
 
     def nonzero(self, column: Column) -> dict[Any, float]:
-        """Give the cells of a column by name that are not 0."""
+        """Return the cells of a column by name that are not 0."""
         return {name: cell for name, cell in self.stored(column).items() if cell}
 
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:

@@ -93,7 +93,7 @@ class CheckpointLog:
     snapshots: list[StoredSnapshot] = field(default_factory=list)
 
     def last_sequence(self) -> int:
-        """Give the number of the last committed batch."""
+        """Return the number of the last committed batch."""
         numbers = [each[-1].sequence for each in (self.progress, self.snapshots) if each]
         return max(numbers, default=0)
 

@@ -147,7 +147,7 @@ def _lag(transport: Transport, topic: str, partition: int, offset: int) -> int:
 
 
 def newest_sound(log: CheckpointLog) -> tuple[StoredSnapshot, Snapshot] | tuple[None, None]:
-    """Give the newest snapshot that can be read, as it is stored and as it reads."""
+    """Return the newest snapshot that can be read, as it is stored and as it reads."""
     for stored in reversed(log.snapshots):
         try:
             return stored, stored.read()

@@ -31,7 +31,7 @@ class LineFilter:
         self._command = command
 
     def __call__(self, values: Sequence[bytes]) -> Sequence[bytes]:
-        """Give the rewritten values, in the same order.
+        """Return the rewritten values, in the same order.
 
         Raises
         ------

@@ -89,7 +89,7 @@ def topic_name(_: click.Context, __: click.Parameter, value: str | None) -> str 
 
 
 def broker_url(loaded: Loaded) -> str:
-    """Give the stream's URL; when it is the default, say so on stderr."""
+    """Return the stream's URL; when it is the default, say so on stderr."""
     settings = loaded.settings
     if not settings.broker:
         report_progress(f"note: no --broker given; the stream is {settings.broker_url}")

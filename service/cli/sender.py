@@ -34,14 +34,14 @@ class LateLabels:
         self._new.clear()
 
     def due(self, now: float) -> list[Output]:
-        """Give the labels whose time has come, once each."""
+        """Return the labels whose time has come, once each."""
         labels = []
         while self._waiting and self._waiting[0][0] <= now:
             labels.append(self._waiting.popleft()[1])
         return labels
 
     def next_due(self) -> float | None:
-        """Tell when the next label is to be sent; None when all have been."""
+        """Return when the next label is to be sent; None when all have been."""
         return self._waiting[0][0] if self._waiting else None
 
 

@@ -31,7 +31,7 @@ class ExampleSet:
     rejected: Counter[str] = field(default_factory=Counter)
 
     def describe(self) -> dict[str, object]:
-        """Give the counts as a summary shows them."""
+        """Return the counts as a summary shows them."""
         return {
             "examples": len(self.examples),
             "unlabelled": self.unlabelled,

@@ -158,7 +158,7 @@ def _read_header(reader: Iterator[list[str]]) -> list[str]:
 
 
 def _next_row(reader: Iterator[list[str]], pending: list[bytes]) -> list[str] | None:
-    """Give the next row's cells: none for a blank line or an endless cell, None at the end."""
+    """Return the next row's cells: none for a blank line or an endless cell, None at the end."""
     pending.clear()
     try:
         return next(reader, None)

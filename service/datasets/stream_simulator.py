@@ -41,7 +41,7 @@ class Playback:
         self.id_suffix = ""
 
     def play(self, message: bytes) -> bytes:
-        """Give the next message its id in this round, and its label the meaning that holds now."""
+        """Return the next message its id in this round, and its label the meaning that holds now."""
         turns = self._played // self._drift_every if self._drift_every else 0
         self._played += 1
         fields = _fields(message)
@@ -54,7 +54,7 @@ class Playback:
         return _encode(fields)
 
     def _turned(self, label: LabelValue, turns: int) -> LabelValue:
-        """Give the name that a class has after so many changes; a label that denotes none stays as it is."""
+        """Return a class's name after so many changes; a label that denotes none stays as it is."""
         vocabulary = self._vocabulary
         try:
             truth = vocabulary.truth(label)

@@ -274,6 +274,6 @@ class Task:
 
 
 def _next_offsets(records: Sequence[Record]) -> dict[str, int]:
-    """Give the offset after the last record of each topic; a topic's records are in order."""
+    """Return the offset after the last record of each topic; a topic's records are in order."""
     last = dict(map(_topic_and_offset, records))
     return {topic: offset + 1 for topic, offset in last.items()}

@@ -114,7 +114,7 @@ def _named_text(options: FeatureOptions) -> Callable[[str], X]:
 
 
 def _as_numbers(features: Mapping[str, bool | int | float | str]) -> X:
-    """Give a number for each value; a category becomes a name of its own."""
+    """Return a number for each value; a category becomes a name of its own."""
     x: X = {}
     for name, value in features.items():
         if isinstance(value, str):

@@ -49,7 +49,7 @@ class Vocabulary:
             self._truths.update(zip(self.classes, (False, True), strict=bool(self.classes)))
 
     def truth(self, label: LabelValue) -> Truth:
-        """Give the class that `label` denotes.
+        """Return the class that `label` denotes.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Vocabulary:
             raise UnknownLabelError(f"label {label!r} is none of {self._known()}") from None
 
     def spelling(self, label: LabelValue, current: Spelling) -> Spelling:
-        """Give the spelling to answer in after `label` was seen: the stream's own.
+        """Return the spelling to answer in after `label` was seen: the stream's own.
 
         A lone 1 leaves open whether the other class is −1 or 0: booleans give way to −1, any other
         choice stays.
@@ -77,7 +77,7 @@ class Vocabulary:
         return _SIGNS if label == -1 else _BITS
 
     def first_spelling(self) -> Spelling:
-        """Give the spelling to answer in before any label was seen."""
+        """Return the spelling to answer in before any label was seen."""
         if self.classes and not self.is_multiclass:
             return (self.classes[0], self.classes[1])
         return BOOLEANS
@@ -87,7 +87,7 @@ class Vocabulary:
         return spelling[truth] if isinstance(truth, bool) else truth
 
     def name(self, truth: Truth) -> str:
-        """Give the name that people know a class by: the given one, or `true` and `false`."""
+        """Return the name that people know a class by: the given one, or `true` and `false`."""
         if isinstance(truth, str):
             return truth
         return self.classes[truth] if self.classes else str(truth).lower()

@@ -123,5 +123,5 @@ KINDS: Final[dict[str, type[Message]]] = {
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """Give the JSON Schema of a kind of message: event, label, prediction or outcome."""
+    """Return the JSON Schema of a kind of message: event, label, prediction or outcome."""
     return KINDS[kind].model_json_schema()

@@ -28,7 +28,7 @@ class BinaryLearner:
         return self.model.update_one(x, truth)
 
     def assess(self, x: X) -> tuple[Truth, float]:
-        """Give the predicted class and the score."""
+        """Return the predicted class and the score."""
         score = self.model.score_one(x)
         return self.model.decide(score), score
 
@@ -41,16 +41,16 @@ class BinaryLearner:
         return True
 
     def weights(self) -> tuple[Mapping[Any, float], float] | None:
-        """Give (weights, bias), where the model has one vector of them."""
+        """Return (weights, bias), where the model has one vector of them."""
         weights = getattr(self.model, "weights", None)
         return None if weights is None else (weights, self.model.bias)  # type: ignore[attr-defined]
 
     def score(self, x: X, label: Truth) -> float:  # noqa: ARG002  one score speaks for both classes
-        """Give the score of `assess`."""
+        """Return the score of `assess`."""
         return self.model.score_one(x)
 
     def terms(self, x: X, label: Truth) -> list[Term] | None:  # noqa: ARG002  as `score`
-        """Give what the score is the sum of, the bias last; None where it is no sum over features."""
+        """Return what the score is the sum of, the bias last; None where it is no sum over features."""
         return list(self.model._terms(x)) if hasattr(self.model, "weights") else None  # noqa: SLF001
 
     def dump(self) -> bytes:
@@ -63,7 +63,7 @@ class BinaryLearner:
 
 
 def can_be_written(model: BinaryClassifier) -> bool:
-    """Tell whether a model is one of ours in all its parts: no subclass, no function among its parameters."""
+    """Return whether all parts of a model are ours: no subclass, no function among its parameters."""
     try:
         to_bytes(model)
     except TypeError:

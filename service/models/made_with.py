@@ -27,7 +27,7 @@ def made_with(settings: Settings) -> dict[str, Any]:
 
 
 def settings_for(file: ModelFile, loaded: Loaded) -> Loaded:
-    """Give the settings that go with a model file; those given, where the file knows none.
+    """Return the settings that go with a model file; those given, where the file knows none.
 
     Raises
     ------

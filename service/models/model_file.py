@@ -127,7 +127,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def _take_over_rights(path: Path, descriptor: int) -> None:
-    """Give a new file the owner, as far as allowed, and the rights of the one it is to replace."""
+    """Return a new file the owner, as far as allowed, and the rights of the one it is to replace."""
     if not path.exists() or not hasattr(os, "fchown"):
         return
     status = path.stat()

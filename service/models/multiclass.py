@@ -36,7 +36,7 @@ class MulticlassLearner:
         return self.model.n_updates
 
     def assess(self, x: X) -> tuple[Truth, float]:
-        """Give the predicted class and its score."""
+        """Return the predicted class and its score."""
         scores = self.model.scores_one(x)
         predicted: Truth = self.model.decide(scores)
         if isinstance(predicted, bool):
@@ -57,7 +57,7 @@ class MulticlassLearner:
         return True
 
     def weights(self) -> tuple[Mapping[Any, float], Mapping[Any, float]]:
-        """Give the weights, named `class: feature`, and the bias of each class."""
+        """Return the weights, named `class: feature`, and the bias of each class."""
         named = {
             f"{label}: {name}": weight
             for label, weights in list(self.model.weights.items())
@@ -66,12 +66,12 @@ class MulticlassLearner:
         return named, dict(self.model.bias)
 
     def score(self, x: X, label: Truth) -> float:
-        """Give the score of a class; of two classes always True's less False's."""
+        """Return the score of a class; of two classes always True's less False's."""
         scores = self.model.scores_one(x)
         return scores[True] - scores[False] if isinstance(label, bool) else scores[label]
 
     def terms(self, x: X, label: Truth) -> list[Term]:
-        """Give what the class's score is the sum of, the bias last; of two classes the difference's."""
+        """Return what the class's score is the sum of, the bias last; of two classes the difference's."""
         weights, bias = self.model.weights, self.model.bias
         plus: Truth = True if isinstance(label, bool) else label
         minus = weights[False] if isinstance(label, bool) else {}
@@ -91,7 +91,7 @@ class MulticlassLearner:
 
 
 def with_classes(model: MulticlassClassifier, names: Sequence[str]) -> MulticlassClassifier:
-    """Give the model with the classes that `names` configure: False and True if these are not more than two.
+    """Return the model with the classes that `names` configure: False and True if they are two at most.
 
     Raises
     ------

@@ -71,7 +71,7 @@ class Learner(Protocol):
         """Updates made so far."""
 
     def assess(self, x: X) -> tuple[Truth, float]:
-        """Give the predicted class and the signed score."""
+        """Return the predicted class and the signed score."""
 
     def learn(self, x: X, truth: Truth) -> object:
         """Learn one example; give the step to undo, in plain values, or what is false if there is none."""
@@ -80,13 +80,13 @@ class Learner(Protocol):
         """Take an update back; False if this model cannot."""
 
     def weights(self) -> tuple[Mapping[Any, float], float | Mapping[Any, float]] | None:
-        """Give (weights, bias) where the model has them; of a multiclass model, a bias by class."""
+        """Return (weights, bias) where the model has them; of a multiclass model, a bias by class."""
 
     def score(self, x: X, label: Truth) -> float:
-        """Give the score that `assess` gives when it predicts `label`; signed where there are two classes."""
+        """Return the score with which `assess` predicts `label`; signed where there are two classes."""
 
     def terms(self, x: X, label: Truth) -> Sequence[Term] | None:
-        """Give what that score is the sum of, the bias last; None where it is no sum over features."""
+        """Return what that score is the sum of, the bias last; None where it is no sum over features."""
 
     def dump(self) -> bytes:
         """Write the model down."""
@@ -137,7 +137,7 @@ def make_learner(
 
 
 def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:
-    """Give a learner its weights in arrays, if it can have them and they are of a sensible size."""
+    """Return a learner its weights in arrays, if it can have them and they are of a sensible size."""
     if not 0 < hash_bits <= _MOST_BITS_IN_ARRAYS:
         return made
     return HashedClassifier(made, hash_bits) if isinstance(made, Linear) else made
@@ -164,7 +164,7 @@ def _parameters(factory: Callable[..., Any]) -> str:
 
 
 def _classifies(made: object) -> bool:
-    """Tell whether it learns and predicts classes; a pipeline does what its last step does."""
+    """Return whether it learns and predicts classes; a pipeline does what its last step does."""
     while steps := getattr(made, "steps", None):
         made = list(steps.values())[-1]
     return hasattr(made, "learn_one") and hasattr(made, "predict_proba_one")

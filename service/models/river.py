@@ -63,7 +63,7 @@ class RiverLearner:
         self._key = key
 
     def assess(self, x: X) -> tuple[Truth, float]:
-        """Give the most probable class; before anything was learned, False or the first one."""
+        """Return the most probable class; before anything was learned, False or the first one."""
         try:
             predicted, score = self._assess_several(x) if self._classes else self._assess_two(x)
             if not math.isfinite(score):
@@ -108,11 +108,11 @@ class RiverLearner:
         return False
 
     def weights(self) -> None:
-        """Give nothing: a pipeline has no one weight vector."""
+        """Return nothing: a pipeline has no one weight vector."""
         return
 
     def score(self, x: X, label: Truth) -> float:
-        """Give the score of a class; of two classes the signed one. Raises `ModelError` as `assess`."""
+        """Return the score of a class; of two classes the signed one. Raises `ModelError` as `assess`."""
         if not self._classes:
             return self.assess(x)[1]
         try:
@@ -123,7 +123,7 @@ class RiverLearner:
             raise ModelError(error) from error
 
     def terms(self, x: X, label: Truth) -> None:  # noqa: ARG002  the protocol's signature
-        """Give nothing: what goes on in a pipeline is its own business."""
+        """Return nothing: what goes on in a pipeline is its own business."""
         return
 
     def dump(self) -> bytes:

@@ -72,7 +72,7 @@ class History:
         return not self._points or point.labelled - self._points[-1].labelled >= self._stride
 
     def points(self) -> list[Point]:
-        """Give the points in order, the newest one last; safe while another thread adds."""
+        """Return the points in order, the newest one last; safe while another thread adds."""
         kept, newest = self._points[:], self._newest
         if newest is not None and (not kept or newest.labelled > kept[-1].labelled):
             kept.append(newest)

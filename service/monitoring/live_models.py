@@ -176,7 +176,7 @@ class LiveModel:
         return online.value(model), online.n_examples
 
     def look(self) -> Learner:
-        """Give the learner, for what does not change while it learns."""
+        """Return the learner, for what does not change while it learns."""
         return self._processor.learner
 
     @property
@@ -253,11 +253,11 @@ class LiveModels:
         return sorted(self._shown())
 
     def _shown(self) -> dict[int, LiveModel]:
-        """Give the models of which there is something to show: one that is being opened has no counts yet."""
+        """Return the models that have something to show: one that is being opened has no counts yet."""
         return {p: model for p, model in dict(self._at_work).items() if model.published is not None}
 
     def get(self, partition: int | None = None, event_id: str | None = None) -> LiveModel:
-        """Give the model of a partition.
+        """Return the model of a partition.
 
         With no partition named: that of the one an event with this id as its key would go to, if it is
         at work here, else the first that is.

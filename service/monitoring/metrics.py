@@ -65,7 +65,7 @@ class Buckets:
         self._sum += sum(values)
 
     def family(self, name: str, documentation: str, unit: str = "") -> HistogramMetricFamily:
-        """Give the metric family."""
+        """Return the metric family."""
         edges = [*map(repr, self._bounds), "+Inf"]
         counts = zip(edges, accumulate(self._counts), strict=True)
         return HistogramMetricFamily(
@@ -139,7 +139,7 @@ class Metrics:
         )
 
     def watch(self, partition: int, learner: Learner) -> Observer:
-        """Give the observer of one partition: `observe`, and the mistake bound where the model has one."""
+        """Return the observer of one partition: `observe`, and the mistake bound where the model has one."""
         model = getattr(learner, "model", None)
         if not isinstance(model, Perceptron):
             return self.observe
@@ -184,7 +184,7 @@ class Metrics:
 
 
 def _since_last_update(steps: Iterable[Step]) -> Sequence[Step]:
-    """Give the steps from the last update of the model on: with that, its bound begins anew.
+    """Return the steps from the last update of the model on: with that, its bound begins anew.
 
     Of a label that came later, the score is an older model's and says nothing of this one.
     """
@@ -204,7 +204,7 @@ class _CommittedState(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Give all families; the published states are replaced, never changed, so no lock is needed."""
+        """Yield all families; the published states are replaced, never changed, so no lock is needed."""
         published = dict(self._metrics.published)
         yield from _counts(published)
         yield from _state(published)

@@ -43,7 +43,7 @@ class Counters:
     """Whether each of the last `WINDOW` labelled predictions was a mistake."""
 
     def copy(self) -> Counters:
-        """Give a copy that later counting leaves alone."""
+        """Return a copy that later counting leaves alone."""
         return replace(
             self,
             consumed=self.consumed.copy(),
@@ -53,7 +53,7 @@ class Counters:
         )
 
     def state(self) -> dict[str, Any]:
-        """Give all counts as plain values."""
+        """Return all counts as plain values."""
         return {
             "consumed": dict(self.consumed),
             "rejected": dict(self.rejected),
@@ -80,7 +80,7 @@ class Counters:
         )
 
     def totals(self) -> Totals:
-        """Give the counts of a closing line."""
+        """Return the counts of a closing line."""
         return Totals(self.predictions, self.labelled, self.mistakes, self.rejected.total())
 
     def score(self, mistakes: Sequence[bool]) -> None:

@@ -132,7 +132,7 @@ class LabelJoin:
         return orphans
 
     def example(self, event_id: str) -> Example | None:
-        """Give the kept example of an event, if it is still kept."""
+        """Return the kept example of an event, if it is still kept."""
         return self._examples.get(event_id)
 
     def keep(self, event_id: str, example: Example) -> None:
@@ -156,7 +156,7 @@ class LabelJoin:
             example.step = 0.0
 
     def early_label(self, event_id: str) -> EarlyLabel | None:
-        """Give the label that waits for this event, if there is one."""
+        """Return the label that waits for this event, if there is one."""
         return self._early.get(event_id)
 
     def drop_early_label(self, event_id: str) -> None:
@@ -172,11 +172,11 @@ class LabelJoin:
         return gives_way
 
     def expired(self, event_id: str) -> bool:
-        """Tell whether this event was let go without a label, as far as ids are remembered."""
+        """Return whether this event was let go without a label, as far as ids are remembered."""
         return event_id in self._expired
 
     def state(self) -> dict[str, Any]:
-        """Give everything kept, as plain values."""
+        """Return everything kept, as plain values."""
         return {
             "now_ms": self._now_ms,
             "examples": [(event_id, *_fields(example)) for event_id, example in self._examples.items()],

@@ -145,7 +145,7 @@ class Processor:
         return self._answers.spelling
 
     def state(self) -> dict[str, Any]:
-        """Give the whole state as plain values: the model, what waits for labels, the counts."""
+        """Return the whole state as plain values: the model, what waits for labels, the counts."""
         return {
             "model": self.learner.dump(),
             "join": self.join.state(),
@@ -301,7 +301,7 @@ class Processor:
 
 
 def rejection_of(error: Rejection | LearnerError | ModelError) -> Rejection:
-    """Give the reason behind a refusal: of the message, of our model, or of somebody's model."""
+    """Return the reason behind a refusal: of the message, of our model, or of somebody's model."""
     if isinstance(error, Rejection):
         return error
     reason = Reason.MODEL_ERROR if isinstance(error, ModelError) else Reason.OUT_OF_RANGE

@@ -113,7 +113,7 @@ class KafkaSettings(BaseModel):
             raise _unsuitable(settings, self.ssl_certfile, wanted, error) from None
 
     def client_options(self, client: KafkaClient) -> dict[str, Any]:
-        """Give the options that every client of this kind takes, secrets in the clear."""
+        """Return the options that every client of this kind takes, secrets in the clear."""
         given = {name: getattr(self, name) for name in _OPTION_NAMES[client]}
         given["ssl_keyfile"] = self.ssl_keyfile or self.ssl_certfile
         plain = (

@@ -141,7 +141,7 @@ def _variable(name: str) -> str:
 
 
 def _named(variables: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Give (variable, dotted name) for the variables that begin like ours."""
+    """Yield (variable, dotted name) for the variables that begin like ours."""
     prefix = ENVIRONMENT_PREFIX.lower()
     for variable in sorted(variables):  # so that PERCEPTRON_KAFKA comes before PERCEPTRON_KAFKA__...
         if variable.startswith(prefix):
@@ -247,7 +247,7 @@ def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:
 
 
 def closest_variable(variable: str) -> str:
-    """Give the environment variable of a setting that looks most like this one; empty if none does."""
+    """Return the environment variable of a setting that looks most like this one; empty if none does."""
     return next(iter(difflib.get_close_matches(variable, map(_variable, _NAMES), n=1)), "")
 
 
@@ -278,7 +278,7 @@ def _sentence(name: str, message: str, given: Mapping[str, _Given]) -> str:
 
 
 def _outer(name: str) -> Iterator[str]:
-    """Give ``a.b`` and ``a`` for ``a.b.c``."""
+    """Yield ``a.b`` and ``a`` for ``a.b.c``."""
     while "." in name:
         name = name.rpartition(".")[0]
         yield name

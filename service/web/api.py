@@ -53,7 +53,7 @@ Top = Annotated[int, Field(ge=0, le=RANKED), _AsWritten, Query(description="How 
 
 
 async def event_body(request: Request) -> bytes:
-    """Give the body as it came: it is read as a record of the stream is, by the same code."""
+    """Return the body as it came: it is read as a record of the stream is, by the same code."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != _JSON:
         raise HTTPException(
@@ -101,7 +101,7 @@ def _add_descriptions(api: APIRouter, window: Window) -> None:
 
     @api.get("/state", responses=_ASKED_FOR)
     def state(partition: Partition = None) -> dict[str, Any]:
-        """Give what the live page shows. Made for that page: it may change with it."""
+        """Return what the live page shows. Made for that page: it may change with it."""
         return window.state(partition)
 
 

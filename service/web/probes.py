@@ -65,7 +65,7 @@ def add_probes(app: FastAPI, registry: CollectorRegistry, health: Health) -> Non
 
     @api.get("/metrics", response_class=Response)
     def metrics(accept: Annotated[str, Header()] = "") -> Response:
-        """Give all metrics, in Prometheus' text format or as OpenMetrics."""
+        """Return all metrics, in Prometheus' text format or as OpenMetrics."""
         encode, content_type = choose_encoder(_OPENMETRICS if prefers_openmetrics(accept) else "")
         return Response(encode(registry), media_type=content_type)
 
@@ -75,14 +75,14 @@ def add_probes(app: FastAPI, registry: CollectorRegistry, health: Health) -> Non
 
     @api.get("/livez", responses=unready)
     def livez(response: Response) -> Condition:
-        """Tell whether the loop is at work; 503 when a restart would help."""
+        """Return whether the loop is at work; 503 when a restart would help."""
         response.status_code = HTTPStatus.OK if health.is_live else HTTPStatus.SERVICE_UNAVAILABLE
         state, reason = health.condition
         return Condition(state=state, reason=reason)
 
     @api.get("/readyz", responses=unready)
     def readyz(response: Response) -> Condition:
-        """Tell whether events are being processed now; 503 with the reason if not."""
+        """Return whether events are being processed now; 503 with the reason if not."""
         state, reason = health.condition
         response.status_code = HTTPStatus.OK if state is State.READY else HTTPStatus.SERVICE_UNAVAILABLE
         return Condition(state=state, reason=reason)

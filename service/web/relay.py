@@ -31,7 +31,7 @@ class Elsewhere(Protocol):
     """The models in other processes."""
 
     def addresses(self) -> Mapping[int, str]:
-        """Give by partition the URL of the server that is asked about its model."""
+        """Return by partition the URL of the server that is asked about its model."""
 
     @property
     def n_partitions(self) -> int:

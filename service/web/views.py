@@ -56,7 +56,7 @@ class Window:
         )
 
     def state(self, partition: int | None) -> dict[str, Any]:
-        """Give all that the page shows, for JSON. Raises `NoSuchModel` and `ModelBusy`."""
+        """Return all that the page shows, for JSON. Raises `NoSuchModel` and `ModelBusy`."""
         model = self.live.get(partition)
         published, portrait = model.published, model.portrait()
         assert published is not None, "a model is shown from its first commit on"
@@ -108,7 +108,7 @@ def kind_of(model: LiveModel) -> ModelKind:
 
 
 def counts_of(published: Published) -> Counts:
-    """Give a model's counts at its last commit."""
+    """Return a model's counts at its last commit."""
     counters = published.counters
     return Counts(
         predictions=counters.predictions,
@@ -150,7 +150,7 @@ def _event(recent: Recent) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """Give a parameter as JSON can hold it."""
+    """Return a parameter as JSON can hold it."""
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)

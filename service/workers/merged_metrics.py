@@ -52,7 +52,7 @@ def merged(expositions: Sequence[Exposition]) -> Exposition:
 
 
 def outlasting(exposition: Exposition) -> Exposition:
-    """Give what stays of a process that has ended: the counts that belong to no partition."""
+    """Return what stays of a process that has ended: the counts that belong to no partition."""
     counts = [family for family in exposition.families if family.type in _CUMULATIVE]
     return merged([Exposition(counts, {})])
 

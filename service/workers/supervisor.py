@@ -162,7 +162,7 @@ class Workers:
             return [own, self._ended, *(worker.metrics for worker in self._at_work())]
 
     def addresses(self) -> Mapping[int, str]:
-        """Give by partition the URL of the server of the worker that has it; of the silent ones, none."""
+        """Return by partition the URL of the server of the worker that has it; of the silent ones, none."""
         talking = [w.last for w in self._at_work() if monotonic() - w.heard_at <= _SILENT_SECONDS]
         return {partition: last.address for last in talking for partition in last.partitions}
 
@@ -228,7 +228,7 @@ class Workers:
         _log.warning("worker %d: %s; starting it again in %.1f s", place.number, reason, wait_seconds)
 
     def _condition(self) -> tuple[State, str]:
-        """Tell how all are: ready when each is, or how the first is that is not."""
+        """Return how all are: ready when each is, or how the first is that is not."""
         for place in self._places:
             state, reason = _condition(place.worker)
             if state is not State.READY:
@@ -257,5 +257,5 @@ class _MetricsOfAll(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Give the families of all as one."""
+        """Yield the families of all as one."""
         yield from merged(self._workers.expositions()).families

@@ -43,7 +43,7 @@ def is_repetition(item: pytest.Item) -> bool:
 
 @pytest.fixture
 def force() -> Force:
-    """Give the short form; with PERCEPTRON_CHAOS=long (`make chaos`) the long one."""
+    """Return the short form; with PERCEPTRON_CHAOS=long (`make chaos`) the long one."""
     return LONG if IS_LONG else SHORT
 
 
@@ -51,7 +51,7 @@ def force() -> Force:
     params=["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
 )
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, object]:
-    """Give the settings that say where the stream is; a test file may have others."""
+    """Return the settings that say where the stream is; a test file may have others."""
     if request.param == "sqlite":
         return {"broker": f"sqlite:///{tmp_path}/stream.db"}
     bootstrap = request.getfixturevalue("kafka_bootstrap")

@@ -49,5 +49,5 @@ def sized(labels: Mapping[str, object], force: Force) -> dict[str, object]:
 
 
 def hours_ago_ms(hours: int) -> int:
-    """Give an event time for a log to begin at; Kafka deletes what is a week old, and refuses the future."""
+    """Return when a log is to begin; Kafka deletes what is a week old, and refuses the future."""
     return int(time.time() * 1000) - hours * 3_600_000

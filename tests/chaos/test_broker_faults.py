@@ -31,7 +31,7 @@ STOPS_WITHIN_SECONDS = IMPATIENT["kafka__commit_timeout_seconds"] + 8
 
 @pytest.fixture(scope="module")
 def proxy_and_broker(make_kafka_broker):
-    """Give a broker of one's own, with a second listener that is reached through a proxy."""
+    """Return a broker of one's own, with a second listener that is reached through a proxy."""
     with proxied_broker(make_kafka_broker, CuttingProxy) as both:
         yield both
 

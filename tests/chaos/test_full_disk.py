@@ -20,7 +20,7 @@ TRIES_AGAIN = "trying again in"
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Give a disk of a few megabytes; only the superuser may make one."""
+    """Return a disk of a few megabytes; only the superuser may make one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     made = subprocess.run(

@@ -11,7 +11,7 @@ LOCKED = "is locked by another process"
 
 
 def grown(before, now):
-    """Tell whether every partition has been committed since."""
+    """Return whether every partition has been committed since."""
     return all(one < other for one, other in zip(before, now, strict=True))
 
 

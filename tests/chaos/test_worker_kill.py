@@ -17,7 +17,7 @@ WORKERS = 2
 
 
 def pids(service):
-    """Give the process id of each worker, as the service has logged them; of the latest, if several."""
+    """Return the process id of each worker, as the service has logged them; of the latest, if several."""
     found = re.findall(r"worker (\d+) is process (\d+)", service.stderr)
     return {int(number): int(pid) for number, pid in found}
 

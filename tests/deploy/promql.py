@@ -16,7 +16,7 @@ def metric_names(expression):
 
 
 def matched_labels(expression):
-    """Give (metric, label) for each label that a selector matches."""
+    """Yield (metric, label) for each label that a selector matches."""
     for metric, matchers in _SELECTOR.findall(expression):
         for label in re.findall(r"(\w+)\s*[=!]", re.sub(r'"[^"]*"', "", matchers)):
             yield metric, label

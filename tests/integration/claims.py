@@ -196,7 +196,7 @@ def shuffled(
 
 
 def numbered(times: int, name: str = "time") -> list[bytes]:
-    """Give the phishing events several times over, each time under other ids."""
+    """Return the phishing events several times over, each time under other ids."""
     events = phishing_events()
     return [event.replace(b"page", f"{name}-{n}-page".encode(), 1) for n in range(times) for event in events]
 

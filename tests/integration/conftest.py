@@ -61,7 +61,7 @@ class Stream:
             self.transport.produce(outputs[start : start + BATCH_RECORDS])
 
     def records(self, topic: str) -> list[Record]:
-        """Give the committed records of a topic, partition by partition."""
+        """Return the committed records of a topic, partition by partition."""
         name = self.topics[topic]
         count = self.transport.partition_count(name)
         return [record for partition in range(count) for record in self.transport.read(name, partition)]
@@ -76,7 +76,7 @@ Serve = Callable[..., PerceptronProcess]
 
 @pytest.fixture
 def kafka_client() -> KafkaClient:
-    """Give the client for `kafka://`; a test file may have others."""
+    """Return the client for `kafka://`; a test file may have others."""
     return "kafka-python"
 
 
@@ -104,7 +104,7 @@ def serve(stream: Stream, tmp_path: Path) -> Iterator[Serve]:
 
 @pytest.fixture(params=KAFKA_CLIENTS)
 def client(request: pytest.FixtureRequest) -> KafkaClient:
-    """Give each client in turn; a test file may have one of them only."""
+    """Return each client in turn; a test file may have one of them only."""
     return request.param
 
 

@@ -38,7 +38,7 @@ def broker(make_kafka_broker, certificates):
 
 @pytest.fixture
 def url(broker):
-    """Give the open listener, at which a test looks on."""
+    """Return the open listener, at which a test looks on."""
     return f"kafka://{broker.address}"
 
 
@@ -50,7 +50,7 @@ def stream(url):
 
 
 def with_password(broker, certificates):
-    """Give the settings of a client that logs in with a password."""
+    """Return the settings of a client that logs in with a password."""
     return {
         "broker": f"kafka://127.0.0.1:{broker.ports['SASL_SSL']}",
         "kafka__security_protocol": "SASL_SSL",
@@ -62,7 +62,7 @@ def with_password(broker, certificates):
 
 
 def with_certificate(broker, certificates):
-    """Give the settings of a client that logs in with a certificate."""
+    """Return the settings of a client that logs in with a certificate."""
     return {
         "broker": f"kafka://127.0.0.1:{broker.ports['SSL']}",
         "kafka__security_protocol": "SSL",
@@ -75,7 +75,7 @@ def with_certificate(broker, certificates):
 
 @pytest.fixture(params=["PLAIN", "SCRAM-SHA-512", "certificate"])
 def login(request, broker, certificates, tmp_path):
-    """Give the settings of each way to log in; passwords from a file, as a container gets them."""
+    """Return the settings of each way to log in; passwords from a file, as a container gets them."""
     if request.param == "certificate":
         given, secret = with_certificate(broker, certificates), "kafka__ssl_password"
     else:
@@ -109,7 +109,7 @@ def test_the_service_works_as_on_an_open_broker_and_tells_no_secret(stream, logi
 
 
 def wrong_logins(broker, certificates):
-    """Give settings by what is wrong with them, and what the error and the hint have to say."""
+    """Return settings by what is wrong with them, and what the error and the hint have to say."""
     password, certificate = with_password(broker, certificates), with_certificate(broker, certificates)
     elsewhere = password["broker"].replace("127.0.0.1", "localhost")
     without = {name: certificate[name] for name in certificate if "cert" not in name and "key" not in name}

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(2 * LIMIT_SECONDS)
     params=["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
 )
 def kind(request):
-    """Give each kind of stream in turn."""
+    """Return each kind of stream in turn."""
     return request.param
 
 

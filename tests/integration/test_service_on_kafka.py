@@ -30,7 +30,7 @@ class TestServiceOnKafka(ServiceClaims):
 
 
 def offsets_seen(bootstrap, topic, isolation_level):
-    """Give the offsets of the records that a reader of this kind gets."""
+    """Return the offsets of the records that a reader of this kind gets."""
     reader = KafkaConsumer(
         bootstrap_servers=[bootstrap], isolation_level=isolation_level, enable_auto_commit=False
     )

@@ -149,7 +149,7 @@ def assert_well_formed(text: str) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether there is such a process; one that has ended and that nobody has asked for is not."""
+    """Return whether there is such a process; one that has ended and that nobody has asked for is not."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
     return False

@@ -87,7 +87,7 @@ def example(model: Any, first: int, count: int) -> dict[Any, float]:
 
 
 def labels(model: Any) -> list[Any]:
-    """Give labels that the learner takes."""
+    """Return labels that the learner takes."""
     if not isinstance(model, MulticlassClassifier):
         return [True, False]
     return [*(model.classes or ["ant", "bee", "cat"])]

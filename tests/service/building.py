@@ -46,7 +46,7 @@ class Feed:
         return tuple(self.processor.process_batch([self.record(value, **where)], now_ms).outputs)
 
     def answer(self, value, **where):
-        """Give the one output's value, parsed."""
+        """Return the one output's value, parsed."""
         (output,) = self(value, **where)
         return json.loads(output.value)
 

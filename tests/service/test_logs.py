@@ -25,7 +25,7 @@ def log_ends():
 
 @pytest.fixture
 def logged(capsys):
-    """Give what was logged off a terminal since the last call."""
+    """Return what was logged off a terminal since the last call."""
     return lambda: [json.loads(line) for line in capsys.readouterr().err.splitlines()]
 
 

@@ -186,7 +186,7 @@ def test_the_restored_state_is_that_of_an_undisturbed_run(log, model, snapshot_i
 
 @pytest.fixture(scope="module")
 def segments(tmp_path_factory):
-    """Give a file of River's image segments of three kinds, and what the bare model makes of them."""
+    """Return a file of River's image segments of three kinds, and what the bare model makes of them."""
     model, lines, mistakes = MulticlassPerceptron(("brickface", "sky", "window")), [], 0
     for number, (x, y) in enumerate(datasets.ImageSegments()):
         if y in model.classes:

@@ -189,7 +189,7 @@ class Broker:
         return frozenset(p for p, owner in self.group.plan.items() if owner == member_id)
 
     def take_free(self, member_id):
-        """Give a member what is free and planned for it."""
+        """Return a member what is free and planned for it."""
         owners = self.group.owners
         for partition, planned in self.group.plan.items():
             if planned == member_id and owners.get(partition) is None:

@@ -515,7 +515,7 @@ class World:
         self._calm_down()
 
     def _grow(self):
-        """Give the events topic more partitions, as somebody may at any time."""
+        """Return the events topic more partitions, as somebody may at any time."""
         count = self.broker.topics["events"] + self.random.randint(1, 2)
         self.broker.create("events", count)
         self.broker.rebalance()

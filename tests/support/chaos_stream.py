@@ -96,7 +96,7 @@ class ChaosStream:
         return list(self.transport.read(topic, partition))
 
     def committed(self) -> Sequence[int]:
-        """Give a number for each partition that grows with each commit of the service.
+        """Return a number for each partition that grows with each commit of the service.
 
         A stream that is away is asked again: it is the service that is being tested, not who looks on.
         """
@@ -245,7 +245,7 @@ class Service:
         return self
 
     def readiness(self) -> int:
-        """Give the status of /readyz; it must have been started with `http`. 0 if nobody answers."""
+        """Return the status of /readyz; it must have been started with `http`. 0 if nobody answers."""
         found = re.search(r"http://127\.0\.0\.1:\d+", self.stderr)
         if found is None:
             return 0
@@ -299,7 +299,7 @@ class Service:
 
 @contextlib.contextmanager
 def services(folder: Path) -> Iterator[Callable[..., Service]]:
-    """Give a starter of services; whatever is left of them is killed at the end."""
+    """Yield a starter of services; whatever is left of them is killed at the end."""
     with contextlib.ExitStack() as stack:
 
         def start(stream: ChaosStream, *arguments: str, **given: object) -> Service:

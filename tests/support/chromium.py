@@ -13,7 +13,7 @@ class NoBrowser(Exception):
 
 
 def find_chromium() -> str:
-    """Give the path of Chromium: `PERCEPTRON_TEST_CHROMIUM`, or what is installed. Raises `NoBrowser`."""
+    """Return the path of Chromium: `PERCEPTRON_TEST_CHROMIUM`, or what is installed. Raises `NoBrowser`."""
     found = os.environ.get("PERCEPTRON_TEST_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         raise NoBrowser(f"none of {', '.join(NAMES)} is installed (Debian: apt-get install chromium)")

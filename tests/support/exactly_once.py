@@ -83,7 +83,7 @@ def _replay(
 def _recorded_order(
     stream: ChaosStream, partition: int, inputs: Sequence[Sequence[Record]]
 ) -> Iterator[Record]:
-    """Give the records in the order that the progress records tell; none of these may be missing."""
+    """Yield the records in the order that the progress records tell; none of these may be missing."""
     checkpoints = stream.records(stream.settings.checkpoints_topic, partition)
     batches = read_log(checkpoints, stream.settings.group).progress
     assert [batch.sequence for batch in batches] == list(range(1, len(batches) + 1))
@@ -116,7 +116,7 @@ def _assert_same_model(found: Processor, quiet: Processor) -> None:
 
 
 def _bits(processor: Processor) -> dict[str, bytes]:
-    """Give every weight, and the bias, as the eight bytes that it is."""
+    """Return every weight, and the bias, as the eight bytes that it is."""
     learned = processor.learner.weights()
     assert learned is not None
     weights, bias = learned

@@ -241,7 +241,7 @@ def find_java() -> str:
 
 
 def fetch_libraries() -> Path:
-    """Give the folder of the broker's jars, fetching them with Maven at the first call on a machine."""
+    """Return the folder of the broker's jars, fetching them with Maven at the first call on a machine."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "online-perceptron"
     folder = cache / f"kafka-{_pinned_version()}"
     if folder.is_dir():
@@ -274,7 +274,7 @@ def fetch_libraries() -> Path:
 
 
 def answers(address: str, timeout_seconds: float = 2.0) -> bool:
-    """Tell whether a Kafka broker at `host:port` answers a request for its API versions."""
+    """Return whether a Kafka broker at `host:port` answers a request for its API versions."""
     host, _, port = address.rpartition(":")
     # ApiVersions (key 18), version 0, correlation id 7, no client id: the one request every broker answers.
     request = bytes.fromhex("0000000a 0012 0000 00000007 ffff")

@@ -98,7 +98,7 @@ class PerceptronProcess:
         return sum(value for (found, has), value in self.metrics().items() if found == name and wanted <= has)
 
     def partitions(self) -> set[str]:
-        """Give the partitions it works on now."""
+        """Return the partitions it works on now."""
         return {
             dict(labels)["partition"]
             for name, labels in self.metrics()
@@ -127,7 +127,7 @@ class PerceptronProcess:
 
     @property
     def workers(self) -> dict[int, int]:
-        """Give the process id of each of its workers, as it has logged them; of the latest, if several."""
+        """Return the process id of each of its workers, as it has logged them; of the latest, if several."""
         found = re.findall(r"worker (\d+) is process (\d+)", self.stderr)
         return {int(number): int(pid) for number, pid in found}
 
@@ -156,7 +156,7 @@ class PerceptronProcess:
 
 
 def environment(settings: Mapping[str, object]) -> dict[str, str]:
-    """Give this process's environment with these settings and no others."""
+    """Return this process's environment with these settings and no others."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PERCEPTRON_")}
     given = {f"PERCEPTRON_{name.upper()}": str(value) for name, value in settings.items()}
     return inherited | given

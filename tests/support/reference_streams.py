@@ -30,7 +30,7 @@ class Run(NamedTuple):
 
 
 def reference_file(name: str) -> Path:
-    """Give a file of `DATA`; without it, skip the test."""
+    """Return a file of `DATA`; without it, skip the test."""
     path = DATA / name
     if not path.exists():
         pytest.skip(f"no {path}: this data does not ship with the project")

@@ -70,7 +70,7 @@ def _key(issued: trustme.LeafCert, encryption: KeySerializationEncryption) -> by
 
 
 def broker_settings(certificates: Certificates) -> dict[str, str]:
-    """Give the lines of ``server.properties`` for a broker with the protocols SASL_SSL and SSL."""
+    """Return the lines of ``server.properties`` for a broker with the protocols SASL_SSL and SSL."""
     scram_login = f"{_LOGIN}.scram.ScramLoginModule required;"
     scram = {
         f"listener.name.sasl_ssl.{mechanism.lower()}.sasl.jaas.config": scram_login

@@ -148,7 +148,7 @@ def _server(settings: Settings, metrics: Metrics, health: Health, live: LiveMode
 
 
 def _pace(events: Sequence[bytes], rate: float, *, keep: bool) -> Iterator[tuple[Sequence[bytes], float]]:
-    """Give the rounds to be sent, each with its rate; ids differ from round to round."""
+    """Yield the rounds to be sent, each with its rate; ids differ from round to round."""
     yield events, rate
     again = Playback(Vocabulary())
     for number in count(2) if keep else ():

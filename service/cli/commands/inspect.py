@@ -65,7 +65,7 @@ def _described(model: Any) -> dict[str, Any]:  # noqa: ANN401 - any of perceptro
 
 
 def _vectors(model: Any) -> Mapping[Any, Mapping[Any, float]]:  # noqa: ANN401 - as above
-    """Give the weight vectors by class; a model of two classes has one, which belongs to none."""
+    """Return the weight vectors by class; a model of two classes has one, which belongs to none."""
     weights = getattr(model, "weights", {})
     return weights if isinstance(getattr(model, "bias", None), Mapping) else {None: weights}
 

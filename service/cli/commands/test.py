@@ -66,7 +66,7 @@ def _evaluate(
 
 
 def _assess(model: Any, x: dict[Any, float]) -> tuple[float, Truth]:  # noqa: ANN401 - as above
-    """Give the score and the class; of many scores the highest."""
+    """Return the score and the class; of many scores the highest."""
     if hasattr(model, "score_one"):
         return model.score_one(x), model.predict_one(x)
     return max(model.scores_one(x).values(), default=0.0), model.predict_one(x)

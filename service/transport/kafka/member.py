@@ -95,7 +95,7 @@ class KafkaMember(ABC):
             raise OwnershipLost(f"{self._where(partition)} is not assigned to this member of {self._group!r}")
 
     def _is_owner(self, writer: KafkaWriter) -> bool:
-        """Tell whether a fenced writer is the newest of a partition that is ours still."""
+        """Return whether a fenced writer is the newest of a partition that is ours still."""
         if not any(self._writers.get(partition) is writer for partition in self._owned):
             return False
         try:
@@ -130,4 +130,4 @@ class KafkaMember(ABC):
 
     @abstractmethod
     def _group_metadata(self) -> Any:  # noqa: ANN401 - each client has its own
-        """Give this member's present generation."""
+        """Return this member's present generation."""

@@ -180,7 +180,7 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
         return found.hex if found.int else ""
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Give the first offset and the one after the last committed record; see `Transport.bounds`."""
+        """Return the first offset and the one after the last committed record; see `Transport.bounds`."""
         self._check_topics({topic})
         return self._first_offset(topic, partition), self._committed_end(topic, partition)
 

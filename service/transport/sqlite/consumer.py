@@ -223,7 +223,7 @@ class SqliteConsumer:
             self._positions[partition, topic] = offsets.get(topic, first)
 
     def committed(self, partition: int) -> dict[str, int]:
-        """Give the group's committed next offsets of `partition`, by topic."""
+        """Return the group's committed next offsets of `partition`, by topic."""
         return self._log.committed(self._group, self._topics, partition)
 
     def writer(self, partition: int) -> SqliteWriter:
@@ -236,7 +236,7 @@ class SqliteConsumer:
             raise OwnershipLost(f"{self._topics[0]}[{partition}] is not assigned to {self._membership}")
 
     def positions(self, partition: int) -> dict[str, int]:
-        """Give the next offset to be delivered, by topic."""
+        """Return the next offset to be delivered, by topic."""
         return {topic: at for (p, topic), at in self._positions.items() if p == partition}
 
     def lag(self) -> dict[tuple[str, int], int]:
@@ -255,11 +255,11 @@ class SqliteConsumer:
         }
 
     def has_joined(self) -> bool:
-        """Tell whether we own what the group has planned for us; not before the first poll."""
+        """Return whether we own what the group has planned for us; not before the first poll."""
         return self._settled
 
     def at_end(self) -> bool:
-        """Tell whether everything there is was delivered; not before all partitions of ours have come."""
+        """Return whether everything there is was delivered; not before all partitions of ours have come."""
         started = {partition for partition, _ in self._positions}
         if not self._settled or started != self._assigned:
             return False

@@ -25,7 +25,7 @@ _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 
 
 def wall_clock_ms() -> int:
-    """Give the milliseconds since the Unix epoch."""
+    """Return the milliseconds since the Unix epoch."""
     return time.time_ns() // 1_000_000
 
 
@@ -136,7 +136,7 @@ class Database:
             raise
 
     def version(self) -> tuple[int, int]:
-        """Give a value that changes whenever anybody commits; cheap enough to ask in a loop."""
+        """Return a value that changes whenever anybody commits; cheap enough to ask in a loop."""
         with self._lock, translated(self.name):
             self._check_files()
             (others,) = self._connection.execute("PRAGMA data_version").fetchone()
@@ -210,6 +210,6 @@ def translated(name: str) -> Iterator[None]:
 
 
 def _primary_code(error: sqlite3.Error) -> int:
-    """Give SQLite's result code without its details; -1 where the driver itself complains."""
+    """Return SQLite's result code without its details; -1 where the driver itself complains."""
     code: int = getattr(error, "sqlite_errorcode", -1)
     return code & 0xFF if code >= 0 else code

@@ -48,7 +48,7 @@ class View(NamedTuple):
     owners: dict[int, int | None]
 
     def standing(self, member: int) -> Standing:
-        """Give what `member` owns and what it should own."""
+        """Return what `member` owns and what it should own."""
         plan = balanced(self.members, self.owners)
         return Standing(
             frozenset(partition for partition, owner in self.owners.items() if owner == member),
@@ -146,7 +146,7 @@ class Membership:
         return view.standing(self._id) if self._id in view.members else None
 
     def held(self) -> frozenset[int]:
-        """Give the partitions owned now: none once the lease has expired."""
+        """Return the partitions owned now: none once the lease has expired."""
         with self._database.reading() as connection:
             view = self._view(connection)
         return view.standing(self._id).held if self._id in view.members else frozenset()

@@ -45,7 +45,7 @@ class LivenessLock:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Tell whether the holder of the lock at `path` is surely dead; False when not known."""
+    """Return whether the holder of the lock at `path` is surely dead; False when not known."""
     try:
         file = os.open(path, os.O_RDWR)
     except OSError:

@@ -103,7 +103,7 @@ class Log:
         raise self._missing(topic)
 
     def log(self, topic: str, partition: int) -> int:
-        """Give the log of one partition. Raises `TopicMissing`."""
+        """Return the log of one partition. Raises `TopicMissing`."""
         logs = self.logs(topic)
         if partition >= len(logs):
             logs = self.logs(topic, anew=True)
@@ -131,7 +131,7 @@ class Log:
         )
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Give the first available offset and the next one to be written."""
+        """Return the first available offset and the next one to be written."""
         log = self.log(topic, partition)
         with self._database.reading() as connection:
             return log_bounds(connection, log)
@@ -182,7 +182,7 @@ class Log:
         start: int,
         end: int,
     ) -> list[Record]:
-        """Give the records from `start` to `end` (exclusive), or as many as a page holds."""
+        """Return the records from `start` to `end` (exclusive), or as many as a page holds."""
         records: list[Record] = []
         size = 0
         log = self.log(topic, partition)
@@ -233,7 +233,7 @@ class Log:
 
 
 def log_bounds(connection: sqlite3.Connection, log: int) -> tuple[int, int]:
-    """Give a log's first available offset and the next one to be written."""
+    """Return a log's first available offset and the next one to be written."""
     first, end = connection.execute(
         "SELECT first_offset, next_offset FROM logs WHERE id = ?", (log,)
     ).fetchone()

@@ -57,7 +57,7 @@ _OFFSET_BITS = 40
 
 
 def place_of(log_id: int, offset: int) -> int:
-    """Give the key of a record: records lie log by log, each in the order of its offsets.
+    """Return the key of a record: records lie log by log, each in the order of its offsets.
 
     One integer, and not two columns: to find its way SQLite reads the whole of a record on it whose key
     is a column, but only the number of one whose key is its number; a snapshot of some megabytes made
@@ -67,12 +67,12 @@ def place_of(log_id: int, offset: int) -> int:
 
 
 def offset_of(place: int) -> int:
-    """Give the offset in a `place_of`."""
+    """Return the offset in a `place_of`."""
     return place & ((1 << _OFFSET_BITS) - 1)
 
 
 def is_empty(connection: sqlite3.Connection) -> bool:
-    """Tell whether the file is new."""
+    """Return whether the file is new."""
     return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 

@@ -96,7 +96,7 @@ class EmbeddedTransport:
         return str(self._log.log(topic, 0))
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Give the first available offset and the one after the last committed record."""
+        """Return the first available offset and the one after the last committed record."""
         return self._log.bounds(topic, partition)
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:

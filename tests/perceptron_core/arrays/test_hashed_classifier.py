@@ -52,7 +52,7 @@ def bits(numbers):
 
 
 def told(model):
-    """Give all that a model says of itself, in the order of the features."""
+    """Return all that a model says of itself, in the order of the features."""
     own = {name: getattr(model, name) for name in ("weights", "bias", "n_mistakes", "n_updates")}
     return own | {"weights": dict(sorted(own["weights"].items()))}
 

@@ -12,7 +12,7 @@ NAMES = "abcde"
 
 
 def iterates(stream, **parameters):
-    """Give the plain perceptron's (bias, weights) after each example, as lists of exact numbers."""
+    """Yield the plain perceptron's (bias, weights) after each example, as lists of exact numbers."""
     model = Perceptron(**parameters)
     for x, y in stream:
         model.learn_one(x, y)

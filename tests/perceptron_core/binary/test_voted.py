@@ -11,7 +11,7 @@ def sign(value):
 
 
 def brute_force(stream, cap=None, fit_intercept=True):
-    """Give [weights, bias, count] of every survivor, each written out in full."""
+    """Return [weights, bias, count] of every survivor, each written out in full."""
     plain, survivors = Perceptron(fit_intercept=fit_intercept), []
     for x, y in stream:
         if plain.update_one(x, y):

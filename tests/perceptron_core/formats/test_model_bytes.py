@@ -129,7 +129,7 @@ def test_a_schedule_is_written_by_name_and_one_we_do_not_know_is_refused():
 
 
 def plain(learner):
-    """Give what a learner that has learned a little is written as, unpacked."""
+    """Return what a learner that has learned a little is written as, unpacked."""
     model = learner.clone()
     several = isinstance(model, MulticlassClassifier)
     for turn in range(3):
@@ -156,7 +156,7 @@ ANYTHING = st.one_of(
 
 
 def changed(data, value):
-    """Give a plain value with something in it replaced, left out or added."""
+    """Return a plain value with something in it replaced, left out or added."""
     if not isinstance(value, (dict, tuple)) or not value or data.draw(st.integers(0, 5)) == 0:
         return data.draw(ANYTHING)
     items = [*(value.items() if isinstance(value, dict) else enumerate(value))]

@@ -26,7 +26,7 @@ STREAM = [
 
 
 def taught(name: str) -> BinaryClassifier:
-    """Give a learner that has learned the stream."""
+    """Return a learner that has learned the stream."""
     model: BinaryClassifier = learn(LEARNERS[name].clone(), STREAM)
     return model
 

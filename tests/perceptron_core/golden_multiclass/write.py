@@ -44,7 +44,7 @@ SENTENCES = [
 
 
 def taught(name: str) -> MulticlassClassifier:
-    """Give a multiclass learner that has learned the stream."""
+    """Return a multiclass learner that has learned the stream."""
     model: MulticlassClassifier = MULTICLASS[name].clone()
     for x, y in STREAM:
         model.learn_one(x, y)
@@ -52,7 +52,7 @@ def taught(name: str) -> MulticlassClassifier:
 
 
 def taught_structured() -> StructuredPerceptron:
-    """Give a structured perceptron that has learned the sentences."""
+    """Return a structured perceptron that has learned the sentences."""
     model = StructuredPerceptron()
     for xs, tags in SENTENCES:
         model.learn_one(xs, tags)

@@ -39,7 +39,7 @@ def trained(model, corpus):
 
 
 def entries(model):
-    """Give all weights; those of moves between tags are marked with an arrow."""
+    """Return all weights; those of moves between tags are marked with an arrow."""
     return model.weights | {("→", *move): weight for move, weight in model.transitions.items()}
 
 

@@ -21,7 +21,7 @@ NAMES = "abc\0"
 
 
 def normalised(data, fit_intercept):
-    """Give y·(x, 1) over `NAMES`, the last being the constant."""
+    """Return y·(x, 1) over `NAMES`, the last being the constant."""
     signed = [(x | ({"\0": 1} if fit_intercept else {}), 1 if y else -1) for x, y in data]
     return [[sign * x.get(name, 0) for name in NAMES] for x, sign in signed]
 

@@ -47,7 +47,7 @@ def numbered(n):
 
 
 def order_of(n, epochs, order, seed=0, **options):
-    """Give the examples drawn, epoch by epoch."""
+    """Return the examples drawn, epoch by epoch."""
     recorder = Recorder()
     recorder.seen = []
     perceptron_train(

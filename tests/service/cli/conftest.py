@@ -30,5 +30,5 @@ def perceptron():
 
 @pytest.fixture
 def broker(tmp_path):
-    """Give the URL of a stream of one's own."""
+    """Return the URL of a stream of one's own."""
     return f"sqlite:///{tmp_path}/stream.db"

@@ -22,7 +22,7 @@ def texts(tmp_path):
 
 @pytest.fixture(params=["replay", "train"])
 def model(request, perceptron, texts, tmp_path):
-    """Give a file with a model of character 4-grams."""
+    """Return a file with a model of character 4-grams."""
     result = perceptron(request.param, texts, *CHARS, "--save", tmp_path / "model.bin")
     assert result.exit_code == 0, result.stderr
     return tmp_path / "model.bin"

@@ -36,7 +36,7 @@ def ndjson(events):
 
 
 def rows(stderr):
-    """Give the rows of the doubling table, without its two lines of header."""
+    """Return the rows of the doubling table, without its two lines of header."""
     return [line.split() for line in stderr.splitlines() if line.split()[0].isdecimal()]
 
 

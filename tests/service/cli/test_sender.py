@@ -30,7 +30,7 @@ def test_records_are_written_in_batches_and_the_rest_on_flush():
 
 
 def still_clock(patch):
-    """Give a clock that only sleeping moves."""
+    """Return a clock that only sleeping moves."""
     now = [0.0]
     patch.setattr(module.time, "monotonic", lambda: now[0])
     patch.setattr(module.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))

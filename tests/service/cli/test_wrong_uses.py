@@ -191,7 +191,7 @@ def files(tmp_path):
 
 
 def said_by(stderr):
-    """Give the error and the hint, as they stand in lines for people or in the log."""
+    """Return the error and the hint, as they stand in lines for people or in the log."""
     *_, last = stderr.splitlines()
     if last.startswith("{"):
         logged = json.loads(last)

@@ -81,7 +81,7 @@ def test_a_sum_beyond_the_models_range_is_a_dead_letter_and_leaves_no_trace():
 
 @pytest.fixture
 def sulky(tmp_path):
-    """Give a processor whose model raises on some words: of an event, or of what it learns."""
+    """Return a processor whose model raises on some words: of an event, or of what it learns."""
     path = tmp_path / "sulky.py"
     path.write_text(SULKY, encoding="utf-8")
     return Feed(model=f"{path}:Sulky")

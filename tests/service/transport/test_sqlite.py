@@ -131,7 +131,7 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 @pytest.fixture
 def unwritable() -> Iterator[Path]:
-    """Give a directory that this process may not write to, for as long as the test runs."""
+    """Return a directory that this process may not write to, for as long as the test runs."""
     directory = Path(tempfile.mkdtemp())
     directory.chmod(0o555)
     user = os.geteuid()

@@ -15,7 +15,7 @@ from tests.service.building import Feed, event
 
 
 def worker(events=0, partition=0, since=1.0):
-    """Give what a process shows that has done some events of one partition."""
+    """Return what a process shows that has done some events of one partition."""
     metrics, feed = Metrics(CollectorRegistry()), Feed()
     feed.processor.observe = metrics.observe
     for number in range(events):

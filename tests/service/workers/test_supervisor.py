@@ -29,7 +29,7 @@ def workers_of(url):
 
 
 def worker(**known):
-    """Give a worker that is at work, or as told."""
+    """Return a worker that is at work, or as told."""
     given = {"last": Report(State.READY), "has_ended": False, "failure": None, "started_at": monotonic()}
     return MagicMock(
         **{"metrics": NOTHING, "heard_at": monotonic(), "how_it_ended": "died", **given, **known}

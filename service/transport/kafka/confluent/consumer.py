@@ -175,7 +175,7 @@ class ConfluentConsumer(KafkaMember):
         self._trouble = translate(error, where or self._cluster.name)
 
     def _check_alive(self) -> None:
-        """Tell a stream without records from one that is away: librdkafka only says when it went.
+        """Distinguish a stream without records from one that is away: librdkafka only says when it went.
 
         What it says of generations and rebalances is left to the rebalance that follows.
         """
@@ -232,7 +232,7 @@ class ConfluentConsumer(KafkaMember):
                 del kept[place]
 
     def committed(self, partition: int) -> dict[str, int]:
-        """Give the group's committed offsets; see `Consumer.committed`."""
+        """Return the group's committed offsets; see `Consumer.committed`."""
         with translated(self._where(partition)):
             return committed_offsets(self._open_client, self._topics, partition)
 
@@ -267,7 +267,7 @@ class ConfluentConsumer(KafkaMember):
             return self._open_client.consumer_group_metadata()
 
     def positions(self, partition: int) -> dict[str, int]:
-        """Give the next offsets to be delivered; see `Consumer.positions`."""
+        """Return the next offsets to be delivered; see `Consumer.positions`."""
         self._check_owned(partition)
         known = {topic: self._positions.get((topic, partition)) for topic in self._topics}
         unknown = [TopicPartition(topic, partition) for topic, offset in known.items() if offset is None]
@@ -295,7 +295,7 @@ class ConfluentConsumer(KafkaMember):
         return {place: max(0, end - self._positions.get(place, 0)) for place, end in ends.items()}
 
     def has_joined(self) -> bool:
-        """Tell whether the group has given us our share; see `Consumer.has_joined`."""
+        """Return whether the group has given us our share; see `Consumer.has_joined`."""
         try:
             with translated(self._cluster.name):
                 return self._membership.is_settled(self._count_partitions)
@@ -303,7 +303,7 @@ class ConfluentConsumer(KafkaMember):
             return False  # nobody knows now
 
     def at_end(self) -> bool:
-        """Tell whether everything there was delivered; see `Consumer.at_end`."""
+        """Return whether everything there was delivered; see `Consumer.at_end`."""
         if self._taken or self._membership.owned - self._membership.begun or not self.has_joined():
             return False
         return not any(

@@ -153,5 +153,5 @@ def translated(where: str) -> Iterator[None]:
 
 
 def as_exception(error: object) -> Exception:
-    """Give something that may be the cause of an exception; a bare KafkaError may not."""
+    """Return something that may be the cause of an exception; a bare KafkaError may not."""
     return error if isinstance(error, Exception) else KafkaException(error)

@@ -74,7 +74,7 @@ class Membership:
         return any(member.member_id == me for member in self._describe().members)
 
     def is_settled(self, count_partitions: Callable[[], int]) -> bool:
-        """Tell whether every one of the leading topic's partitions has its owner, and we know of ours.
+        """Return whether every one of the leading topic's partitions has its owner, and we know of ours.
 
         Asks the group once after each rebalance, and until it is so.
         """
@@ -92,7 +92,7 @@ class Membership:
         return bool(self._is_settled)
 
     def announce(self) -> bool:
-        """Tell the assignee of new partitions. Tell whether there were any."""
+        """Tell the assignee of new partitions. Return whether there were any."""
         arrived, self._arrived = frozenset(self._arrived), set()
         self.owned |= arrived
         if arrived:

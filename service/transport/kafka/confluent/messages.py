@@ -18,7 +18,7 @@ _new = tuple.__new__
 
 
 def take(client: Any, max_messages: int, wait_seconds: float) -> list[Message]:  # noqa: ANN401 - any consumer
-    """Give the messages that are there; wait for the first one only.
+    """Return the messages that are there; wait for the first one only.
 
     `consume` by itself waits until it has as many as were asked for, or its time is up.
     """
@@ -46,7 +46,7 @@ def as_record(message: Message) -> Record:
 
 
 def _headers(message: Message) -> Headers:
-    """Give the headers; none where the name of one is not UTF-8.
+    """Return the headers; none where the name of one is not UTF-8.
 
     confluent-kafka cannot decode such a name and then says so once; what it gives when asked again must
     not be touched. No other client's records may stop the stream.

@@ -140,7 +140,7 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
             client.close()
 
     def _fetch(self, client: Consumer, place: TopicPartition) -> Iterator[Message]:
-        """Give messages, and the partition's end as often as it is reached."""
+        """Yield messages, and the partition's end as often as it is reached."""
         where = f"{place.topic}[{place.partition}]"
         with translated(where):
             client.assign([place])

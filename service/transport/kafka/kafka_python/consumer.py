@@ -197,7 +197,7 @@ class KafkaPythonConsumer(KafkaMember):
         return merged
 
     def _check_alive(self) -> None:
-        """Tell a stream without records from one that is away: kafka-python keeps silent about both."""
+        """Distinguish a stream without records from one that is away: kafka-python tells neither."""
         nodes = [client._client for client in self._clients]  # noqa: SLF001 - nothing public tells it
         if all(any(node.connected(broker.node_id) for broker in node.cluster.brokers()) for node in nodes):
             self._last_alive = monotonic()
@@ -220,7 +220,7 @@ class KafkaPythonConsumer(KafkaMember):
         self._started.add(partition)
 
     def committed(self, partition: int) -> dict[str, int]:
-        """Give the group's committed offsets; see `Consumer.committed`."""
+        """Return the group's committed offsets; see `Consumer.committed`."""
         with translated(self._where(partition)):
             return committed_offsets(self._leading, self._topics, partition)
 
@@ -256,7 +256,7 @@ class KafkaPythonConsumer(KafkaMember):
             return self._leading.group_metadata()
 
     def positions(self, partition: int) -> dict[str, int]:
-        """Give the next offsets to be delivered; see `Consumer.positions`."""
+        """Return the next offsets to be delivered; see `Consumer.positions`."""
         self._check_owned(partition)
         with translated(self._where(partition)):
             found = {topic: self._position(client, topic, partition) for topic, client in self._each_topic()}
@@ -289,11 +289,11 @@ class KafkaPythonConsumer(KafkaMember):
         return found
 
     def has_joined(self) -> bool:
-        """Tell whether the group has given us our share; see `Consumer.has_joined`."""
+        """Return whether the group has given us our share; see `Consumer.has_joined`."""
         return self._membership.is_settled
 
     def at_end(self) -> bool:
-        """Tell whether everything there was delivered; see `Consumer.at_end`."""
+        """Return whether everything there was delivered; see `Consumer.at_end`."""
         owned = self._membership.owned
         if self._taken or not self._membership.is_settled or owned - self._started:
             return False

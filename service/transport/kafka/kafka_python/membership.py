@@ -114,7 +114,7 @@ class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-
         return self._consumer.group_metadata().state is MemberState.STABLE and not self._arrived
 
     def announce(self) -> bool:
-        """Tell the assignee of new partitions; call it on the polling thread. Tell whether there were any."""
+        """Tell the assignee of new partitions, on the polling thread. Return whether there were any."""
         arrived, self._arrived = frozenset(self._arrived), set()
         self.owned |= arrived
         if arrived:
