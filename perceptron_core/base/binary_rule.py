@@ -64,14 +64,14 @@ class BinaryRule:
         """
         entries = self.resolve(x)
         score = self.score(entries)
-        self.slots.put_back(entries)
+        self.slots.release(entries)
         return score
 
     def predict_one(self, x: Any, **_: Any) -> bool:
         """Predict the class of `x`. Raises `FeatureError` as `score_one` does."""
         entries = self.resolve(x)
         fires = self.fires(self.score(entries))
-        self.slots.put_back(entries)
+        self.slots.release(entries)
         return fires
 
     def update_one(self, x: Any, y: Any, w: float = 1.0) -> float:
@@ -82,7 +82,7 @@ class BinaryRule:
         sign, weight = sign_of(y), example_weight(w)
         entries = self.resolve(x)
         step = self.learn(entries, sign, weight) if weight > 0 else 0.0
-        self.slots.put_back(entries)
+        self.slots.release(entries)
         return step
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
@@ -91,7 +91,7 @@ class BinaryRule:
         entries = self.resolve(x)
         if weight > 0:
             self.learn(entries, sign, weight)
-        self.slots.put_back(entries)
+        self.slots.release(entries)
 
 
 class LinearRule(BinaryRule):
@@ -111,9 +111,9 @@ class AdditiveRule(LinearRule):
 
     def add(self, x: Entries, step: float) -> None:
         """Add step·x to w and step to b; a weight that becomes 0 is not kept."""
-        self.slots.claim(x)
+        self.slots.allocate(x)
         if self.weight_column.add(x, step):
-            self.slots.sweep(x)
+            self.slots.drop_zero_rows(x)
         if self.fit_intercept:
             self.bias += step
 
@@ -126,4 +126,4 @@ class AdditiveRule(LinearRule):
         entries = self.resolve(x)
         if step != 0:
             self.add(entries, -step)
-        self.slots.put_back(entries)
+        self.slots.release(entries)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perceptron_core.base.update import NO_CLASS, Label, Step
+from perceptron_core.base.update import NO_CLASS, Label, Update
 from perceptron_core.validation import example_weight
 from perceptron_core.weights.example import Column, Entries
 from perceptron_core.weights.weight_table import Slots
@@ -82,7 +82,7 @@ class MulticlassRule:
                 found = number
         return found
 
-    def learn(self, x: Entries, number: int, w: float) -> Step | None:
+    def learn(self, x: Entries, number: int, w: float) -> Update | None:
         """Learn an example of a class, weight w > 0, whose scores are computed; None if nothing changed."""
         raise NotImplementedError
 
@@ -98,7 +98,7 @@ class MulticlassRule:
         """
         entries = self.resolve(x)
         self.score(entries)
-        self.slots.put_back(entries)
+        self.slots.release(entries)
         return self.by_class(self.scores)
 
     def predict_one(self, x: Any, **_: Any) -> Any:
@@ -106,19 +106,19 @@ class MulticlassRule:
         entries = self.resolve(x)
         self.score(entries)
         best = self.best(NO_CLASS)
-        self.slots.put_back(entries)
+        self.slots.release(entries)
         return None if best < 0 else self.labels[best]
 
-    def update_one(self, x: Any, y: Any, w: float = 1.0) -> Step | None:
+    def update_one(self, x: Any, y: Any, w: float = 1.0) -> Update | None:
         """Learn from one example as `learn_one` does; give the step made, None if nothing was written."""
         label = y if type(y) is str and y in self.numbers else self.check_label(y)
         weight = example_weight(w)
         entries = self.resolve(x)
         step = self.learn_label(label, entries, weight) if weight > 0 else None
-        self.slots.put_back(entries)
+        self.slots.release(entries)
         return step
 
-    def learn_label(self, label: Label, x: Entries, w: float) -> Step | None:
+    def learn_label(self, label: Label, x: Entries, w: float) -> Update | None:
         """Score and learn an example of weight w > 0, and count; all of it or, out of memory, nothing."""
         self.score(x)
         guess = self.best(NO_CLASS)
@@ -132,7 +132,7 @@ class MulticlassRule:
         self.n_updates += step is not None
         return step
 
-    def learn_first(self, label: Label, x: Entries, w: float) -> Step | None:
+    def learn_first(self, label: Label, x: Entries, w: float) -> Update | None:
         """Learn the first example of a class; both or nothing."""
         number = len(self.labels)
         try:
@@ -171,9 +171,9 @@ class AdditiveMulticlassRule(MulticlassRule):
 
     def move(self, x: Entries, gained: int, lost: int, size: float, n_before: int) -> None:  # noqa: ARG002
         """Add size·x to the weights of one class and subtract it from another's."""
-        self.slots.claim(x)
+        self.slots.allocate(x)
         if self.add(x, gained, size) + self.add(x, lost, -size):
-            self.slots.sweep(x)
+            self.slots.drop_zero_rows(x)
 
     def add(self, x: Entries, number: int, size: float) -> int:
         """Add size·x to the weights of a class and size to its bias; give how many became 0."""
@@ -190,6 +190,6 @@ class AdditiveMulticlassRule(MulticlassRule):
         """
         entries = self.resolve(x)
         if step is not None:
-            made = Step(*step)
+            made = Update(*step)
             self.move(entries, self.numbers[made.gained], self.numbers[made.lost], -made.size, made.n_before)
-        self.slots.put_back(entries)
+        self.slots.release(entries)

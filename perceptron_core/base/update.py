@@ -11,7 +11,7 @@ NO_CLASS: Final = -1
 """The number of none."""
 
 
-class Step(NamedTuple):
+class Update(NamedTuple):
     """An update, in plain values."""
 
     size: float

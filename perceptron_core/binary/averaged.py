@@ -69,10 +69,10 @@ class AveragedRule(BinaryRule):
     def add(self, x: Entries, step: float) -> None:
         """Add step·x to w, and to u in proportion to how late it comes."""
         late = step * self.n_examples if self.decay == 1 else step / self._fade
-        self.slots.claim(x)
+        self.slots.allocate(x)
         n_zeros = self.current_column.add(x, step)
         if self.late_column.add(x, late) and n_zeros:
-            self.slots.sweep(x)
+            self.slots.drop_zero_rows(x)
         if self.fit_intercept:
             self.current_bias += step
             self._late_bias += late
@@ -86,7 +86,7 @@ class AveragedRule(BinaryRule):
         self._remainder *= self.decay
         if self._fade < _SMALLEST_FADE:
             self.late_column.scale(self._fade)
-            self.slots.sweep_all()
+            self.slots.drop_all_zero_rows()
             self._late_bias *= self._fade
             self._fade = 1.0
 

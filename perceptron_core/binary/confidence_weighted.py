@@ -67,7 +67,7 @@ class ConfidenceWeightedRule(LinearRule):
         alpha = self.alpha(sign * a, v, w) if v > 0 else 0.0
         if alpha > 0:
             rho = self.rho(alpha, v, w)
-            self.slots.claim(x)
+            self.slots.allocate(x)
             self.variance_column.move(self.weight_column, x, sign * alpha)
             self.variance_column.shrink(x, rho, v)
             if self.fit_intercept:

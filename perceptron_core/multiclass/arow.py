@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import MulticlassRule
-from perceptron_core.base.update import Label, Step
+from perceptron_core.base.update import Label, Update
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE, hinge
 from perceptron_core.weights.example import Column, Entries
@@ -44,7 +44,7 @@ class MulticlassAROWRule(MulticlassRule):
         self.drop_columns(self.variance_columns, n_known)
         MulticlassRule.forget_last(self, label, n_known)
 
-    def learn(self, x: Entries, number: int, w: float) -> Step | None:
+    def learn(self, x: Entries, number: int, w: float) -> Update | None:
         """Learn an example; its weight divides r."""
         rival = self.best(number)
         if rival < 0:
@@ -55,8 +55,8 @@ class MulticlassAROWRule(MulticlassRule):
         alpha = loss / (r + total)
         if not total or not alpha:
             return None
-        step = Step(alpha, self.labels[number], self.labels[rival])
-        self.slots.claim(x)
+        step = Update(alpha, self.labels[number], self.labels[rival])
+        self.slots.allocate(x)
         self.learn_class(number, x, alpha, r, total)
         self.learn_class(rival, x, -alpha, r, total)
         return step

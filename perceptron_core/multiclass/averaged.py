@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
-from perceptron_core.base.update import NO_CLASS, Label, Step
+from perceptron_core.base.update import NO_CLASS, Label, Update
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.weights.example import Column, Entries
 
@@ -51,24 +51,24 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
         """Return the mean of a number that is `current` in w and `late` in u."""
         return (self.n_examples * current - late) / max(self.n_examples, 1)
 
-    def learn(self, x: Entries, number: int, w: float) -> Step | None:
+    def learn(self, x: Entries, number: int, w: float) -> Update | None:
         """Learn an example; its weight is the step."""
         AdditiveMulticlassRule.score(self, x)
         guess = self.best(NO_CLASS)
         step = None
         if guess != number:
-            step = Step(w, self.labels[number], self.labels[guess], self.n_examples)
+            step = Update(w, self.labels[number], self.labels[guess], self.n_examples)
             self.move(x, number, guess, w, self.n_examples)
         self.n_examples += 1
         return step
 
     def move(self, x: Entries, gained: int, lost: int, size: float, n_before: int) -> None:
         """Add size·x to w of one class and subtract it from another's; the same to u, as late as it is."""
-        self.slots.claim(x)
+        self.slots.allocate(x)
         self.add_late(x, gained, size * n_before)
         self.add_late(x, lost, -size * n_before)
         if self.add(x, gained, size) + self.add(x, lost, -size):
-            self.slots.sweep(x)
+            self.slots.drop_zero_rows(x)
 
     def add_late(self, x: Entries, number: int, size: float) -> None:
         """Add size·x to u of a class."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
-from perceptron_core.base.update import Label, Step
+from perceptron_core.base.update import Label, Update
 from perceptron_core.validation import MAX_RATE, hinge
 from perceptron_core.weights.example import Entries
 
@@ -22,7 +22,7 @@ class MulticlassPassiveAggressiveRule(AdditiveMulticlassRule):
     C: float
     variant: str
 
-    def learn(self, x: Entries, number: int, w: float) -> Step | None:
+    def learn(self, x: Entries, number: int, w: float) -> Update | None:
         """Learn an example; its weight multiplies C."""
         rival = self.best(number)
         if rival < 0:
@@ -31,7 +31,7 @@ class MulticlassPassiveAggressiveRule(AdditiveMulticlassRule):
         tau = self.tau(loss, 2.0 * (x.squared_norm() + self.fit_intercept), self.C * w)
         if not tau:
             return None
-        step = Step(tau, self.labels[number], self.labels[rival])
+        step = Update(tau, self.labels[number], self.labels[rival])
         self.move(x, number, rival, tau, 0)
         return step
 

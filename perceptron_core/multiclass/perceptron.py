@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
-from perceptron_core.base.update import NO_CLASS, Step
+from perceptron_core.base.update import NO_CLASS, Update
 from perceptron_core.weights.example import Entries
 
 
 class MulticlassPerceptronRule(AdditiveMulticlassRule):
     """Updates on a mistake."""
 
-    def learn(self, x: Entries, number: int, w: float) -> Step | None:
+    def learn(self, x: Entries, number: int, w: float) -> Update | None:
         """Learn an example; its weight is the step."""
         guess = self.best(NO_CLASS)
         if guess == number:
             return None
-        step = Step(w, self.labels[number], self.labels[guess])
+        step = Update(w, self.labels[number], self.labels[guess])
         self.move(x, number, guess, w, 0)
         return step
 

@@ -27,13 +27,13 @@ cdef class HashedSlots(Slots):
     @cython.locals(column=Column)
     cdef void prefetch(self, Entries x, Py_ssize_t start, Py_ssize_t end) noexcept
 
-    cdef claim(self, Entries x)
+    cdef allocate(self, Entries x)
 
     cdef make_room(self, Entries x)
 
-    cdef sweep(self, Entries x)
+    cdef drop_zero_rows(self, Entries x)
 
-    cdef sweep_all(self)
+    cdef drop_all_zero_rows(self)
 
     cpdef clear(self)
 

@@ -53,7 +53,7 @@ class HashedSlots(Slots):
             column.cells = _cells(self.n_slots, column.default)
 
     def resolve(self, x: Mapping[Any, Any]) -> Entries:
-        """Take the features of `x`; `put_back` takes what this gives, when it is done with.
+        """Take the features of `x`; `release` takes what this gives, when it is done with.
 
         Raises `FeatureError` for a name that is no index, and for a value as `Slots.resolve` does.
         """
@@ -96,16 +96,16 @@ class HashedSlots(Slots):
         for column in self._columns:
             prefetch(column.cells, x.slots, start, end)
 
-    def claim(self, x: Entries) -> None:
+    def allocate(self, x: Entries) -> None:
         """Do nothing: every feature has its slot."""
 
     def make_room(self, x: Entries) -> None:
         """Do nothing: every feature has its slot."""
 
-    def sweep(self, x: Entries) -> None:
+    def drop_zero_rows(self, x: Entries) -> None:
         """Do nothing: every feature keeps its slot."""
 
-    def sweep_all(self) -> None:
+    def drop_all_zero_rows(self) -> None:
         """Do nothing: every feature keeps its slot."""
 
     def clear(self) -> None:

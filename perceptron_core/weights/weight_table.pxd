@@ -29,18 +29,18 @@ cdef class Slots:
 
     cdef refresh(self, Entries x)
 
-    cdef put_back(self, Entries entries)
+    cdef release(self, Entries entries)
 
     @cython.locals(k=Py_ssize_t)
-    cdef claim(self, Entries x)
+    cdef allocate(self, Entries x)
 
     cdef make_room(self, Entries x)
 
     @cython.locals(k=Py_ssize_t, slot=int)
-    cdef sweep(self, Entries x)
+    cdef drop_zero_rows(self, Entries x)
 
     @cython.locals(slot=int)
-    cdef sweep_all(self)
+    cdef drop_all_zero_rows(self)
 
     @cython.locals(slot=int, column=Column)
     cpdef clear(self)

@@ -51,7 +51,7 @@ class Slots:
             self._columns.pop()
 
     def resolve(self, x: Mapping[Any, Any]) -> Entries:
-        """Look the features of `x` up; `put_back` takes what this gives, when it is done with.
+        """Look the features of `x` up; `release` takes what this gives, when it is done with.
 
         Raises `FeatureError` for a value that is not finite or is larger than 1e100.
         """
@@ -77,11 +77,11 @@ class Slots:
         if x.version != self._names.version:
             self._look_up_again(x)
 
-    def put_back(self, entries: Entries) -> None:
+    def release(self, entries: Entries) -> None:
         """Take entries back whose example is done with, for the next."""
         self._spare = entries
 
-    def claim(self, x: Entries) -> None:
+    def allocate(self, x: Entries) -> None:
         """Return every entry a slot that has none and whose value is not 0."""
         self.refresh(x)
         if x.n_missing:
@@ -93,12 +93,12 @@ class Slots:
             x.version = self._names.version
 
     def make_room(self, x: Entries) -> None:
-        """Allocate what a `claim` of the entries needs."""
+        """Reserve what `allocate` of the entries needs."""
         self.refresh(x)
         if x.n_missing:
             self._make_room(x.n_missing)
 
-    def sweep(self, x: Entries) -> None:
+    def drop_zero_rows(self, x: Entries) -> None:
         """Let the names among the entries go whose cells are 0 in all columns."""
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
@@ -108,7 +108,7 @@ class Slots:
                 x.n_missing += 1
         x.version = self._names.version
 
-    def sweep_all(self) -> None:
+    def drop_all_zero_rows(self) -> None:
         """Let all names go whose cells are 0 in all columns."""
         for slot in range(self._n_slots):
             if self._names.has(slot) and self._is_zero(slot):

@@ -20,13 +20,13 @@ from typing import Final
 from service.audit.commits import SETTLE_SECONDS, read_commits
 from service.audit.counts import BatchCounts
 from service.audit.findings import Fault, Place, Report
-from service.audit.history import History
+from service.audit.history import CommitHistory
 from service.audit.inputs import PartitionInput
 from service.audit.letters import Letters
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import read_output
 from service.audit.matching.shared_ids import SharedIds, find_shared
-from service.audit.matching.window import Window
+from service.audit.matching.window import JoinWindow
 from service.audit.partition import Partition
 from service.audit.predictions import PredictionsReader
 from service.audit.reader import Reader
@@ -144,7 +144,7 @@ class Auditor:
         )
 
     def _order_is_known(
-        self, histories: Mapping[int, History], firsts: Mapping[int, Mapping[str, int]]
+        self, histories: Mapping[int, CommitHistory], firsts: Mapping[int, Mapping[str, int]]
     ) -> bool:
         """Return whether all that was processed lies in one topic."""
         return all(
@@ -153,11 +153,11 @@ class Auditor:
             for number, history in histories.items()
         )
 
-    def _open(self, number: int, history: History, first: Mapping[str, int]) -> Partition:
+    def _open(self, number: int, history: CommitHistory, first: Mapping[str, int]) -> Partition:
         timeout_ms = int(self._settings.label_timeout_seconds * 1000)
         settings = self._settings
         limits = timeout_ms, settings.max_pending, settings.max_pending_bytes
-        window = Window(*limits, self._ledger.let_go)
+        window = JoinWindow(*limits, self._ledger.let_go)
         counts = BatchCounts(history, first)
         judged = PartitionInput(
             make_decoder(self._settings),

@@ -7,7 +7,7 @@ from time import monotonic, sleep
 from typing import Final
 
 from service.audit.findings import Fault, Place, Report
-from service.audit.history import History, Jump
+from service.audit.history import CommitHistory, Jump
 from service.audit.reader import Reader
 from service.errors import CheckpointError, TopicMissing
 from service.settings.load import Settings
@@ -22,7 +22,7 @@ _PAUSE_SECONDS: Final = 0.3
 _Offsets = Mapping[int, Mapping[str, int]]
 
 
-def read_commits(transport: Transport, settings: Settings, report: Report) -> dict[int, History]:
+def read_commits(transport: Transport, settings: Settings, report: Report) -> dict[int, CommitHistory]:
     """Read the checkpoint log of every partition, and hold the group's committed offsets against it.
 
     A service that runs commits meanwhile: the log must lie between the offsets before it was read and after.
@@ -89,10 +89,12 @@ def _count_logs(transport: Transport, settings: Settings) -> int:
         raise TopicMissing(str(error), hint=hint) from None
 
 
-def _read_logs(transport: Transport, settings: Settings, count: int, reader: Reader) -> dict[int, History]:
+def _read_logs(
+    transport: Transport, settings: Settings, count: int, reader: Reader
+) -> dict[int, CommitHistory]:
     topic, group = settings.checkpoints_topic, settings.group
     partitions = transport.partition_count(settings.events_topic)
-    histories = {n: History.of(reader.read(topic, n), group) for n in range(min(count, partitions))}
+    histories = {n: CommitHistory.of(reader.read(topic, n), group) for n in range(min(count, partitions))}
     if all(history.sequence is None for history in histories.values()):
         owners = {owner for history in histories.values() for owner in history.owners}
         others = ", ".join(sorted(repr((owner or b"").decode(errors="replace")) for owner in owners))
@@ -101,13 +103,13 @@ def _read_logs(transport: Transport, settings: Settings, count: int, reader: Rea
             + (f", but {others} has" if others else ""),
             hint="--group, --checkpoints-topic and --broker say where to look",
         )
-    return histories | {n: History(group) for n in range(count, partitions)}
+    return histories | {n: CommitHistory(group) for n in range(count, partitions)}
 
 
 def _check_committed(
     settings: Settings,
     partition: int,
-    history: History,
+    history: CommitHistory,
     committed: tuple[Mapping[str, int], Mapping[str, int]],
     report: Report,
 ) -> None:

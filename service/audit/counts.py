@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from service.audit.findings import Fault, Findings, Place
-from service.audit.history import History
+from service.audit.history import CommitHistory
 
 PREDICTIONS: Final = "predictions"
 REJECTED: Final = "rejected"
@@ -25,7 +25,7 @@ class BatchCounts:
 
     """
 
-    def __init__(self, history: History, first: Mapping[str, int]) -> None:
+    def __init__(self, history: CommitHistory, first: Mapping[str, int]) -> None:
         self._batches = [batch for batch in history.batches if batch.sequence > history.begun_again_at]
         self._first = first
         self._ends = {topic: [batch.offsets.get(topic, 0) for batch in self._batches] for topic in first}

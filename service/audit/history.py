@@ -45,7 +45,7 @@ class _Chunks:
     chunks: list[bytes] = field(default_factory=list)
 
 
-class History:
+class CommitHistory:
     """What the checkpoint log of one partition tells.
 
     Parameters
@@ -99,7 +99,7 @@ class History:
         return max(back, default=-1)
 
     @classmethod
-    def of(cls, records: Iterable[Record], group: str) -> History:
+    def of(cls, records: Iterable[Record], group: str) -> CommitHistory:
         """Read a log."""
         history = cls(group)
         for record in records:

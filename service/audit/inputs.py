@@ -9,7 +9,7 @@ from service.audit.findings import Findings, Place
 from service.audit.letters import Letters
 from service.audit.matching.cases import Said
 from service.audit.matching.ledger import Ledger
-from service.audit.matching.window import Event, Window
+from service.audit.matching.window import AuditedEvent, JoinWindow
 from service.messages.decoder import Decoder, Reason, Rejection
 from service.stream import Record
 
@@ -35,7 +35,7 @@ class PartitionInput:
     def __init__(
         self,
         decoder: Decoder,
-        window: Window,
+        window: JoinWindow,
         counts: BatchCounts,
         *,
         ledger: Ledger,
@@ -79,7 +79,9 @@ class PartitionInput:
             said = Said(place, message.truth, record.timestamp_ms, is_ahead)
             self._window.label(message.id, said)
         else:
-            event = Event(place, message.id, record.timestamp_ms, message.truth, len(record.value or b""))
+            event = AuditedEvent(
+                place, message.id, record.timestamp_ms, message.truth, len(record.value or b"")
+            )
             self._ledger.expect(self._window.event(event, is_ahead=is_ahead))
             if not is_ahead:
                 self._counts.note(PREDICTIONS, place)

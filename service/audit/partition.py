@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from service.audit.counts import BatchCounts
-from service.audit.history import History
+from service.audit.history import CommitHistory
 from service.audit.inputs import PartitionInput
-from service.audit.matching.window import Window
+from service.audit.matching.window import JoinWindow
 
 
 @dataclass(slots=True, eq=False)
@@ -18,11 +18,11 @@ class Partition:
     number: int
     log_topic: str
     """Where its checkpoint log lies."""
-    history: History
+    history: CommitHistory
     first: Mapping[str, int]
     """Where its input begins, by topic."""
     counts: BatchCounts
-    window: Window
+    window: JoinWindow
     input: PartitionInput
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from perceptron_core.formats.model_bytes import pack, unpack
-from service.audit.history import History
+from service.audit.history import CommitHistory
 from service.errors import CheckpointError
 from service.settings.forms import written
 from service.settings.load import Settings
@@ -23,7 +23,7 @@ _JUDGED_BY: Final = (
 """Settings that the audit depends on and that snapshots name."""
 
 
-def check_settings(histories: Iterable[History], settings: Settings) -> None:
+def check_settings(histories: Iterable[CommitHistory], settings: Settings) -> None:
     """Refuse settings under which the service did not run: what it did would look wrong.
 
     A partition without records since a setting was changed has no snapshot of the new setting: it is enough

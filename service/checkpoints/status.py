@@ -18,7 +18,7 @@ from service.stream import Transport
 _COUNTED_RECORDS: Final = 1000
 
 
-class Standing(NamedTuple):
+class PartitionStatus(NamedTuple):
     """One partition at its last commit; nearly empty where nothing was committed yet."""
 
     partition: int
@@ -57,9 +57,9 @@ def read_logs(transport: Transport, topic: str, group: str) -> dict[int, Checkpo
     return logs
 
 
-def standings(
+def partition_statuses(
     transport: Transport, checkpoints_topic: str, group: str, topics: Sequence[str]
-) -> Sequence[Standing]:
+) -> Sequence[PartitionStatus]:
     """Find out how each partition stands; before a group has committed anything, how much waits for it.
 
     Parameters
@@ -92,14 +92,14 @@ def standings(
         records = transport.read(checkpoints_topic, partition) if is_there else ()
         log = read_log(records, group)
         if log.snapshots or log.progress:
-            found.append(standing(transport, partition, log))
+            found.append(partition_status(transport, partition, log))
         else:
             lag = {
                 topic: _lag(transport, topic, partition, transport.bounds(topic, partition)[0])
                 for topic in there
                 if partition < counts[topic]
             }
-            found.append(Standing(partition, lag, {}, None, 0))
+            found.append(PartitionStatus(partition, lag, {}, None, 0))
     return found
 
 
@@ -111,7 +111,7 @@ def _partition_count(transport: Transport, topic: str) -> int:
         return 0
 
 
-def standing(transport: Transport, partition: int, log: CheckpointLog) -> Standing:
+def partition_status(transport: Transport, partition: int, log: CheckpointLog) -> PartitionStatus:
     """Find out how a partition stands.
 
     Raises
@@ -131,7 +131,7 @@ def standing(transport: Transport, partition: int, log: CheckpointLog) -> Standi
         offsets, counts = snapshot.offsets, _counts(snapshot.state)
     lag = {topic: _lag(transport, topic, partition, offset) for topic, offset in offsets.items()}
     after = 0 if snapshot is None else snapshot.sequence
-    return Standing(partition, lag, counts, stored, len(log.progress_after(after)) if snapshot else 0)
+    return PartitionStatus(partition, lag, counts, stored, len(log.progress_after(after)) if snapshot else 0)
 
 
 def _lag(transport: Transport, topic: str, partition: int, offset: int) -> int:

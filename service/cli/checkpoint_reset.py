@@ -10,7 +10,7 @@ import click
 
 from service.cli.app import report
 from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
-from service.dead_letters.temporary_member import Visitor
+from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import ConfigurationError
 from service.loop.reset import Start, reset
 from service.partition.factory import make_processor, open_stream
@@ -110,7 +110,7 @@ def _reset(
 ) -> None:
     """Own every partition of the group, so that nobody else is at work, and reset those chosen."""
     topics = input_topics(settings)
-    with Visitor(transport, settings.group, topics, settings.session_timeout_seconds) as visitor:
+    with TemporaryMember(transport, settings.group, topics, settings.session_timeout_seconds) as visitor:
         visitor.wait_for(range(count), hint=STOP_FIRST)
         for partition in partitions:
             visitor.stay()

@@ -16,7 +16,7 @@ from itertools import islice
 from time import time
 from typing import Final, NamedTuple
 
-from service.dead_letters.temporary_member import Visitor
+from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import TopicMissing
 from service.messages.dead_letter import EVENT_TIME, HEADERS, MESSAGE, REASON, SIZE, SOURCE, TRUNCATED
 from service.messages.decoder import Rejection, rejection_of_time
@@ -96,7 +96,7 @@ class Action(StrEnum):
     PASSED_OVER = "passed over"
 
 
-class Decision(NamedTuple):
+class ReplayDecision(NamedTuple):
     """A dead letter, what becomes of it, and why it must stay where it has to."""
 
     letter: DeadLetter
@@ -139,13 +139,13 @@ class Redelivery:
             if self._is_wanted(letter):
                 yield letter
 
-    def plan(self) -> Iterator[Decision]:
+    def plan(self) -> Iterator[ReplayDecision]:
         """Yield what `replay` would decide; change nothing."""
         for partition, start in self._starts():
             for batch in self._batches(self._read(partition, start)):
                 yield from self._decide(batch)
 
-    def replay(self) -> Iterator[Decision]:
+    def replay(self) -> Iterator[ReplayDecision]:
         """Replay what is outstanding now; yield each decision once it is committed.
 
         Raises
@@ -157,14 +157,16 @@ class Redelivery:
 
         """
         ends = {partition: self._transport.bounds(self._topic, partition)[1] for partition in self._all()}
-        with Visitor(
+        with TemporaryMember(
             self._transport, self._group, [self._topic], self._settings.session_timeout_seconds
         ) as visitor:
             visitor.wait_for(ends, hint="wait until the other `perceptron dead-letters replay` is done")
             for partition, end in ends.items():
                 yield from self._replay_partition(visitor, partition, end)
 
-    def _replay_partition(self, visitor: Visitor, partition: int, end: int) -> Iterator[Decision]:
+    def _replay_partition(
+        self, visitor: TemporaryMember, partition: int, end: int
+    ) -> Iterator[ReplayDecision]:
         limits = {topic: self._transport.record_limit(topic) for topic in (*self._partitions, self._topic)}
         with closing(visitor.consumer.writer(partition)) as writer:
             start = self._start(visitor.consumer, partition)  # after fencing: nobody else can move it now
@@ -180,14 +182,14 @@ class Redelivery:
                     )
                 yield from decisions
 
-    def _count_moving(self, decisions: Sequence[Decision]) -> int:
+    def _count_moving(self, decisions: Sequence[ReplayDecision]) -> int:
         """Count the letters to be moved: behind the last that goes back, those of the end may stay."""
         if len(decisions) == self._settings.max_batch_records:
             return len(decisions)  # more may follow
         replayed = (n for n, decision in enumerate(decisions, 1) if decision.action is Action.REPLAYED)
         return max(replayed, default=0)
 
-    def _decide(self, batch: Sequence[Record]) -> list[Decision]:
+    def _decide(self, batch: Sequence[Record]) -> list[ReplayDecision]:
         letters = [DeadLetter.of(record) for record in batch]
         mendable = [
             letter.record.value for letter in letters if self._is_wanted(letter) and letter.record.value
@@ -196,11 +198,11 @@ class Redelivery:
         return [
             self._decide_one(letter, next(mended) if letter.record.value else None)
             if self._is_wanted(letter)
-            else Decision(letter, Action.PASSED_OVER, self._again(letter.record))
+            else ReplayDecision(letter, Action.PASSED_OVER, self._again(letter.record))
             for letter in letters
         ]
 
-    def _decide_one(self, letter: DeadLetter, value: bytes | None) -> Decision:
+    def _decide_one(self, letter: DeadLetter, value: bytes | None) -> ReplayDecision:
         """Decide about a letter whose value is to be `value`."""
         why = ""
         if letter.is_truncated:
@@ -217,8 +219,8 @@ class Redelivery:
             except Rejection as rejection:
                 why = str(rejection)
         if why:
-            return Decision(letter, Action.REFUSED, self._again(letter.record), why)
-        return Decision(letter, Action.REPLAYED, self._back(letter, value))
+            return ReplayDecision(letter, Action.REFUSED, self._again(letter.record), why)
+        return ReplayDecision(letter, Action.REPLAYED, self._back(letter, value))
 
     def _back(self, letter: DeadLetter, value: bytes | None) -> Output:
         """Send a letter where it came from: the same partition, where its label may be waiting."""

@@ -19,7 +19,7 @@ _PATIENCE_SECONDS: Final = 5.0
 """What a group may take to share out its partitions, once those who died are given up."""
 
 
-class Visitor:
+class TemporaryMember:
     """A member of `group` that waits for partitions; the assignee of its own consumer.
 
     Parameters

@@ -14,7 +14,7 @@ _LOOK_SECONDS: Final = 1.0
 """How often to look what the others have committed: on Kafka that takes a client of its own."""
 
 
-class GroupEnd:
+class EndOfInput:
     """Looks for the end, of our own partitions and of those that are not ours.
 
     Who left when its own are done would make the others take over its partitions in the middle of their

@@ -18,7 +18,7 @@ from itertools import groupby, islice
 from operator import attrgetter
 from typing import Final
 
-from service.loop.topic_ends import Ask, Ends
+from service.loop.topic_ends import Ask, TopicEnds
 from service.stream import Place, Record
 
 _MOST_WAITING: Final = 10_000
@@ -102,7 +102,7 @@ class _Waiting:
         return self.held
 
 
-class Inbox:
+class RecordQueues:
     """The records of all partitions that were polled and not yet processed.
 
     Parameters
@@ -115,7 +115,7 @@ class Inbox:
     def __init__(self, topics: Sequence[str]) -> None:
         self._topics = tuple(topics)
         self._partitions: dict[int, _Waiting] = {}
-        self._ends = Ends()
+        self._ends = TopicEnds()
 
     def __len__(self) -> int:
         """Count the records of all partitions."""

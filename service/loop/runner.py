@@ -16,9 +16,9 @@ from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import OffsetOutOfRange, StorageFull, TransportUnavailable
 from service.loop.availability import Availability
 from service.loop.backoff import Backoff
-from service.loop.end_of_input import GroupEnd
+from service.loop.end_of_input import EndOfInput
 from service.loop.growth import Growth
-from service.loop.record_queue import Inbox
+from service.loop.record_queue import RecordQueues
 from service.loop.tasks import Tasks
 from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
@@ -89,7 +89,7 @@ class Runner:
         self._clock = clock
         self._activity = Activity(metrics, settings.log_interval_seconds, clock)
         self._availability = Availability(health)
-        self._inbox = Inbox(input_topics(settings))
+        self._inbox = RecordQueues(input_topics(settings))
         self._lag: Mapping[Place, int] = {}
         self._due = inf
         """When (monotonic seconds) a batch is to be taken of what is here, full or not."""
@@ -111,7 +111,7 @@ class Runner:
         )
         self._stop = threading.Event()
         self._consumer: Consumer
-        self._end: GroupEnd
+        self._end: EndOfInput
         self._growth: Growth
 
     def stop(self) -> None:
@@ -148,7 +148,7 @@ class Runner:
         self._consumer = self._tasks.join(self._growth)
         self._show_partitions()
         topics = input_topics(self._settings)
-        self._end = GroupEnd(self._transport, self._consumer, topics, self._growth, self._clock)
+        self._end = EndOfInput(self._transport, self._consumer, topics, self._growth, self._clock)
 
     def step(self) -> bool:
         """Process and commit a batch of each partition that has one; then open the tasks that wait for it.
@@ -162,7 +162,7 @@ class Runner:
         batch = self._gather()
         for partition, records in batch.items():
             with self._health.doing(f"a batch of partition {partition}"):
-                self._tasks.advance(partition, records)
+                self._tasks.process_and_commit(partition, records)
         with self._health.asking():
             self._growth.look()
             self._tasks.open_waiting()

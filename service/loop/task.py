@@ -107,7 +107,7 @@ class Task:
         """Next offset to be processed, by input topic."""
         return dict(self._offsets)
 
-    def advance(self, records: Sequence[Record]) -> None:
+    def process_and_commit(self, records: Sequence[Record]) -> None:
         """Process a batch and commit it.
 
         One transaction holds, in this order: predictions, outcomes and dead letters; the progress
@@ -174,7 +174,7 @@ class Task:
         DamagedError
             It cannot be read.
         TransportError
-            As `advance`.
+            As `process_and_commit`.
 
         """
         self._is_clean = False

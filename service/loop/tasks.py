@@ -29,7 +29,7 @@ from service.errors import (
 from service.loop.availability import Availability
 from service.loop.backoff import Backoff
 from service.loop.growth import Growth
-from service.loop.record_queue import Inbox
+from service.loop.record_queue import RecordQueues
 from service.loop.recovery import restore
 from service.loop.task import Task
 from service.monitoring.health import Health
@@ -82,7 +82,7 @@ class Tasks:
         settings: Settings,
         metrics: Metrics,
         *,
-        inbox: Inbox,
+        inbox: RecordQueues,
         availability: Availability,
         live: LiveModels | None,
         observe: Observer | None,
@@ -131,10 +131,10 @@ class Tasks:
         if not self._waiting:
             self._failed.clear()
 
-    def advance(self, partition: int, records: Sequence[Record]) -> None:
+    def process_and_commit(self, partition: int, records: Sequence[Record]) -> None:
         """Let a task do a batch; if that fails in passing, close it, to be opened again."""
         try:
-            self.at_work[partition].advance(records)
+            self.at_work[partition].process_and_commit(records)
         except MessageTooLarge as error:
             self._refused[partition] += 1
             if self._refused[partition] > _SHORT_AFTER:

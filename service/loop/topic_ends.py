@@ -37,7 +37,7 @@ class _Answer:
     """Offsets from what was delivered to the end at that time; None if nobody answered."""
 
 
-class Ends:
+class TopicEnds:
     """Remembers how far the ends of places are, and asks again when that is long ago."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from perceptron_core import from_bytes, to_bytes
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.multiclass import MulticlassClassifier
-from perceptron_core.base.update import Step
+from perceptron_core.base.update import Update
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
@@ -43,7 +43,7 @@ class MulticlassLearner:
             return predicted, scores[True] - scores[False]
         return predicted, scores[predicted]
 
-    def learn(self, x: X, truth: Truth) -> Step | None:
+    def learn(self, x: X, truth: Truth) -> Update | None:
         """Learn one example; give the step that was made."""
         return self.model.update_one(x, truth)
 

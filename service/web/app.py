@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from service.monitoring.health import Health
 from service.settings.load import Settings
 from service.version import version
-from service.web.guard import BODY_SECONDS, LOOPBACK_NAMES, Guard, Rules
+from service.web.guard import BODY_SECONDS, LOOPBACK_NAMES, AccessPolicy, Guard
 from service.web.page import add_pages
 from service.web.probes import add_probes
 from service.web.problems import translate_errors
@@ -61,9 +61,9 @@ def make_app(
     return app
 
 
-def rules(settings: Settings) -> Rules:
+def rules(settings: Settings) -> AccessPolicy:
     """Say who may ask, by the settings: a server that listens for this machine alone knows its names."""
-    return Rules(
+    return AccessPolicy(
         max_body_bytes=settings.max_message_bytes,
         token=settings.http_token.get_secret_value(),
         hosts=LOOPBACK_NAMES if settings.is_on_loopback else (),

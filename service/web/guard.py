@@ -48,7 +48,7 @@ LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AccessPolicy:
     """What is let through."""
 
     max_body_bytes: int
@@ -60,7 +60,7 @@ class Rules:
 
 
 class Guard:
-    """ASGI middleware that applies `Rules`.
+    """ASGI middleware that applies `AccessPolicy`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Guard:
 
     """
 
-    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+    def __init__(self, app: ASGIApp, rules: AccessPolicy) -> None:
         self._app = app
         self._rules = rules
 

@@ -17,7 +17,7 @@ from typing import Final
 from service.errors import ServiceError
 from service.settings.load import Settings
 from service.workers.merged_metrics import NOTHING
-from service.workers.worker import Report, Request, ServeHttp, work
+from service.workers.worker import Request, ServeHttp, WorkerReport, work
 
 ANSWER_SECONDS: Final = 1.0
 """How long to wait for an answer; who is slower is shown as it last was."""
@@ -49,7 +49,7 @@ class WorkerProcess:
         changed: threading.Condition,
     ) -> None:
         self._changed = changed
-        self.last = Report()
+        self.last = WorkerReport()
         self.metrics = NOTHING
         self.heard_at = self.started_at = monotonic()
         self._has_hung_up = False
@@ -89,7 +89,7 @@ class WorkerProcess:
             self._has_hung_up = True
             self._changed.notify_all()
 
-    def _note(self, report: Report) -> None:
+    def _note(self, report: WorkerReport) -> None:
         self.last, self.heard_at = report, monotonic()
         if report.metrics is not None:
             self.metrics, self._asked_at = report.metrics, None

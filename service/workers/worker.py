@@ -3,7 +3,7 @@
 In: settings as the parent has resolved them; requests. Out: reports; answers about the models, by HTTP.
 
     parent ─ ASK_METRICS, LEAVE ─→ worker
-           ←────── Report ────────
+           ←────── WorkerReport ────────
 
 The pipe is also the leash: when its other end closes, because the parent was killed, the worker leaves as
 if it had been told to. Whatever is heavy is imported when the process runs: its parent does without.
@@ -70,7 +70,7 @@ class ServeHttp(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WorkerReport:
     """What a worker sends: how it does."""
 
     state: State = State.STARTING
@@ -175,7 +175,7 @@ class Reporter:
         self._shown = NOTHING
 
     def attend(self, runner: Runner, departure: Departure) -> None:
-        """Report from now on, and let the parent, or its end, stop the runner."""
+        """WorkerReport from now on, and let the parent, or its end, stop the runner."""
         threading.Thread(target=self._attend, args=(runner, departure), name="reporter", daemon=True).start()
 
     def _attend(self, runner: Runner, departure: Departure) -> None:
@@ -194,7 +194,7 @@ class Reporter:
     ) -> None:
         """Send a report; to nobody, if the parent is no more."""
         published = dict(self.metrics.last_published)
-        report = Report(
+        report = WorkerReport(
             *self.health.condition,
             {partition: each.counters.totals() for partition, each in published.items()},
             self._exposition() if with_metrics else None,

@@ -117,14 +117,14 @@ def state_is_read_before_the_writer_fences():
 @defect
 def records_of_a_failed_batch_stay_in_the_inbox():
     """After a failure the records that wait are kept, and come once more with the rewind."""
-    forget = inbox.Inbox.forget
+    forget = inbox.RecordQueues.forget
 
     def keep(self, partition):
         waiting = self._partitions.get(partition)
         forget(self, partition)
         self.kept = getattr(self, "kept", {}) | ({partition: waiting.by_topic} if waiting else {})
 
-    opened = inbox.Inbox.open
+    opened = inbox.RecordQueues.open
 
     def open_with_kept(self, partition, *given):
         opened(self, partition, *given)
@@ -132,8 +132,8 @@ def records_of_a_failed_batch_stay_in_the_inbox():
             self._partitions[partition].by_topic[topic].extend(records)
 
     with (
-        mock.patch.object(inbox.Inbox, "forget", keep),
-        mock.patch.object(inbox.Inbox, "open", open_with_kept),
+        mock.patch.object(inbox.RecordQueues, "forget", keep),
+        mock.patch.object(inbox.RecordQueues, "open", open_with_kept),
     ):
         yield
 
@@ -250,7 +250,7 @@ def topics_are_taken_in_the_order_of_their_arrival():
 
 def _lets_go(is_enough):
     """Return a context in which records wait for another topic until it `is_enough`, and no longer."""
-    reached = inbox.Inbox._reached
+    reached = inbox.RecordQueues._reached
 
     def impatient(self, batches, max_records, look):
         found = reached(self, batches, max_records, look)
@@ -259,7 +259,7 @@ def _lets_go(is_enough):
                 found[partition] = {*found.get(partition, ()), *waiting.empty_topics()}
         return found
 
-    return mock.patch.object(inbox.Inbox, "_reached", impatient)
+    return mock.patch.object(inbox.RecordQueues, "_reached", impatient)
 
 
 @defect

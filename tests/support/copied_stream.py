@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from service.dead_letters.temporary_member import Visitor
+from service.dead_letters.temporary_member import TemporaryMember
 from service.settings.load import Settings
 from service.stream import Output, Record, Transport
 from service.transport.topics import input_topics
@@ -28,7 +28,7 @@ def copy_stream(
             change = changes.get((topic, partition), list)
             target.produce([_copied(record) for record in change(records)])
     partitions = range(source.partition_count(inputs[0]))
-    with Visitor(target, settings.group, inputs, settings.session_timeout_seconds) as visitor:
+    with TemporaryMember(target, settings.group, inputs, settings.session_timeout_seconds) as visitor:
         visitor.wait_for(partitions, hint="")
         for partition in partitions:
             with closing(visitor.consumer.writer(partition)) as writer:

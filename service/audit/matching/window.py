@@ -18,7 +18,7 @@ _BYTES_PER_BYTE: Final = 32
 """What a kept event takes at most, beyond and for each byte of its message: n-grams make many of few."""
 
 
-class Event(NamedTuple):
+class AuditedEvent(NamedTuple):
     """An event as it was read."""
 
     place: Place
@@ -42,7 +42,7 @@ class Expected(NamedTuple):
     is_ahead: bool
 
 
-class Window:
+class JoinWindow:
     """The events of one partition that are kept for their labels, and labels kept for their events.
 
     Parameters
@@ -90,7 +90,7 @@ class Window:
         while self._early and next(iter(self._early.values()))[-1].timestamp_ms < horizon:
             self._early.popitem(last=False)
 
-    def event(self, event: Event, *, is_ahead: bool) -> Expected:
+    def event(self, event: AuditedEvent, *, is_ahead: bool) -> Expected:
         """Take an event."""
         place, event_id, timestamp_ms, truth, n_bytes = event
         case = self._cases.get(event_id)

@@ -24,7 +24,7 @@ from service.cli.model_files import load_model_file
 from service.cli.options import LEARNING, STREAM, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import size_text, time_text
-from service.dead_letters.temporary_member import Visitor
+from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import CheckpointError, ConfigurationError
 from service.loop.recovery import Restored, restore
 from service.loop.reset import reset
@@ -238,7 +238,7 @@ def _replace_model(
     transport: Transport, settings: Settings, partition: int, dumped: bytes, *, restoring: bool
 ) -> None:
     """Become the partition's owner, put the model in, and leave."""
-    with Visitor(
+    with TemporaryMember(
         transport, settings.group, input_topics(settings), settings.session_timeout_seconds
     ) as visitor:
         visitor.wait_for([partition], hint=STOP_FIRST)

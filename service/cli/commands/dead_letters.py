@@ -19,7 +19,7 @@ from service.cli.line_filter import LineFilter
 from service.cli.options import STREAM, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import time_text
-from service.dead_letters.replay import Action, DeadLetter, Decision, Redelivery
+from service.dead_letters.replay import Action, DeadLetter, Redelivery, ReplayDecision
 from service.errors import ServiceError, TopicMissing
 from service.messages.decoder import Reason
 from service.partition.factory import open_stream
@@ -149,7 +149,7 @@ def _stream(loaded: Loaded) -> Iterator[Transport]:
         transport.close()
 
 
-def _show(decision: Decision, output: str) -> None:
+def _show(decision: ReplayDecision, output: str) -> None:
     letter = decision.letter
     if output == "json":
         fields = {

@@ -11,7 +11,7 @@ import click
 
 from service.checkpoints.log import read_log
 from service.checkpoints.log_loss import refuse_emptied
-from service.checkpoints.status import Standing, standings
+from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.app import report_warning
 from service.cli.options import STREAM, broker_url, setting_options
 from service.cli.output import echo
@@ -47,7 +47,9 @@ def command(loaded: Loaded, *, output: str) -> None:
     settings = loaded.settings
     transport = open_stream(settings, broker_url(loaded), create=False)
     try:
-        found = standings(transport, settings.checkpoints_topic, settings.group, input_topics(settings))
+        found = partition_statuses(
+            transport, settings.checkpoints_topic, settings.group, input_topics(settings)
+        )
         _warn_of_lost_checkpoints(transport, settings, found)
     finally:
         transport.close()
@@ -58,7 +60,9 @@ def command(loaded: Loaded, *, output: str) -> None:
         echo(_as_text(found))
 
 
-def _warn_of_lost_checkpoints(transport: Transport, settings: Settings, found: Sequence[Standing]) -> None:
+def _warn_of_lost_checkpoints(
+    transport: Transport, settings: Settings, found: Sequence[PartitionStatus]
+) -> None:
     """Say of partitions without a checkpoint whether `serve` would refuse to begin anew."""
     for each in found:
         if each.counts:
@@ -75,17 +79,17 @@ def _warn_of_lost_checkpoints(transport: Transport, settings: Settings, found: S
             report_warning(str(error), error.hint)
 
 
-def _error(each: Standing) -> float | None:
+def _error(each: PartitionStatus) -> float | None:
     labelled, mistakes = each.counts.get("labelled"), each.counts.get("mistakes")
     return mistakes / labelled if labelled and mistakes is not None else None
 
 
-def _age_seconds(each: Standing) -> float | None:
+def _age_seconds(each: PartitionStatus) -> float | None:
     # The broker's host and this one may disagree about the time.
     return max(0.0, time.time() - each.snapshot.timestamp_ms / 1000) if each.snapshot else None
 
 
-def _as_json(each: Standing) -> dict[str, Any]:
+def _as_json(each: PartitionStatus) -> dict[str, Any]:
     return {
         "partition": each.partition,
         "lag": dict(each.lag),
@@ -97,14 +101,14 @@ def _as_json(each: Standing) -> dict[str, Any]:
     }
 
 
-def _as_text(found: Sequence[Standing]) -> str:
+def _as_text(found: Sequence[PartitionStatus]) -> str:
     topics = list(dict.fromkeys(topic for each in found for topic in each.lag))
     lags = [f"lag {topic}" for topic in topics]
     head = ["partition", *lags, *_COUNTS[:3], "error", *_COUNTS[3:], "snapshot", "size", "to relearn"]
     return table([head, *(_row(each, topics) for each in found)])
 
 
-def _row(each: Standing, topics: Sequence[str]) -> list[str]:
+def _row(each: PartitionStatus, topics: Sequence[str]) -> list[str]:
     counts = [count_text(each.counts.get(name)) for name in _COUNTS]
     error, age_seconds = _error(each), _age_seconds(each)
     return [

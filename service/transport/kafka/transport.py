@@ -33,7 +33,7 @@ class NamedCluster(Protocol):
     """As messages name it."""
 
 
-class Sender(Protocol):
+class BulkProducer(Protocol):
     """A client's producer without transactions."""
 
     def send_outputs(self, outputs: Sequence[Output], deadline: float) -> None:
@@ -44,7 +44,7 @@ class Sender(Protocol):
 
 
 ClusterType = TypeVar("ClusterType", bound=NamedCluster)
-SenderType = TypeVar("SenderType", bound=Sender)
+SenderType = TypeVar("SenderType", bound=BulkProducer)
 
 
 class KafkaTransport(ABC, Generic[ClusterType, SenderType]):

@@ -5,7 +5,7 @@ import itertools
 from prometheus_client import CollectorRegistry
 
 from service.audit.auditor import Auditor
-from service.dead_letters.temporary_member import Visitor
+from service.dead_letters.temporary_member import TemporaryMember
 from service.loop.reset import reset
 from service.loop.runner import Runner
 from service.monitoring.health import Health
@@ -37,7 +37,7 @@ class Audited:
         """Leave the position of each partition only, as `checkpoint import --no-restore` does."""
         topics = input_topics(self.settings)
         partitions = range(self.transport.partition_count(topics[0]))
-        with Visitor(self.transport, self.settings.group, topics, 1.0) as visitor:
+        with TemporaryMember(self.transport, self.settings.group, topics, 1.0) as visitor:
             visitor.wait_for(partitions, hint="")
             for partition in partitions:
                 processor = make_processor(self.settings)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.loop.end_of_input import GroupEnd
+from service.loop.end_of_input import EndOfInput
 from service.stream import Output
 from service.transport import open_transport
 from tests.service.building import SetClock
@@ -22,7 +22,7 @@ def stream(tmp_path):
 def is_reached(stream, **committed):
     consumer = SimpleNamespace(at_end=lambda: True, committed=lambda partition: committed)
     growth = SimpleNamespace(n_partitions=2)
-    return GroupEnd(stream, consumer, ["events"], growth, SetClock()).is_reached([0])
+    return EndOfInput(stream, consumer, ["events"], growth, SetClock()).is_reached([0])
 
 
 def test_the_end_is_reached_when_the_others_have_committed_all_there_is(stream):

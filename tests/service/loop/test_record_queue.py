@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import TransportUnavailable
-from service.loop.record_queue import Inbox, in_step
+from service.loop.record_queue import RecordQueues, in_step
 from service.stream import Record
 
 EVENTS, LABELS = "events", "labels"
@@ -33,7 +33,7 @@ def away(_):
 
 
 def inbox(*polled):
-    made = Inbox((EVENTS, LABELS))
+    made = RecordQueues((EVENTS, LABELS))
     made.open(0)
     for each in polled:
         made.add(0, each)
@@ -167,7 +167,7 @@ def test_a_batch_that_is_full_asks_for_no_end():
 
 
 def test_one_topic_alone_never_waits():
-    made = Inbox((EVENTS,))
+    made = RecordQueues((EVENTS,))
     made.open(0)
     made.add(0, records(EVENTS, 5, 1))
     assert taken(made, away) == [(EVENTS, 5), (EVENTS, 1)]

@@ -12,7 +12,7 @@ from service.monitoring.health import Health, State
 from service.settings.kafka import KafkaSettings
 from service.workers.merged_metrics import NOTHING
 from service.workers.supervisor import Workers, _Place
-from service.workers.worker import Report, _settings_of
+from service.workers.worker import WorkerReport, _settings_of
 from tests.service.building import settings
 
 ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, ServiceError)]
@@ -30,7 +30,12 @@ def workers_of(url):
 
 def worker(**known):
     """Return a worker that is at work, or as told."""
-    given = {"last": Report(State.READY), "has_ended": False, "failure": None, "started_at": monotonic()}
+    given = {
+        "last": WorkerReport(State.READY),
+        "has_ended": False,
+        "failure": None,
+        "started_at": monotonic(),
+    }
     return MagicMock(
         **{"metrics": NOTHING, "heard_at": monotonic(), "how_it_ended": "died", **given, **known}
     )
@@ -103,19 +108,19 @@ class AccessError(ServiceError):
 
 @pytest.mark.parametrize("error", [TransportUnavailable("away"), StorageFull("full")])
 def test_a_stream_that_is_away_ends_a_service_none_of_which_ever_worked(workers, error):
-    lose(workers, failure=error, last=Report())
+    lose(workers, failure=error, last=WorkerReport())
     assert workers._is_stopping
 
 
 def test_a_stream_that_is_away_is_no_reason_to_end_once_one_has_worked(workers):
     workers._places[1].worker = worker()
     workers._look_after(workers._places[1])
-    lose(workers, failure=TransportUnavailable("away"), last=Report())
+    lose(workers, failure=TransportUnavailable("away"), last=WorkerReport())
     assert not workers._is_stopping
 
 
 def test_one_that_has_come_to_the_end_ends_all(workers):
-    lose(workers, last=Report(State.STOPPED, is_finished=True))
+    lose(workers, last=WorkerReport(State.STOPPED, is_finished=True))
     assert workers._is_stopping
     other = workers._places[1]
     other.worker = worker()
@@ -134,9 +139,13 @@ def test_all_are_ready_when_each_is(workers):
     [
         (lambda: None, State.UNAVAILABLE, "started again"),
         (lambda: worker(heard_at=monotonic() - 3600), State.UNAVAILABLE, "has said nothing"),
-        (lambda: worker(last=Report()), State.STARTING, ""),
-        (lambda: worker(last=Report(State.UNAVAILABLE, "broker away")), State.UNAVAILABLE, "broker away"),
-        (lambda: worker(last=Report(State.STOPPED, "it has ended")), State.UNAVAILABLE, "has ended"),
+        (lambda: worker(last=WorkerReport()), State.STARTING, ""),
+        (
+            lambda: worker(last=WorkerReport(State.UNAVAILABLE, "broker away")),
+            State.UNAVAILABLE,
+            "broker away",
+        ),
+        (lambda: worker(last=WorkerReport(State.STOPPED, "it has ended")), State.UNAVAILABLE, "has ended"),
     ],
 )
 def test_one_that_is_not_ready_is_named_with_its_reason(workers, second, state, reason):
@@ -149,8 +158,8 @@ def test_one_that_is_not_ready_is_named_with_its_reason(workers, second, state, 
 
 def test_models_are_asked_for_where_they_are_but_not_of_the_silent(workers):
     here, there = (
-        Report(State.READY, address="http://here", partitions=[0, 2], n_partitions=3),
-        Report(State.READY, address="http://there", partitions=[1], n_partitions=3),
+        WorkerReport(State.READY, address="http://here", partitions=[0, 2], n_partitions=3),
+        WorkerReport(State.READY, address="http://there", partitions=[1], n_partitions=3),
     )
     workers._places[0].worker = worker(last=here)
     workers._places[1].worker = worker(last=there)

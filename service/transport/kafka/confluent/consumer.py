@@ -22,7 +22,7 @@ from service.errors import (
 from service.stream import NOWHERE, Assignee, Place, Record
 from service.transport.kafka.confluent.cluster import Cluster, committed_offsets
 from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translate, translated
-from service.transport.kafka.confluent.membership import Membership
+from service.transport.kafka.confluent.membership import ConfluentMembership
 from service.transport.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, as_record, take
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.limits import (
@@ -90,7 +90,7 @@ class ConfluentConsumer(KafkaMember):
         """By partition, of those whose position has no record: librdkafka says so once."""
         client = self._open_member()
         with translated(cluster.name):
-            self._membership = Membership(client, self._topics, assignee, self._describe)
+            self._membership = ConfluentMembership(client, self._topics, assignee, self._describe)
         self._client: Consumer | None = client
 
     def _open_member(self) -> Consumer:

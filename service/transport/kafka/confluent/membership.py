@@ -10,7 +10,7 @@ from confluent_kafka.admin import ConsumerGroupDescription
 from service.stream import Assignee
 
 
-class Membership:
+class ConfluentMembership:
     """Listens to the rebalances of one consumer and keeps the set of its partitions.
 
     librdkafka calls it inside `consume` and `close`, on the thread that polls, while its own threads keep

@@ -14,7 +14,7 @@ from kafka.structs import TopicPartition
 from service.stream import NOWHERE, Assignee, Place, Record
 from service.transport.kafka.kafka_python.cluster import Cluster, learn_topics
 from service.transport.kafka.kafka_python.errors import translated
-from service.transport.kafka.kafka_python.membership import Membership, hold_still
+from service.transport.kafka.kafka_python.membership import KafkaPythonMembership, hold_still
 from service.transport.kafka.kafka_python.messages import as_record, take
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka.limits import (
@@ -74,7 +74,7 @@ class KafkaPythonConsumer(KafkaMember):
     ) -> None:
         super().__init__(group, topics, options, check_topics)
         self._cluster = cluster
-        self._membership = Membership(assignee)
+        self._membership = KafkaPythonMembership(assignee)
         self._started: set[int] = set()
         self._taken: dict[TopicPartition, list[Any]] = {}
         """Records that the clients have moved past and nobody was given yet: were a poll that fails to

@@ -33,7 +33,7 @@ class _PendingJoin:
         self.add_errback = answer.add_errback
 
 
-class Membership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-python has no types
+class KafkaPythonMembership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-python has no types
     """Listens to the rebalances of one consumer and keeps the set of its partitions.
 
     kafka-python calls it on its I/O thread, while the polling thread waits inside `poll` or `close` for
