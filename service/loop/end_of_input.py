@@ -64,10 +64,7 @@ class EndOfInput:
 
     def _is_done(self, partition: int) -> bool:
         committed = self._consumer.committed(partition)
-        return all(self._is_read(topic, partition, committed.get(topic)) for topic in self._topics)
-
-    def _is_read(self, topic: str, partition: int, committed: int | None) -> bool:
-        """Return whether nothing follows the committed offset: neither a record nor one that was deleted."""
-        if committed is not None and committed < self._transport.bounds(topic, partition)[0]:
-            return False  # its next owner has to say what is lost
-        return next(self._transport.read(topic, partition, committed or 0), None) is None
+        return all(
+            next(self._transport.read(topic, partition, committed.get(topic, 0)), None) is None
+            for topic in self._topics
+        )

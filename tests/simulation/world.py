@@ -551,10 +551,20 @@ class World:
                 slot.leave()
 
     def _is_finished(self):
-        return self._have_all_grown() and all(
-            slot.life is not None and slot.life.is_idle and slot.life.runner.is_at_end()
-            for slot in self.slots
+        return (
+            self._have_all_grown()
+            and self._are_all_owned()
+            and all(
+                slot.life is not None and slot.life.is_idle and slot.life.runner.is_at_end()
+                for slot in self.slots
+            )
         )
+
+    def _are_all_owned(self):
+        """Return whether each partition has an owner who lives, and would say what of it is lost."""
+        alive = {slot.life.member_id for slot in self.slots if slot.life is not None}
+        owners = self.broker.group.owners
+        return all(owners.get(partition) in alive for partition in range(self.broker.topics["events"]))
 
     def _have_all_grown(self):
         """Return whether all topics have followed the events: a service looks for that now and then."""

@@ -34,11 +34,6 @@ def test_the_end_is_not_reached_before_the_others_have_committed_all_there_is(st
     assert not is_reached(stream, events=2)
 
 
-def test_the_end_is_not_reached_where_records_of_the_others_were_deleted_unread(stream):
-    stream.delete_before("events", 1, 3)
-    assert not is_reached(stream, events=2)
-
-
 def test_what_was_deleted_before_a_group_began_does_not_keep_it_from_the_end(stream):
     stream.delete_before("events", 1, 3)
     assert is_reached(stream)
