@@ -26,10 +26,10 @@ OPTIONS = {
 OTHER_PROGRAMS_OPTIONS = {
     *("--adaptive", "--audit", "--binary", "--daemon", "--invert_hash", "--l1", "--l2", "--loss_function"),
     *("--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
-    *("--build", "--profile", "--scale", "--volumes"),
+    *("--build", "--index", "--profile", "--rm", "--scale", "--volumes"),
     *("--help", "--ignore", "--strict"),
 }
-"""Of Vowpal Wabbit; docker compose; click, pytest and mypy."""
+"""Of Vowpal Wabbit; Docker; click, pytest and mypy."""
 NO_SETTINGS = {
     *("PERCEPTRON_TEST_KAFKA", "PERCEPTRON_REQUIRE_KAFKA", "PERCEPTRON_CHAOS", "PERCEPTRON_SIMULATION_SEEDS"),
     *("PERCEPTRON_UNCOMPILED", "PERCEPTRON_REQUIRE_COMPILED"),
