@@ -154,6 +154,10 @@ class HashedClassifier(BinaryClassifier):
         """Learn from one example as `learn_one` does; give the step made in units of `x`, 0 if none."""
         return self.learner.update_one(x, y, w)
 
+    def predict_learn(self, x: Features, y: Any, w: float = 1.0) -> tuple[float, float]:
+        """Score one example, then learn from it; see `BinaryClassifier.predict_learn`."""
+        return self.learner.predict_learn(x, y, w)
+
     def decide(self, score: float) -> bool:
         """Return the class at a score, as the learner does."""
         return self.learner.decide(score)

@@ -45,6 +45,15 @@ class BinaryClassifier(FrameClassifier):
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
         """Learn from one example as `learn_one` does; give the step made in units of `x`, 0 if none."""
 
+    def predict_learn(self, x: Features, y: Any, w: float = 1.0) -> tuple[float, float]:
+        """Score one example, then learn from it: `score_one` and `update_one` in one call, to the same bits.
+
+        Returns the score before the update, and the step made. Compiled learners look the features up and
+        compute the score once. Raises as `learn_one` does.
+        """
+        score = self.score_one(x)
+        return score, self.update_one(x, y, w)
+
     def decide(self, score: float) -> bool:
         """Return the class at a score: True above 0."""
         return score > 0

@@ -85,6 +85,15 @@ class BinaryRule:
         self.slots.release(entries)
         return step
 
+    def predict_learn(self, x: Any, y: Any, w: float = 1.0) -> tuple[float, float]:
+        """Score one example, then learn from it; see `BinaryClassifier.predict_learn`."""
+        sign, weight = sign_of(y), example_weight(w)
+        entries = self.resolve(x)
+        score = self.score(entries)
+        step = self.learn_at(entries, sign, weight, score) if weight > 0 else 0.0
+        self.slots.release(entries)
+        return score, step
+
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
         """Learn from one example; see `BinaryClassifier.learn_one`."""
         sign, weight = sign_of(y), example_weight(w)

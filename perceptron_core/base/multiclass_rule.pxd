@@ -39,8 +39,10 @@ cdef class MulticlassRule:
 
     cdef learn(self, Entries x, int number, double w)
 
-    @cython.locals(guess=int, number=int)
     cdef learn_label(self, label, Entries x, double w)
+
+    @cython.locals(guess=int, number=int)
+    cdef learn_scored(self, label, Entries x, double w)
 
     @cython.locals(slots=Slots, entries=Entries)
     cdef Entries resolve(self, x)

@@ -118,9 +118,27 @@ class MulticlassRule:
         self.slots.release(entries)
         return step
 
+    def predict_learn(self, x: Any, y: Any, w: float = 1.0) -> tuple[dict[Label, float], Update | None]:
+        """Score one example, then learn from it: `scores_one` and `update_one` in one call, to the same bits.
+
+        Returns the scores by class before the update, and the step made. Raises as `learn_one` does.
+        """
+        label = y if type(y) is str and y in self.numbers else self.check_label(y)
+        weight = example_weight(w)
+        entries = self.resolve(x)
+        self.score(entries)
+        scores = self.by_class(self.scores)
+        step = self.learn_scored(label, entries, weight) if weight > 0 else None
+        self.slots.release(entries)
+        return scores, step
+
     def learn_label(self, label: Label, x: Entries, w: float) -> Update | None:
         """Score and learn an example of weight w > 0, and count; all of it or, out of memory, nothing."""
         self.score(x)
+        return self.learn_scored(label, x, w)
+
+    def learn_scored(self, label: Label, x: Entries, w: float) -> Update | None:
+        """Learn as `learn_label` does an example whose scores are computed."""
         guess = self.best(NO_CLASS)
         if label in self.numbers:
             number = self.numbers[label]

@@ -27,6 +27,11 @@ class BinaryLearner:
         """Learn one example; give the step that was made."""
         return self.model.update_one(x, truth)
 
+    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, float]:
+        """Predict one example, then learn it; return the predicted class, the score and the step."""
+        score, step = self.model.predict_learn(x, truth)
+        return self.model.decide(score), score, step
+
     def assess(self, x: X) -> tuple[Truth, float]:
         """Return the predicted class and the score."""
         score = self.model.score_one(x)

@@ -37,7 +37,14 @@ class MulticlassLearner:
 
     def assess(self, x: X) -> tuple[Truth, float]:
         """Return the predicted class and its score."""
-        scores = self.model.scores_one(x)
+        return self._assessed(self.model.scores_one(x))
+
+    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, Update | None]:
+        """Predict one example, then learn it; return the predicted class, its score and the step."""
+        scores, step = self.model.predict_learn(x, truth)
+        return *self._assessed(scores), step
+
+    def _assessed(self, scores: Mapping[Any, float]) -> tuple[Truth, float]:
         predicted: Truth = self.model.decide(scores)
         if isinstance(predicted, bool):
             return predicted, scores[True] - scores[False]

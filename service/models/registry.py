@@ -73,6 +73,9 @@ class Learner(Protocol):
     def assess(self, x: X) -> tuple[Truth, float]:
         """Return the predicted class and the signed score."""
 
+    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, Any]:
+        """Predict as `assess`, then learn as `learn`: the class, the score and the step."""
+
     def learn(self, x: X, truth: Truth) -> object:
         """Learn one example; give the step to undo, in plain values, or what is false if there is none."""
 

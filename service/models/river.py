@@ -92,6 +92,10 @@ class RiverLearner:
         best = scores.index(max(scores))
         return self._classes[best], scores[best]
 
+    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, float]:
+        """Predict as `assess`, then learn as `learn`."""
+        return *self.assess(x), self.learn(x, truth)
+
     def learn(self, x: X, truth: Truth) -> float:
         """Learn one example, which River always takes for an update."""
         try:

@@ -201,21 +201,31 @@ class Processor:
         """Predict; then learn, if the truth is known and was not learned before."""
         event_id = event.id
         x = self._extractor.extract(event.features, event.text)
-        predicted, score = self.learner.assess(x)
         updates = self.learner.updates
         known = self.join.example(event_id)
-        if known is None:
-            early = self.join.early_label(event_id)
-            truth = early.truth if event.truth is None and early is not None else event.truth
-            example = Example(x, predicted, score, timestamp_ms, message_bytes=event.message_bytes)
-            if truth is not None:
-                self._learn(event_id, example, x, truth, None)
-                self._note_first_label(event, early)
-            self.join.keep(event_id, example)
-        else:
+        if known is not None:
+            predicted, score = self.learner.assess(x)
             truth = self._truth_of_repeated(event, known)
+        else:
+            predicted, score, truth = self._predict_new(event, x, timestamp_ms)
         self.counters.predictions += 1
         return self._answers.prediction(event_id, predicted, score, updates, truth, timestamp_ms)
+
+    def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> tuple[Truth, float, Truth | None]:
+        """Predict an event that has not come before, learn it if its truth is known, and keep it."""
+        early = self.join.early_label(event.id)
+        truth = early.truth if event.truth is None and early is not None else event.truth
+        step: object = None
+        if truth is None:
+            predicted, score = self.learner.assess(x)
+        else:
+            predicted, score, step = self.learner.predict_learn(x, truth)
+        example = Example(x, predicted, score, timestamp_ms, message_bytes=event.message_bytes)
+        if truth is not None:
+            self._note_learned(event.id, example, x, truth, step, None)
+            self._note_first_label(event, early)
+        self.join.keep(event.id, example)
+        return predicted, score, truth
 
     def _note_first_label(self, event: Incoming, early: EarlyLabel | None) -> None:
         """Note with what label a new event was learned: its own, or one that came before it."""
@@ -279,12 +289,31 @@ class Processor:
         self, event_id: str, example: Example, x: X, truth: Truth, delay_seconds: float | None
     ) -> None:
         """Learn an example's truth and note how its prediction turned out."""
-        predicted, learner = example.predicted, self.learner
-        example.step = learner.learn(x, truth)
-        example.truth = truth
-        mistake = predicted != truth
+        self._note_learned(event_id, example, x, truth, self.learner.learn(x, truth), delay_seconds)
+
+    def _note_learned(
+        self,
+        event_id: str,
+        example: Example,
+        x: X,
+        truth: Truth,
+        step: object,
+        delay_seconds: float | None,
+    ) -> None:
+        """Note an example's truth, the step that was made and how its prediction turned out."""
+        example.step, example.truth = step, truth
+        predicted = example.predicted
         self._steps.append(
-            Step(event_id, x, example.score, predicted, truth, mistake, learner.updates, delay_seconds)
+            Step(
+                event_id,
+                x,
+                example.score,
+                predicted,
+                truth,
+                predicted != truth,
+                self.learner.updates,
+                delay_seconds,
+            )
         )
 
     def _reconsider(self, example: Example, truth: Truth) -> None:

@@ -113,6 +113,25 @@ def test_n_mistakes_counts_what_predict_one_got_wrong(name, stream):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
+@given(stream=streams)
+@settings(max_examples=30)
+def test_predict_learn_is_score_one_then_update_one_to_the_bit(name, stream):
+    one, other = LEARNERS[name].clone(), LEARNERS[name].clone()
+    for x, y in stream:
+        assert one.predict_learn(x, y) == (other.score_one(x), other.update_one(x, y))
+    assert state(one) == state(other)
+
+
+def test_predict_learn_refuses_what_learn_one_refuses_and_changes_nothing(model):
+    before = state(model)
+    for x, y, w in (({"a": math.nan}, True, 1.0), ({"a": 1.0}, "spam", 1.0), ({"a": 1.0}, True, -1.0)):
+        with pytest.raises(ValueError):  # noqa: PT011  FeatureError and LabelError are of that kind
+            model.predict_learn(x, y, w)
+    model.predict_learn({"a": 1.0}, True, 0.0)
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("name", LEARNERS)
 @given(stream=streams, last=examples)
 @settings(max_examples=30)
 def test_a_step_is_given_just_when_an_update_is_counted_and_points_to_the_truth(name, stream, last):

@@ -184,6 +184,15 @@ def test_arow_offers_no_undo():
 
 
 @every_learner
+@given(stream=real_streams(KINDS))
+def test_predict_learn_is_scores_one_then_update_one_to_the_bit(learner, stream):
+    one, other = learner(), learner()
+    for x, y in stream:
+        assert one.predict_learn(x, y) == (other.scores_one(x), other.update_one(x, y))
+    assert state(one) == state(other)
+
+
+@every_learner
 def test_before_any_label_it_predicts_nothing_or_the_first_class(learner):
     assert learner().predict_one({"a": 1.0}) is None
     assert learner().predict_proba_one({"a": 1.0}) == {}
