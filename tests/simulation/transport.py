@@ -133,6 +133,7 @@ class SimulatedConsumer:
         broker, before = self._broker, self._assigned
         if self._seen_version == broker.group.version:
             return False
+        version = broker.group.version  # what changes while the assignee is told is seen the next time
         if self.id not in broker.group.members:
             self._lose(self._assigned)
             self.id = self._life.member_id = broker.join(self._life)
@@ -153,7 +154,7 @@ class SimulatedConsumer:
             self._assigned |= fresh
             self._assignee.partitions_assigned(fresh)
         if owned == self._assigned and self.id in broker.group.members:
-            self._seen_version = broker.group.version
+            self._seen_version = version
         return self._assigned != before
 
     def _lose(self, partitions):
