@@ -80,6 +80,7 @@ test-lowest: $(VENV)/bin/pip
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint perceptron_core
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 

@@ -1,4 +1,4 @@
-# The C types of text_batches.py, for compiled code.
+# The C types of text_batch.py, for compiled code.
 cimport cython
 from libc.stdint cimport int64_t
 

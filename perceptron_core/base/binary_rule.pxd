@@ -1,4 +1,4 @@
-# The C types of rules.py, for compiled code.
+# The C types of binary_rule.py, for compiled code.
 cimport cython
 from perceptron_core.weights.example cimport Column, Entries
 from perceptron_core.weights.weight_table cimport Slots

@@ -1,7 +1,7 @@
 """The fast half of two-class learners. In: examples, by name or as entries. Out: scores, steps, updates.
 
 A rule learns from `Entries` and sees no Python object for a feature. River's half of a learner inherits
-from it: see `linear`. `rules.pxd` gives this module its C types.
+from it: see `linear`. `binary_rule.pxd` gives this module its C types.
 """
 
 from __future__ import annotations

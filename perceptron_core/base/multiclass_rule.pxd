@@ -1,4 +1,4 @@
-# The C types of multiclass_rules.py, for compiled code.
+# The C types of multiclass_rule.py, for compiled code.
 cimport cython
 
 from perceptron_core.weights.example cimport Column, Entries

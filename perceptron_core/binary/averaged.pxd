@@ -1,4 +1,4 @@
-# The C types of averaged_perceptron.py, for compiled code.
+# The C types of averaged.py, for compiled code.
 cimport cython
 
 from perceptron_core.weights.example cimport Column, Entries

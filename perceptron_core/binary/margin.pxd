@@ -1,4 +1,4 @@
-# The C types of margin_perceptron.py, for compiled code.
+# The C types of margin.py, for compiled code.
 from perceptron_core.binary.perceptron cimport PerceptronRule
 
 

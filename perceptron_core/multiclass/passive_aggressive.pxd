@@ -1,4 +1,4 @@
-# The C types of multiclass_passive_aggressive.py, for compiled code.
+# The C types of passive_aggressive.py, for compiled code.
 cimport cython
 
 from perceptron_core.weights.example cimport Entries

@@ -1,4 +1,4 @@
-# The C types of multiclass_perceptron.py, for compiled code.
+# The C types of perceptron.py, for compiled code.
 cimport cython
 
 from perceptron_core.weights.example cimport Entries

@@ -1,4 +1,4 @@
-# The C types of repeats.py, for compiled code.
+# The C types of deduplication.py, for compiled code.
 cimport cython
 from libc.stdint cimport int64_t
 

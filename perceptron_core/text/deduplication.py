@@ -1,6 +1,6 @@
 """Features that a text has more than once. In: indices. Out: the distinct ones, and how often each is there.
 
-Where there is a compiler, `repeats.pxd` gives C types.
+Where there is a compiler, `deduplication.pxd` gives C types.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# The C types of text.py, for compiled code.
+# The C types of hasher.py, for compiled code.
 cimport cython
 from libc.stdint cimport int64_t
 from perceptron_core.text.murmur3 cimport Murmur
@@ -9,6 +9,7 @@ cdef int SPARE_BYTES
 
 cdef extern from "math.h":
     cpdef double sqrt(double x)
+
 
 @cython.final
 cdef class TextHasher:

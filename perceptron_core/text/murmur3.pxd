@@ -1,4 +1,4 @@
-# What compiled code knows of murmur.pyx.
+# What compiled code knows of murmur3.pyx.
 from libc.stdint cimport uint32_t
 
 

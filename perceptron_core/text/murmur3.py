@@ -1,6 +1,6 @@
 """MurmurHash3 (x86, 32 bits, seed 0), by Austin Appleby (2008). In: a prefix, bytes. Out: their hashes.
 
-This is the interpreted form; `murmur.pyx` is the compiled one, and means the same.
+This is the interpreted form; `murmur3.pyx` is the compiled one, and means the same.
 """
 
 from __future__ import annotations

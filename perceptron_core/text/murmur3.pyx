@@ -1,4 +1,4 @@
-"""MurmurHash3 of what follows a prefix: the compiled form of `murmur.py`, which says what it means."""
+"""MurmurHash3 of what follows a prefix: the compiled form of `murmur3.py`, which says what it means."""
 
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t

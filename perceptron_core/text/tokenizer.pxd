@@ -1,9 +1,10 @@
-# The C types of tokens.py, for compiled code.
+# The C types of tokenizer.py, for compiled code.
 cimport cython
 from libc.stdint cimport uint32_t
 from perceptron_core.text.ascii cimport copy_ascii
 
 cdef int _BLANK, _SEPARATOR, _PART_OF_A_WORD
+
 
 @cython.final
 cdef class Tokenizer:

@@ -1,6 +1,6 @@
 """Text to tokens. In: a text. Out: bytes, and the places where its words or characters start in them.
 
-Where there is a compiler, `tokens.pxd` gives C types: objects are then made per text, never per token.
+Where there is a compiler, `tokenizer.pxd` gives C types: objects are then made per text, never per token.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# The C types of entries.py, for compiled code.
+# The C types of example.py, for compiled code.
 cimport cython
 from libc.stdint cimport uint64_t
 

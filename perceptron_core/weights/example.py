@@ -1,7 +1,7 @@
 """Examples as arrays of doubles, and what learners keep of them. In: slots and values. Out: sums.
 
 A slot is the row number of a feature: `names` gives them out, or a hash. All arithmetic of learners on
-examples is here and in what inherits from here; `entries.pxd` gives it its C types (docs/decisions.md).
+examples is here and in what inherits from here; `example.pxd` gives it its C types (docs/decisions.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# What compiled code knows of names.pyx.
+# What compiled code knows of feature_index.pyx.
 from cpython.object cimport PyObject
 
 from perceptron_core.weights.example cimport Entries

@@ -1,4 +1,4 @@
-"""Names of features, each with a slot: the compiled form of `names.py`, which says what it means.
+"""Names of features, each with a slot: the compiled form of `feature_index.py`, which says what it means.
 
 A hash table with linear probing (Knuth, The Art of Computer Programming, volume 3, 6.4, algorithms L and R). Python's
 own dictionary is not made for being asked from C by a name whose hash is known: see docs/decisions.md for figures.
@@ -304,7 +304,7 @@ cdef class Names:
         self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -1:
         """Make (name, value) entry k; tell whether it has no slot."""
-        cdef object kept = <object>name  # whatever the code of others does to the example
+        cdef object kept = <object>name  # no-cython-lint: alive, whatever the code of others does to the example
         cdef double number = as_double(<object>value)
         if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
             raise refuse_features(x)

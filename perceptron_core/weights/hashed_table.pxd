@@ -1,4 +1,4 @@
-# The C types of hashed_slots.py, for compiled code.
+# The C types of hashed_table.py, for compiled code.
 cimport cython
 from perceptron_core.weights.example cimport Column, Entries
 from perceptron_core.weights.prefetch cimport prefetch
@@ -51,6 +51,7 @@ cdef class HashedSlots(Slots):
 
     @cython.locals(k=Py_ssize_t)
     cdef _look_up_again(self, Entries x)
+
     @cython.locals(slot=int)
     cdef int _empty(self, Column column) except -1
 

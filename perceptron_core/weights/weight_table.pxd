@@ -1,4 +1,4 @@
-# The C types of slots.py, for compiled code.
+# The C types of weight_table.py, for compiled code.
 cimport cython
 from perceptron_core.weights.example cimport Column, Entries
 from perceptron_core.weights.feature_index cimport Names
