@@ -1,7 +1,7 @@
 """Names of features, each with a slot. In: examples by name. Out: entries, checked.
 
-The one place where feature values are checked. This is the interpreted form, a dictionary; `feature_index.pyx`
-is the compiled one, a hash table that is about twice as fast, and means the same.
+The one place where feature values are checked. This is the interpreted form, a dictionary;
+`feature_index.pyx` is the compiled one, a hash table that is about twice as fast, and means the same.
 """
 
 from __future__ import annotations

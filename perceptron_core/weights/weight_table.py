@@ -1,6 +1,7 @@
 """Stored features: a slot for each name, a row of cells for each slot. In: examples. Out: entries.
 
-A name whose cells are all 0 leaves, and its slot is used again. `weight_table.pxd` gives this module its C types.
+A name whose cells are all 0 leaves, and its slot is used again. `weight_table.pxd` gives this module its C
+types.
 """
 
 from __future__ import annotations
