@@ -83,6 +83,7 @@ lint: $(VENV)/installed-dev
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint perceptron_core
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks
 
 chaos: $(VENV)/installed-dev
 	PERCEPTRON_CHAOS=long $(BIN)/pytest tests/chaos --timeout 3600 $(PYTEST_ARGS)

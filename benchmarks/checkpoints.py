@@ -16,12 +16,14 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter, sleep
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from service.loop.recovery import Restored, restore
 from service.loop.runner import Runner
 from service.loop.task import Task
+from service.models.binary import BinaryLearner
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
@@ -53,7 +55,9 @@ def task_with_weights(transport: Transport, settings: Settings, count: int) -> T
     while not assignee.partitions:
         consumer.poll(0.1, 1)
     processor = make_processor(settings)
-    processor.learner.model.weights = {f"text=word{n}": n + 0.5 for n in range(count)}
+    assert isinstance(processor.learner, BinaryLearner)
+    model: Any = processor.learner.model
+    model.weights = {f"text=word{n}": n + 0.5 for n in range(count)}
     offsets = {settings.events_topic: 0}
     return Task(
         0,
@@ -76,7 +80,9 @@ def restore_large(count: int = 1_000_000) -> None:
             began = perf_counter()
             restored = restore(transport, settings, 0)
             seconds.append(perf_counter() - began)
-        assert len(restored.processor.learner.weights()[0]) == count
+        weights = restored.processor.learner.weights()
+        assert weights is not None
+        assert len(weights[0]) == count
         transport.close()
     print(f"restore {count:,} weights: median {statistics.median(seconds):.2f} s, worst {max(seconds):.2f} s")
 

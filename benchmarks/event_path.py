@@ -54,7 +54,7 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
     """Return what is timed, by name; each goes over all events once."""
     decode, extract = make_decoder(SETTINGS).decode, make_extractor(SETTINGS).extract
     messages = [decode(value) for value in values]
-    examples = [(extract(m.features, m.text), m.truth) for m in messages]
+    examples = [(extract(m.features, m.text), m.truth) for m in messages if m.truth is not None]
     records = [Record("events", 0, n, n, None, value) for n, value in enumerate(values)]
     answers = Answers(Vocabulary(), "predictions")
 
@@ -66,8 +66,7 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
     def learn() -> None:
         learner = make_learner("perceptron", {})
         for x, truth in examples:
-            learner.assess(x)
-            learner.learn(x, truth)
+            learner.predict_learn(x, truth)
 
     def process(metrics: Metrics | None = None) -> None:
         processor = make_processor(SETTINGS)

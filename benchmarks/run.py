@@ -38,7 +38,7 @@ def main() -> int:
         )
         return 0
     print(report.heading(), flush=True)
-    results = []
+    results: list[Result] = []
     for measure in MEASURES:
         if not asked.only or measure.name in asked.only:
             results += measured(
@@ -84,7 +84,8 @@ def write_page(results: Sequence[Result], path: Path | None) -> None:
 
 def _add_run(results: Sequence[Result], contest: Contest, turn: int) -> None:
     ours, peer = contest.run(turn)
-    for result, value, other in zip(results, ours, peer or [None] * len(ours), strict=True):
+    others: Sequence[float | None] = peer or [None] * len(ours)
+    for result, value, other in zip(results, ours, others, strict=True):
         result.add(value, other)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,8 @@ Draw = Callable[[np.random.Generator, tuple[int, int]], npt.NDArray[np.int32]]
 """Draws so many rows of so many indices."""
 
 
-class _Rows(NamedTuple):
+@dataclass(slots=True)
+class _Rows:
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]
     values: npt.NDArray[np.float64]

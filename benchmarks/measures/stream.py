@@ -143,7 +143,7 @@ class Running:
 
     def _last_words(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines()[-_LAST_LINES:]
-        return "\n".join([*lines[-1:], "before that:", *lines[:-1], f"command: {self._process.args}"])
+        return "\n".join([*lines[-1:], "before that:", *lines[:-1], f"command: {self._process.args!r}"])
 
     def __enter__(self) -> Self:
         return self

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from river import feature_extraction, linear_model
 
@@ -46,7 +46,7 @@ def _rate(hasher: TextHasher, texts: Sequence[Text], **options: float) -> Sequen
 
 def _river(texts: Sequence[Text]) -> Sequence[float]:
     def once() -> None:
-        model = feature_extraction.BagOfWords() | linear_model.Perceptron()
+        model: Any = feature_extraction.BagOfWords() | linear_model.Perceptron()
         for text, label in texts:
             model.predict_one(text)
             model.learn_one(text, label)

@@ -40,4 +40,5 @@ def main(address: str, topic: str, output: str, group: str, batch: int, value_by
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5], int(sys.argv[5]), int(sys.argv[6]))
+    first, second, third, fourth = sys.argv[1:5]
+    main(first, second, third, fourth, int(sys.argv[5]), int(sys.argv[6]))

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 
-Answers = Callable[[list], Iterable[tuple[str, bytes, bytes]]]
+Answers = Callable[[list[Any]], Iterable[tuple[str, bytes, bytes]]]
 """Gives topic, key and value of what is to be written for some messages."""
 
 
@@ -57,4 +58,5 @@ def main(address: str, topic: str, output: str, group: str, batch: int, value_by
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5], int(sys.argv[5]), int(sys.argv[6]))
+    first, second, third, fourth = sys.argv[1:5]
+    main(first, second, third, fourth, int(sys.argv[5]), int(sys.argv[6]))

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 class Event(TypedDict):
     """What is taken from the stream."""
 
-    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")  # type: ignore[misc] # as Pydantic wants it
 
     id: str
     features: dict[str, Annotated[float, Field(allow_inf_nan=False)]]

@@ -12,6 +12,7 @@ import json
 import pickle
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 from bare_kafka_python import transactions
 from kafka import KafkaAdminClient
@@ -27,7 +28,7 @@ def main(address: str, topic: str, output: str, group: str, batch: int) -> None:
     admin.close()
     model = Perceptron()
 
-    def answers(messages: Iterable) -> Iterable[tuple[str, bytes, bytes]]:
+    def answers(messages: Iterable[Any]) -> Iterable[tuple[str, bytes, bytes]]:
         for message in messages:
             yield output, message.key, json.dumps(answer(model, message.value)).encode()
         yield checkpoints, b"model", pickle.dumps(model)
@@ -36,4 +37,5 @@ def main(address: str, topic: str, output: str, group: str, batch: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5], int(sys.argv[5]))
+    first, second, third, fourth = sys.argv[1:5]
+    main(first, second, third, fourth, int(sys.argv[5]))
