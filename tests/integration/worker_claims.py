@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -67,7 +68,9 @@ class WorkerClaims:
         assert process.wait() == code
         done = len(stream.answers())
         assert 0 < done < len(events), "it was to be stopped on the way"
-        assert f"stopped: {done} events" in process.stderr
+        told = int(re.search(r"stopped: (\d+) events", process.stderr)[1])
+        # Who is stuck in a commit for 4 s leaves without an answer, and cannot count it.
+        assert told == done or (told < done and "leaving at once" in process.stderr)
         assert "Traceback" not in process.stderr
         assert not any(map(is_alive, process.workers.values()))
         assert serve("--exit-at-end", workers=2).wait() == 0

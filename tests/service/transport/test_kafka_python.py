@@ -19,6 +19,7 @@ from kafka.net.transport import KafkaTCPTransport
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import TransactionalRequestResult, TransactionManager
+from kafka.structs import TopicPartition
 
 from service.errors import (
     AccessRefused,
@@ -32,6 +33,7 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.transport import open_transport
+from service.transport.kafka.kafka_python.cluster import end_offsets
 from service.transport.kafka.kafka_python.errors import MEANINGS, meaning_of, translate, translated
 from service.transport.kafka.limits import HINTS
 
@@ -166,3 +168,26 @@ def test_an_instance_id_that_another_process_has_is_named_with_its_setting() -> 
     ):
         raise errors.FencedInstanceIdError
     assert "`kafka.instance_id` of its own" in caught.value.hint
+
+
+class Observer:
+    """A client that learns the leader of a partition only after some questions, as kafka-python's does."""
+
+    def __init__(self, n_failures: int) -> None:
+        self.n_failures = n_failures
+
+    def end_offsets(self, places: list[TopicPartition], timeout_ms: float) -> dict[TopicPartition, int]:
+        self.n_failures -= 1
+        if self.n_failures >= 0:
+            raise KeyError(places[0])
+        return dict.fromkeys(places, 7)
+
+
+def test_the_end_of_a_partition_whose_leader_is_not_known_yet_is_asked_for_again() -> None:
+    place = TopicPartition("events", 4)
+    assert end_offsets(Observer(2), [place], 10.0) == {place: 7}
+
+
+def test_a_partition_that_stays_without_a_leader_is_a_stream_that_does_not_answer() -> None:
+    with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
+        end_offsets(Observer(1_000_000), [TopicPartition("events", 4)], 0.1)

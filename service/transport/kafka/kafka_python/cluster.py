@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
 from kafka import KafkaConsumer
@@ -20,6 +21,7 @@ from kafka.errors import (
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
+from kafka.structs import TopicPartition
 
 from service.transport.kafka.kafka_python.errors import translate
 from service.transport.kafka.limits import (
@@ -45,6 +47,7 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     # Nothing reads the client's own metrics, and they cost time for each record.
     "metrics_enabled": False,
 }
+_LEADER_WAIT_SECONDS: Final = 0.05
 _REFUSALS: Final = (AuthorizationError, SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
 _BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 """A broker that ends in the middle of a handshake has refused nothing."""
@@ -156,6 +159,29 @@ def _tls_failure(error: Exception) -> ssl.SSLError | None:
         if isinstance(each, ssl.SSLError) and not isinstance(each, _BROKEN_OFF):
             return each
     return None
+
+
+def end_offsets(
+    consumer: Any,  # noqa: ANN401 - kafka-python has no types
+    places: Sequence[TopicPartition],
+    within_seconds: float,
+) -> Mapping[TopicPartition, int]:
+    """Ask where partitions end, also such as are new or have no leader at the moment.
+
+    Of these the client asks nothing, and fails with a KeyError in the end. Raises `KafkaTimeoutError`.
+    """
+    deadline = monotonic() + within_seconds
+    while True:
+        try:
+            ends: Mapping[TopicPartition, int] = consumer.end_offsets(
+                places, timeout_ms=within_seconds * 1000
+            )
+        except KeyError as error:
+            if monotonic() >= deadline:
+                raise KafkaTimeoutError(f"{error.args[0]}: no leader is known") from error
+        else:
+            return ends
+        sleep(_LEADER_WAIT_SECONDS)
 
 
 def learn_topics(consumer: Any, topics: Iterable[str]) -> None:  # noqa: ANN401 - kafka-python has no types

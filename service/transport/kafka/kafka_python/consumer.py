@@ -12,7 +12,7 @@ from kafka.errors import LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
 
 from service.stream import NOWHERE, Assignee, Place, Record
-from service.transport.kafka.kafka_python.cluster import Cluster, learn_topics
+from service.transport.kafka.kafka_python.cluster import Cluster, end_offsets, learn_topics
 from service.transport.kafka.kafka_python.errors import translated
 from service.transport.kafka.kafka_python.membership import KafkaPythonMembership, hold_still
 from service.transport.kafka.kafka_python.messages import as_record, take
@@ -281,8 +281,7 @@ class KafkaPythonConsumer(KafkaMember):
             return {}
         found, clients = {}, dict(self._each_topic())
         with translated(self._cluster.name):
-            ends = self._observer.end_offsets(ours, timeout_ms=LOOK_SECONDS * 1000)
-            for place, end in ends.items():
+            for place, end in end_offsets(self._observer, ours, LOOK_SECONDS).items():
                 position = self._position(clients[place.topic], *place, timeout_seconds=0)
                 # Of what was never fetched the position may not be known, unless there is nothing.
                 found[tuple(place)] = max(0, end - (position or 0), len(self._taken.get(place, ())))
