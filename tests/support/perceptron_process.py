@@ -108,10 +108,18 @@ class PerceptronProcess:
     def eventually(self, claim: Callable[[], bool]) -> None:
         """Wait until the claim holds; the process must not end meanwhile."""
         deadline = time.monotonic() + DEADLINE_SECONDS
-        while not claim():
+        while not self._holds(claim):
             assert self._process.poll() is None, f"it ended with {self._process.returncode}: {self.stderr}"
             assert time.monotonic() < deadline, f"this did not happen in time; stderr: {self.stderr}"
             time.sleep(0.02)
+
+    def _holds(self, claim: Callable[[], bool]) -> bool:
+        """Try a claim; a process that ends meanwhile does not answer any more."""
+        try:
+            return claim()
+        except httpx.TransportError:
+            self._process.wait(10)
+            return False
 
     def ready(self) -> Self:
         """Wait until it processes events."""

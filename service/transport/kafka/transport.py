@@ -149,9 +149,18 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
                 continue
             try:
                 self._add_partitions(topic, wanted)
-            except ConfigurationError:  # another process was faster
-                if self.partition_count(topic) < wanted:
+            except ConfigurationError:
+                if not self._has_grown(topic, wanted):
                     raise
+
+    def _has_grown(self, topic: str, wanted: int) -> bool:
+        """Return whether another process was faster; the broker that is asked may hear of it a moment later."""
+        deadline = monotonic() + SETTLE_SECONDS
+        while self.partition_count(topic) < wanted:
+            if monotonic() > deadline:
+                return False
+            sleep(SETTLE_SECONDS / 100)
+        return True
 
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`; see `Transport.partition_count`."""
