@@ -16,6 +16,7 @@ from service.stream import Assignee, Consumer, Output, Record, RecordLimit
 from service.transport.kafka.limits import (
     KEEP_FOREVER,
     MAX_MESSAGE_BYTES,
+    METADATA_SECONDS,
     SETTLE_SECONDS,
     ConsumerOptions,
     TopicLimits,
@@ -154,8 +155,8 @@ class KafkaTransport(ABC, Generic[ClusterType, SenderType]):
                     raise
 
     def _has_grown(self, topic: str, wanted: int) -> bool:
-        """Return whether another process was faster; the broker that is asked may hear of it a moment later."""
-        deadline = monotonic() + SETTLE_SECONDS
+        """Return whether another process was faster; the broker asked may hear of it a moment later."""
+        deadline = monotonic() + METADATA_SECONDS
         while self.partition_count(topic) < wanted:
             if monotonic() > deadline:
                 return False
