@@ -29,7 +29,7 @@ SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_faili
   text/test_deduplication text/test_hasher arrays/test_text_batch))
 SANITIZED := $(CURDIR)/build/sanitized
 LOWEST ?= .venv-lowest
-LOWEST_TESTS ?= tests/service --ignore tests/service/audit --ignore tests/service/transport tests/perceptron_core/test_golden.py
+LOWEST_TESTS ?= $(addprefix tests/service/,cli datasets messages models partition settings web) tests/perceptron_core/test_golden.py
 QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
 
 .PHONY: demo dev quick test test-uncompiled test-sanitized test-lowest lint chaos simulate bench docs docs-plots dist \
