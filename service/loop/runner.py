@@ -163,8 +163,9 @@ class Runner:
         for partition, records in batch.items():
             with self._health.doing(f"a batch of partition {partition}"):
                 self._tasks.process_and_commit(partition, records)
-        with self._health.asking():
+        with self._health.doing("a look at the topics"), self._health.asking():
             self._growth.look()
+        with self._health.asking():
             self._tasks.open_waiting()
         self._show_partitions()
         self._activity.observe()
@@ -270,7 +271,8 @@ class Runner:
             self._heard_at = now
         elif now - self._heard_at >= _SILENT_SECONDS:
             topics = input_topics(self._settings)
-            self._consumer.remaining([(topic, each) for topic in topics for each in self._tasks.at_work])
+            partitions = self._tasks.at_work or (0,)  # who stands by notices as well
+            self._consumer.remaining([(topic, each) for topic in topics for each in partitions])
             self._heard_at = self._clock.monotonic()
 
     def _report_health(self) -> None:

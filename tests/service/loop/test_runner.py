@@ -140,6 +140,30 @@ def test_a_stream_that_does_not_tell_its_ends_is_away_until_it_does(stream, monk
     runner.close()
 
 
+def test_a_loop_that_waits_for_an_answer_about_its_topics_is_not_ready(stream, monkeypatch):
+    stream.ensure_topics({"events": 1})
+    clock = SetClock()
+    health, seen = Health(ready_timeout_seconds=3.0, clock=clock), []
+    runner = Runner(stream, settings(), metrics=Metrics(CollectorRegistry()), health=health, clock=clock)
+    runner.start()
+    for _ in range(3):
+        runner.step()
+    assert health.is_ready
+    count = stream.partition_count
+
+    def count_slowly(topic):
+        clock.seconds += 5
+        seen.append(health.condition)
+        return count(topic)
+
+    monkeypatch.setattr(stream, "partition_count", count_slowly)
+    clock.seconds += 10
+    runner.step()
+    assert seen[0] == (State.UNAVAILABLE, "a look at the topics has been under way for 5 s")
+    assert health.is_ready
+    runner.close()
+
+
 def test_labels_of_a_topic_of_their_own_meet_their_events(stream):
     produce(stream, event("a", "win"))
     produce(stream, label("a", True), topic="labels")

@@ -88,7 +88,6 @@ class KafkaPythonConsumer(KafkaMember):
         self._membership.follow(self._leading, self._topics[0])
         with translated(cluster.name):
             learn_topics(self._leading, self._topics[:1])
-            learn_topics(self._observer, self._topics)
 
     def _open_member(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         return self._cluster.open_consumer(
@@ -276,12 +275,14 @@ class KafkaPythonConsumer(KafkaMember):
 
     def remaining(self, places: Collection[Place]) -> dict[Place, int]:
         """Count the offsets up to the present ends; see `Consumer.remaining`."""
-        ours = [TopicPartition(*place) for place in places if place[1] in self._started]
-        if not ours:
+        asked = [TopicPartition(*place) for place in places]
+        if not asked:
             return {}
         found, clients = {}, dict(self._each_topic())
         with translated(self._cluster.name):
-            for place, end in end_offsets(self._observer, ours, LOOK_SECONDS).items():
+            for place, end in end_offsets(self._observer, asked, LOOK_SECONDS).items():
+                if place.partition not in self._started:
+                    continue
                 position = self._position(clients[place.topic], *place, timeout_seconds=0)
                 # Of what was never fetched the position may not be known, unless there is nothing.
                 found[tuple(place)] = max(0, end - (position or 0), len(self._taken.get(place, ())))
@@ -305,10 +306,10 @@ class KafkaPythonConsumer(KafkaMember):
         self._closed = True
         try:
             with translated(self._cluster.name):
+                for client in (self._further, self._observer):
+                    if client not in {None, self._leading}:
+                        client.close(autocommit=False)
                 self._leading.close(autocommit=False, timeout_ms=_LEAVE_TIMEOUT_SECONDS * 1000)
-                if self._further is not None:
-                    self._further.close(autocommit=False)
-                    self._observer.close(autocommit=False)
         finally:
             self._close_writers()
         self._membership.raise_failure()
