@@ -173,7 +173,7 @@ class Consumer(Protocol):
         Parameters
         ----------
         places
-            All are asked for; nothing is returned of partitions that were not started.
+            Of partitions that were started; of others nothing is returned.
 
         Raises
         ------

@@ -271,8 +271,7 @@ class Runner:
             self._heard_at = now
         elif now - self._heard_at >= _SILENT_SECONDS:
             topics = input_topics(self._settings)
-            partitions = self._tasks.at_work or (0,)  # who stands by notices as well
-            self._consumer.remaining([(topic, each) for topic in topics for each in partitions])
+            self._consumer.remaining([(topic, each) for topic in topics for each in self._tasks.at_work])
             self._heard_at = self._clock.monotonic()
 
     def _report_health(self) -> None:

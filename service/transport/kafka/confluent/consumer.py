@@ -287,16 +287,12 @@ class ConfluentConsumer(KafkaMember):
 
     def remaining(self, places: Collection[Place]) -> dict[Place, int]:
         """Count the offsets up to the present ends; see `Consumer.remaining`."""
-        asked = [TopicPartition(*place) for place in places]
-        if not asked:
+        begun = [TopicPartition(*place) for place in places if place[1] in self._membership.begun]
+        if not begun:
             return {}
-        ends = self._cluster.offsets(asked, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
+        ends = self._cluster.offsets(begun, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
         # Of what was never delivered the position is not known, unless there is nothing.
-        return {
-            place: max(0, end - self._positions.get(place, 0))
-            for place, end in ends.items()
-            if place[1] in self._membership.begun
-        }
+        return {place: max(0, end - self._positions.get(place, 0)) for place, end in ends.items()}
 
     def has_joined(self) -> bool:
         """Return whether the group has given us our share; see `Consumer.has_joined`."""

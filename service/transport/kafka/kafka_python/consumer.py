@@ -275,14 +275,12 @@ class KafkaPythonConsumer(KafkaMember):
 
     def remaining(self, places: Collection[Place]) -> dict[Place, int]:
         """Count the offsets up to the present ends; see `Consumer.remaining`."""
-        asked = [TopicPartition(*place) for place in places]
-        if not asked:
+        ours = [TopicPartition(*place) for place in places if place[1] in self._started]
+        if not ours:
             return {}
         found, clients = {}, dict(self._each_topic())
         with translated(self._cluster.name):
-            for place, end in end_offsets(self._observer, asked, LOOK_SECONDS).items():
-                if place.partition not in self._started:
-                    continue
+            for place, end in end_offsets(self._observer, ours, LOOK_SECONDS).items():
                 position = self._position(clients[place.topic], *place, timeout_seconds=0)
                 # Of what was never fetched the position may not be known, unless there is nothing.
                 found[tuple(place)] = max(0, end - (position or 0), len(self._taken.get(place, ())))
