@@ -104,9 +104,13 @@ def _run(url: str, rate: float, *, keep: bool) -> None:
             before = evaluation.labelled - len(steps)
             move_bar(evaluation.labelled)
             if before < len(events) <= evaluation.labelled:
-                write_line(playing_on) if keep else runner.stop()
+                for line in playing_on:
+                    write_line(line)
+                if not keep:
+                    runner.stop()
 
-        playing_on = _PLAYING_ON.format(count=len(events), rate=_SLOW_RATE, address=address)
+        last_words = _PLAYING_ON.format(count=len(events), rate=_SLOW_RATE, address=address) if keep else ""
+        playing_on = last_words.splitlines()
         runner = Runner(transport, settings, metrics=metrics, health=health, live=live, observe=observe)
         with (
             stopping(runner) as stopped_by,

@@ -94,7 +94,9 @@ def test_what_it_produces_are_events_as_anyone_would_send_them(perceptron, tmp_p
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_kept_it_plays_on_with_its_page_up_until_it_is_told_to_end(demo, number):
     process = demo(*FAST, "--keep")
-    process.eventually(lambda: "come again now, 20 a second" in process.stderr)
+    process.eventually(lambda: "\nCtrl-C ends it." in process.stderr)
+    assert "\nAll 1,250 are processed. They come again now, 20 a second: watch http://" in process.stderr
+    assert "\\n" not in process.stderr
     at_first = process.metric("perceptron_predictions_total")
     process.eventually(lambda: process.metric("perceptron_predictions_total") > max(at_first, 1250))
     assert process.get("/").headers["content-type"].startswith("text/html")
