@@ -49,7 +49,7 @@ def imports(package: str) -> Counter[tuple[str, str]]:
 def picture(package: str) -> str:
     """Draw the imports of a package as SVG."""
     rooms, counts = layers(package), imports(package)
-    width = _NAMES_WIDTH + _CELL * len(rooms)
+    width = _NAMES_WIDTH + _CELL * (len(rooms) + 2)
     height = _NAMES_HEIGHT + _CELL * len(rooms)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" style="{_STYLE}">',
