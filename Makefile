@@ -29,7 +29,8 @@ SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_faili
   text/test_deduplication text/test_hasher arrays/test_text_batch))
 SANITIZED := $(CURDIR)/build/sanitized
 LOWEST ?= .venv-lowest
-LOWEST_TESTS ?= $(addprefix tests/service/,cli datasets messages models partition settings web) tests/perceptron_core/test_golden.py
+LOWEST_TESTS ?= $(addprefix tests/service/,datasets messages models partition settings web) \
+  $(addprefix tests/service/cli/test_,$(addsuffix .py,app config options replay schema train)) tests/perceptron_core/test_golden.py
 QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
 
 .PHONY: demo dev quick test test-uncompiled test-sanitized test-lowest lint chaos simulate bench docs docs-plots dist \
@@ -45,7 +46,7 @@ test-uncompiled: $(VENV)/installed-dev
 	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)
 	find $(UNCOMPILED) -name '*.so' -delete
 	PYTHONPATH=$(UNCOMPILED) PERCEPTRON_REQUIRE_COMPILED=0 $(BIN)/pytest \
-	  tests/perceptron_core tests/conformance/test_river*.py perceptron_core $(PARALLEL) $(PYTEST_ARGS)
+	  tests/perceptron_core perceptron_core --ignore tests/perceptron_core/formats/test_sklearn.py $(PARALLEL) $(PYTEST_ARGS)
 
 # What lies here is what is imported; compiled again only what has changed.
 dev: $(VENV)/installed-editable
