@@ -63,7 +63,7 @@ def command(loaded: Loaded, *, output: str) -> None:
 def _warn_of_lost_checkpoints(
     transport: Transport, settings: Settings, found: Sequence[PartitionStatus]
 ) -> None:
-    """Say of partitions without a checkpoint whether `serve` would refuse to begin anew."""
+    """Warn of partitions whose checkpoints are gone: `serve` refuses to start on them."""
     for each in found:
         if each.counts:
             continue

@@ -175,7 +175,7 @@ class ConfluentConsumer(KafkaMember):
         self._trouble = translate(error, where or self._cluster.name)
 
     def _check_alive(self) -> None:
-        """Distinguish a stream without records from one that is away: librdkafka only says when it went.
+        """Raise if the stream is away: librdkafka says only when it went, not whether it came back.
 
         What it says of generations and rebalances is left to the rebalance that follows.
         """
