@@ -24,7 +24,7 @@ from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.throughput_log import Activity
-from service.partition.processor import Observer
+from service.partition.learned_examples import Observer
 from service.settings.load import Settings
 from service.stream import Consumer, Place, Record, Transport
 from service.transport.topics import input_topics

@@ -35,7 +35,8 @@ from service.loop.task import Task
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
-from service.partition.processor import Observer, Processor, Step
+from service.partition.learned_examples import Observer, Step
+from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.stream import Consumer, Output, Record, RecordLimit, Transport, Writer
 from service.transport.topics import input_topics, output_topics

@@ -10,7 +10,7 @@ from typing import Any
 from service.messages.labels import Truth, Vocabulary
 from service.models.registry import Learner
 from service.partition.counters import Counters
-from service.partition.processor import Step
+from service.partition.learned_examples import Step
 
 
 class Evaluation:

@@ -27,7 +27,8 @@ from service.monitoring.error_history import History, Point
 from service.monitoring.metrics import Published
 from service.monitoring.recent_predictions import RecentAnswers
 from service.partition.factory import make_decoder, make_extractor
-from service.partition.processor import Processor, Step, rejection_of
+from service.partition.learned_examples import Step
+from service.partition.processor import Processor, rejection_of
 from service.settings.load import Settings
 from service.stream import Output, Record, partition_at_work, partition_for_key
 

@@ -22,7 +22,8 @@ from perceptron_core import OnlineMistakeBound, Perceptron, __version__
 from service.clock import SYSTEM_CLOCK, Clock
 from service.models.registry import Learner
 from service.partition.counters import WINDOW, Counters
-from service.partition.processor import Observer, Processor, Step
+from service.partition.learned_examples import Observer, Step
+from service.partition.processor import Processor
 
 _MICROSECOND: Final = 1e-6
 _DURATION_BUCKETS: Final = tuple(

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service.partition.processor import Step
+from service.partition.learned_examples import Step
 from service.stream import Output, Record
 
 ANSWERS_KEPT: Final = 12

@@ -7,7 +7,8 @@ from service.messages.features import FeatureExtractor, FeatureOptions
 from service.messages.labels import Vocabulary
 from service.models.registry import make_learner
 from service.partition.label_join import LabelJoin
-from service.partition.processor import Observer, OutputTopics, Processor
+from service.partition.learned_examples import Observer
+from service.partition.processor import OutputTopics, Processor
 from service.settings.load import Settings
 from service.stream import Transport
 from service.transport import open_transport

@@ -5,7 +5,7 @@ No I/O and no clock: the state is a function of the records processed, and of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -20,35 +20,11 @@ from service.models.registry import Learner
 from service.models.river import ModelError
 from service.partition.counters import Counters
 from service.partition.label_join import EarlyLabel, Example, LabelJoin
+from service.partition.learned_examples import LearnedExamples, Observer
 from service.stream import Output, Record
 
 _topic: Final = attrgetter("topic")
 _FURTHEST_MS: Final = 2**63
-
-
-@dataclass(slots=True)
-class Step:
-    """One prediction whose truth is known, told to whoever observes."""
-
-    event_id: str
-    x: X
-    score: float
-    predicted: Truth
-    truth: Truth
-    mistake: bool
-    updates: int
-    """Updates the model had made once it had learned the truth."""
-    label_delay_seconds: float | None = None
-    """Event time from the event to its label; None where they came together."""
-
-    @property
-    def n_features(self) -> int:
-        """How many features the event had."""
-        return len(self.x)
-
-
-Observer = Callable[[Sequence[Step]], None]
-"""Told the labelled predictions of each batch, in order."""
 
 
 class Processed(NamedTuple):
@@ -111,8 +87,7 @@ class Processor:
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
         self.observe = observe
-        self._steps: list[Step] = []
-        """Labelled predictions of the batch at hand."""
+        self._learned = LearnedExamples()
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
         """Process the next records of the partition, strictly one after the other; return what to write.
@@ -122,7 +97,7 @@ class Processor:
         self._bound_event_times(now_ms)
         outputs: list[Output] = []
         dead_letters: list[tuple[int, Output]] = []
-        self._steps = []
+        learned = self._learned = LearnedExamples()
         take = self._take
         for position, record in enumerate(records):
             try:
@@ -135,8 +110,8 @@ class Processor:
             if output is not None:
                 outputs.append(output)
         self.counters.consumed.update(map(_topic, records))
-        self.counters.score([step.mistake for step in self._steps])
-        self.observe(self._steps)
+        self.counters.score([step.mistake for step in learned.steps])
+        self.observe(learned.steps)
         return Processed(outputs, dead_letters)
 
     @property
@@ -215,14 +190,14 @@ class Processor:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
         early = self.join.early_label(event.id)
         truth = early.truth if event.truth is None and early is not None else event.truth
-        step: object = None
+        change: object = None
         if truth is None:
             predicted, score = self.learner.assess(x)
         else:
-            predicted, score, step = self.learner.predict_learn(x, truth)
+            predicted, score, change = self.learner.predict_learn(x, truth)
         example = Example(x, predicted, score, timestamp_ms, message_bytes=event.message_bytes)
         if truth is not None:
-            self._note_learned(event.id, example, x, truth, step, None)
+            self._learned.note(event.id, example, x, truth, change, self.learner.updates)
             self._note_first_label(event, early)
         self.join.keep(event.id, example)
         return predicted, score, truth
@@ -282,39 +257,10 @@ class Processor:
 
     def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
         """Learn the truth about an example that waited for it."""
-        self._learn(event_id, example, example.x, truth, delay_seconds)
+        x = example.x
+        change = self.learner.learn(x, truth)
+        self._learned.note(event_id, example, x, truth, change, self.learner.updates, delay_seconds)
         self.join.stop_waiting()
-
-    def _learn(
-        self, event_id: str, example: Example, x: X, truth: Truth, delay_seconds: float | None
-    ) -> None:
-        """Learn an example's truth and note how its prediction turned out."""
-        self._note_learned(event_id, example, x, truth, self.learner.learn(x, truth), delay_seconds)
-
-    def _note_learned(
-        self,
-        event_id: str,
-        example: Example,
-        x: X,
-        truth: Truth,
-        step: object,
-        delay_seconds: float | None,
-    ) -> None:
-        """Note an example's truth, the step that was made and how its prediction turned out."""
-        example.step, example.truth = step, truth
-        predicted = example.predicted
-        self._steps.append(
-            Step(
-                event_id,
-                x,
-                example.score,
-                predicted,
-                truth,
-                predicted != truth,
-                self.learner.updates,
-                delay_seconds,
-            )
-        )
 
     def _reconsider(self, example: Example, truth: Truth) -> None:
         """Take another label for a learned example: the same is a duplicate, a different one corrects."""

@@ -32,7 +32,7 @@ from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.partition.factory import open_stream
-from service.partition.processor import Step
+from service.partition.learned_examples import Step
 from service.settings.load import Settings
 from service.stream import Output
 

@@ -23,7 +23,8 @@ from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.monitoring.evaluation import Evaluation, summarise
 from service.partition.factory import make_processor
-from service.partition.processor import Processor, Step
+from service.partition.learned_examples import Step
+from service.partition.processor import Processor
 from service.settings.load import Loaded, Settings
 from service.stream import Output, Record
 

@@ -19,7 +19,7 @@ from service.datasets.labelled_examples import Example, ExampleSet
 from service.errors import ConfigurationError
 from service.messages.labels import BINARY, Truth
 from service.monitoring.evaluation import Evaluation
-from service.partition.processor import Step
+from service.partition.learned_examples import Step
 from service.settings.load import Loaded
 
 _FEATURES = tuple(name for name in LEARNING if name not in {"model", "model_params"})

@@ -7,7 +7,7 @@ import pytest
 
 from service.cli.progress import ProgressTable, progress_bar
 from service.datasets.files import open_source
-from service.partition.processor import Step
+from service.partition.learned_examples import Step
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from service.monitoring.evaluation import Evaluation, summarise
-from service.partition.processor import Step
+from service.partition.learned_examples import Step
 from tests.service.building import Feed, event
 
 

@@ -7,7 +7,7 @@ from river import datasets
 
 from perceptron_core import Perceptron
 from perceptron_core.formats.model_bytes import pack, unpack
-from service.partition.processor import Step
+from service.partition.learned_examples import Step
 from tests.service.building import Feed, event, label
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 
