@@ -175,9 +175,12 @@ class Observer:
 
     def __init__(self, n_failures: int) -> None:
         self.n_failures = n_failures
+        self.latest_ends: list[float] = []
+        """When each question would have been given up."""
 
     def end_offsets(self, places: list[TopicPartition], timeout_ms: float) -> dict[TopicPartition, int]:
         self.n_failures -= 1
+        self.latest_ends.append(time.monotonic() + timeout_ms / 1000)
         if self.n_failures >= 0:
             raise KeyError(places[0])
         return dict.fromkeys(places, 7)
@@ -191,3 +194,13 @@ def test_the_end_of_a_partition_whose_leader_is_not_known_yet_is_asked_for_again
 def test_a_partition_that_stays_without_a_leader_is_a_stream_that_does_not_answer() -> None:
     with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
         end_offsets(Observer(1_000_000), [TopicPartition("events", 4)], 0.1)
+
+
+def test_all_questions_for_the_end_of_a_partition_share_one_timeout() -> None:
+    observer, began = Observer(1_000_000), time.monotonic()
+    with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
+        end_offsets(observer, [TopicPartition("events", 4)], 0.3)
+    first, *others = observer.latest_ends
+    assert others
+    assert max(others) - first < 0.05  # the last question begins at the deadline, not before
+    assert first >= began + 0.3

@@ -30,6 +30,7 @@ from service.transport.kafka.limits import (
     REQUEST_TIMEOUT_SECONDS,
     away,
     no_tls,
+    seconds_left,
 )
 
 _OPTIONS: Final[dict[str, object]] = {
@@ -168,13 +169,14 @@ def end_offsets(
 ) -> Mapping[TopicPartition, int]:
     """Ask where partitions end, also such as are new or have no leader at the moment.
 
-    Of these the client asks nothing, and fails with a KeyError in the end. Raises `KafkaTimeoutError`.
+    Of these the client asks nothing, and fails with a KeyError in the end. Raises `KafkaTimeoutError` if
+    `within_seconds` were not enough for all attempts together.
     """
     deadline = monotonic() + within_seconds
     while True:
         try:
             ends: Mapping[TopicPartition, int] = consumer.end_offsets(
-                places, timeout_ms=within_seconds * 1000
+                places, timeout_ms=seconds_left(deadline) * 1000
             )
         except KeyError as error:
             if monotonic() >= deadline:
