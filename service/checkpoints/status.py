@@ -30,6 +30,8 @@ class PartitionStatus(NamedTuple):
     """The newest sound one."""
     batches_to_learn: int
     """Committed batches that a restart would have to learn again."""
+    log_start: int | None = None
+    """First offset of a log that has no checkpoints, from before it was read."""
 
 
 def read_logs(transport: Transport, topic: str, group: str) -> dict[int, CheckpointLog]:
@@ -88,18 +90,15 @@ def partition_statuses(
     there = [topic for topic in topics if counts[topic]]
     found = []
     for partition in range(count):
-        is_there = partition < counts[checkpoints_topic]
-        records = transport.read(checkpoints_topic, partition) if is_there else ()
-        log = read_log(records, group)
-        if log.snapshots or log.progress:
+        start, log = None, None
+        if partition < counts[checkpoints_topic]:
+            start, _ = transport.bounds(checkpoints_topic, partition)
+            log = read_log(transport.read(checkpoints_topic, partition), group)
+        if log is not None and (log.snapshots or log.progress):
             found.append(partition_status(transport, partition, log))
         else:
-            lag = {
-                topic: _lag(transport, topic, partition, transport.bounds(topic, partition)[0])
-                for topic in there
-                if partition < counts[topic]
-            }
-            found.append(PartitionStatus(partition, lag, {}, None, 0))
+            lag = {topic: _lag(transport, topic, partition) for topic in there if partition < counts[topic]}
+            found.append(PartitionStatus(partition, lag, {}, None, 0, start))
     return found
 
 
@@ -134,13 +133,15 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
     return PartitionStatus(partition, lag, counts, stored, len(log.progress_after(after)) if snapshot else 0)
 
 
-def _lag(transport: Transport, topic: str, partition: int, offset: int) -> int:
-    """Count the records from `offset` on.
+def _lag(transport: Transport, topic: str, partition: int, offset: int | None = None) -> int:
+    """Count the records from `offset` on, or all of them.
 
     Kafka ends each transaction with a marker that takes an offset and is no record: a long way is measured
     in offsets, a short one counted, so that 0 is 0.
     """
-    end = transport.bounds(topic, partition)[1]
+    first, end = transport.bounds(topic, partition)
+    if offset is None:
+        offset = first
     if not 0 < end - offset <= _COUNTED_RECORDS:
         return max(0, end - offset)
     return sum(1 for _ in transport.read(topic, partition, offset, end))

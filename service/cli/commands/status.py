@@ -16,7 +16,7 @@ from service.cli.app import report_warning
 from service.cli.options import STREAM, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import ABSENT, count_text, duration_text, size_text, table
-from service.errors import CheckpointError, TopicMissing
+from service.errors import CheckpointError
 from service.partition.factory import open_stream
 from service.settings.load import Loaded, Settings
 from service.stream import Transport
@@ -65,18 +65,16 @@ def _warn_of_lost_checkpoints(
 ) -> None:
     """Warn of partitions whose checkpoints are gone: `serve` refuses to start on them."""
     for each in found:
-        if each.counts:
+        if each.log_start is None:  # there are checkpoints, or `serve` creates the topic
             continue
+        committed = transport.committed(settings.group, list(each.lag), each.partition)
         try:
-            committed = transport.committed(settings.group, list(each.lag), each.partition)
-            first, _ = transport.bounds(settings.checkpoints_topic, each.partition)
+            refuse_emptied(settings, each.partition, committed, each.log_start)
+        except CheckpointError as error:
+            # The offsets were read after the log: a service may have begun in between.
             log = read_log(transport.read(settings.checkpoints_topic, each.partition), settings.group)
             if not log.snapshots:
-                refuse_emptied(settings, each.partition, committed, first)
-        except TopicMissing:
-            return  # `serve` makes the checkpoints topic
-        except CheckpointError as error:
-            report_warning(str(error), error.hint)
+                report_warning(str(error), error.hint)
 
 
 def _error(each: PartitionStatus) -> float | None:

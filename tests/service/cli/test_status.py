@@ -7,6 +7,7 @@ import pytest
 
 from service.checkpoints.log import read_log
 from service.transport import open_transport
+from service.transport.sqlite import SqliteTransport
 from tests.service.building import event
 from tests.service.cli.standing_stream import crash, produce, serve
 
@@ -162,3 +163,33 @@ def test_checkpoints_that_are_gone_are_told_from_none_yet(perceptron, broker, st
     assert told.exit_code == 0
     assert "checkpoints[0]: there is no checkpoint, but the group" in told.stderr
     assert "perceptron checkpoint reset" in told.stderr
+
+
+@pytest.fixture
+def n_reads_of_checkpoints(monkeypatch):
+    reads, read = [], SqliteTransport.read
+
+    def counted(transport, topic, partition, *bounds):
+        reads.append((topic, partition))
+        return read(transport, topic, partition, *bounds)
+
+    monkeypatch.setattr(SqliteTransport, "read", counted)
+    return lambda partition: reads.count(("checkpoints", partition))
+
+
+def test_a_log_without_checkpoints_is_read_once(perceptron, broker, stream, n_reads_of_checkpoints):
+    stream.ensure_topics({"checkpoints": 2})
+    learn(stream)
+    status(perceptron, broker)
+    assert (n_reads_of_checkpoints(0), n_reads_of_checkpoints(1)) == (1, 1)
+
+
+def test_a_service_that_begins_meanwhile_has_lost_no_checkpoints(perceptron, broker, stream, monkeypatch):
+    learn(stream)
+    serve(stream)
+    monkeypatch.setattr(
+        "service.checkpoints.status.read_log",
+        lambda records, group: read_log([], group),  # as it was before
+    )
+    told = perceptron("status", "--broker", broker)
+    assert (told.exit_code, told.stderr) == (0, "")
