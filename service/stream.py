@@ -35,7 +35,7 @@ class Record(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A record to be written. With no `partition`, `partition_for_key` chooses one."""
+    """A record to be written. With no `partition`, `service.partitioner` chooses one."""
 
     topic: str
     key: bytes | None
@@ -280,12 +280,11 @@ class Transport(Protocol):
         """Release everything. Idempotent."""
 
 
-_RECORD_FRAME_BYTES: Final = (
-    36  # of a Kafka record: attributes, and a varint of at most 5 or 10 bytes each for
-)
-_HEADER_FRAME_BYTES: Final = (
-    10  # its length, time, offset, key, value and headers; name and value of a header
-)
+# Attributes of a Kafka record, and a varint of at most 5 or 10 bytes each for its length, time, offset, key,
+# value and headers.
+_RECORD_FRAME_BYTES: Final = 36
+# A varint of at most 5 bytes each for the name and the value.
+_HEADER_FRAME_BYTES: Final = 10
 
 
 def record_bytes(output: Output) -> int:
@@ -296,37 +295,3 @@ def record_bytes(output: Output) -> int:
         + len(output.value or b"")
         + sum(_HEADER_FRAME_BYTES + len(name.encode()) + len(value) for name, value in output.headers)
     )
-
-
-def partition_for_key(key: bytes | None, partitions: int) -> int:
-    """Choose a partition as Apache Kafka's default partitioner does: murmur2 of the key.
-
-    So a stream moved from SQLite to Kafka keeps each key in the same partition. A record without
-    a key goes to partition 0.
-    """
-    if key is None:
-        return 0
-    return (_murmur2(key) & 0x7FFFFFFF) % partitions
-
-
-def partition_at_work(at_work: Collection[int], event_id: str | None, partitions: int) -> int:
-    """Choose one of those at work: where an event with this id as its key would go, else the first.
-
-    `partitions` is how many there are in all; 0 while that is not known.
-    """
-    its_own = partition_for_key(event_id.encode(), partitions) if event_id is not None and partitions else -1
-    return its_own if its_own in at_work else min(at_work)
-
-
-def _murmur2(data: bytes) -> int:
-    """Hash `data` to 32 bits (Austin Appleby, 2008; seed and form as in Kafka's clients)."""
-    m, length, mask = 0x5BD1E995, len(data), 0xFFFFFFFF
-    h = (0x9747B28C ^ length) & mask
-    whole = length & ~3
-    for start in range(0, whole, 4):
-        k = int.from_bytes(data[start : start + 4], "little") * m & mask
-        h = (h * m & mask) ^ ((k ^ (k >> 24)) * m & mask)
-    if length != whole:
-        h = (h ^ int.from_bytes(data[whole:], "little")) * m & mask
-    h = (h ^ (h >> 13)) * m & mask
-    return h ^ (h >> 15)

@@ -29,8 +29,9 @@ from service.monitoring.recent_predictions import RecentAnswers
 from service.partition.factory import make_decoder, make_extractor
 from service.partition.learned_examples import Step
 from service.partition.processor import Processor, rejection_of
+from service.partitioner import partition_at_work, partition_for_key
 from service.settings.load import Settings
-from service.stream import Output, Record, partition_at_work, partition_for_key
+from service.stream import Output, Record
 
 _PATIENCE_SECONDS: Final = 5.0
 """How long a question waits for a batch to be learned."""

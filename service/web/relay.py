@@ -17,7 +17,7 @@ from fastapi import Depends, FastAPI, Request, Response
 
 from service.errors import ModelBusy, NoSuchModel
 from service.monitoring.health import Health
-from service.stream import partition_at_work
+from service.partitioner import partition_at_work
 
 _PATIENCE_SECONDS: Final = 10.0
 """Longer than a worker takes to say that its model is busy."""

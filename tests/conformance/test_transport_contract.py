@@ -21,8 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import ConfigurationError, MessageTooLarge, OffsetOutOfRange, OwnershipLost, TopicMissing
+from service.partitioner import partition_for_key
 from service.settings.kafka import KafkaClient
-from service.stream import Output, Record, Transport, partition_for_key, record_bytes
+from service.stream import Output, Record, Transport, record_bytes
 from service.transport import open_transport
 
 DEADLINE_SECONDS = 30.0

@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from service.stream import Output, partition_for_key
+from service.partitioner import partition_for_key
+from service.stream import Output
 from service.transport.kafka.limits import METADATA_SECONDS
 from tests.integration.claims import ids, labels_apart, numbered
 from tests.support.kafka_place import KAFKA_CLIENTS

@@ -8,7 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
-from service.stream import Record, partition_for_key
+from service.partitioner import partition_for_key
+from service.stream import Record
 
 
 class Log:

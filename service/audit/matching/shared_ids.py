@@ -15,7 +15,7 @@ from service.audit.findings import Fault, Finding, Place
 from service.audit.letters import Letters
 from service.audit.matching.outputs import Found
 from service.audit.matching.window import Expected
-from service.stream import partition_for_key
+from service.partitioner import partition_for_key
 
 NONE: Final[frozenset[str]] = frozenset()
 

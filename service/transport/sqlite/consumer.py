@@ -1,7 +1,4 @@
-"""A member of a group: polls its partitions' records and writes what became of them.
-
-In: records. Out: outputs and offsets, in one transaction, while the partition is ours.
-"""
+"""One member of a consumer group. In: topics. Out: their records, partition by partition."""
 
 from __future__ import annotations
 
@@ -11,53 +8,18 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
 from service.errors import OffsetOutOfRange, OwnershipLost, TransportError
-from service.stream import NOWHERE, Assignee, Output, Place, Record
+from service.stream import NOWHERE, Assignee, Place, Record
 from service.transport.sqlite.database import Database
 from service.transport.sqlite.group import Membership, Standing
 from service.transport.sqlite.heartbeat import Heartbeat
 from service.transport.sqlite.log import Log, log_bounds
+from service.transport.sqlite.shares import Source, shares
+from service.transport.sqlite.writer import SqliteWriter
 
 _NAP_SECONDS = 0.005
 """Between two looks for new records: the longest delay this transport adds to a message."""
 _LOOK_SECONDS = 1.0
 """How often to look for members that are gone, even when nobody writes."""
-
-Source = tuple[int, str]
-"""A partition and one of the topics."""
-
-
-class SqliteWriter:
-    """Writes for one partition in one epoch; see `service.stream.Writer`."""
-
-    def __init__(
-        self, database: Database, log: Log, membership: Membership, group: str, partition: int
-    ) -> None:
-        self._database = database
-        self._log = log
-        self._membership = membership
-        self._group = group
-        self._partition = partition
-        self._epoch = membership.next_epoch(partition)
-
-    def commit(
-        self,
-        outputs: Sequence[Output],
-        offsets: Mapping[str, int],
-        *,
-        compress: bool = False,  # noqa: ARG002 - nothing is compressed here
-    ) -> None:
-        """Write `outputs` and the group's next offsets in one durable transaction."""
-        rows = self._log.prepare(outputs)
-        committed = [
-            (self._group, self._log.log(topic, self._partition), offset) for topic, offset in offsets.items()
-        ]
-        with self._database.writing() as connection:
-            self._membership.check(connection, self._partition, self._epoch)
-            self._log.append(connection, rows)
-            connection.executemany("REPLACE INTO committed VALUES (?, ?, ?)", committed)
-
-    def close(self) -> None:
-        """Do nothing: a writer holds no resources. Its successor fences it."""
 
 
 class SqliteConsumer:
@@ -289,27 +251,3 @@ class SqliteConsumer:
         # If the stream is away, the lease expires by itself.
         with suppress(TransportError):
             self._membership.leave()
-
-
-def shares(budget: int, available: Mapping[Source, int], turn: int) -> dict[Source, int]:
-    """Divide `budget` records between sources: nobody waits for another's backlog.
-
-    Small sources get all they have, large ones equal parts of the rest. Where there are more sources
-    than records to give, they take turns. Sources that get nothing are left out.
-
-    Examples
-    --------
-    >>> shares(10, {(0, "events"): 100, (1, "events"): 2, (2, "events"): 0}, 0)
-    {(1, 'events'): 2, (0, 'events'): 8}
-
-    """
-    sources = [source for source in available if available[source] > 0]
-    first = turn % max(1, len(sources))
-    sources = (sources[first:] + sources[:first])[:budget]
-    granted = {}
-    for left, source in zip(
-        range(len(sources), 0, -1), sorted(sources, key=available.__getitem__), strict=True
-    ):
-        granted[source] = min(available[source], budget // left)
-        budget -= granted[source]
-    return granted

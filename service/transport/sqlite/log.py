@@ -14,7 +14,8 @@ from itertools import count
 from typing import NamedTuple
 
 from service.errors import ConfigurationError, MessageTooLarge, TopicMissing
-from service.stream import Headers, Output, Record, partition_for_key
+from service.partitioner import partition_for_key
+from service.stream import Headers, Output, Record
 from service.transport.sqlite.database import Database, wall_clock_ms
 from service.transport.sqlite.schema import offset_of, place_of
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.transport.sqlite.consumer import shares
+from service.transport.sqlite.shares import shares
 
 AVAILABLE = st.dictionaries(
     st.tuples(st.integers(0, 5), st.sampled_from(["events", "labels"])), st.integers(0, 50)

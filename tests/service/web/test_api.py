@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from service.stream import partition_for_key
+from service.partitioner import partition_for_key
 from tests.service.building import event, label
 from tests.service.web.stage import Stage
 

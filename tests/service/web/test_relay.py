@@ -3,7 +3,7 @@
 import pytest
 
 from service.monitoring.health import State
-from service.stream import partition_for_key
+from service.partitioner import partition_for_key
 from tests.service.building import event
 from tests.service.web.stage import Stage, relayed
 

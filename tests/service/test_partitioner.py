@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2
 
-from service.stream import partition_for_key
+from service.partitioner import partition_for_key
 
 
 @given(st.binary(), st.integers(1, 1000))
