@@ -1,4 +1,4 @@
-"""What both adapters for Apache Kafka share. In: nothing of any client. Out: names, limits, hints, refusals.
+"""What both adapters for Apache Kafka share. In: nothing of any client. Out: names and limits.
 
 A group may have members of both kinds, and a partition may go from one kind to the other: whatever fences
 a former owner has to be the same for both.
@@ -11,17 +11,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
-from service.errors import (
-    AccessRefused,
-    ConfigurationError,
-    MessageTooLarge,
-    OffsetOutOfRange,
-    OwnershipLost,
-    ServiceError,
-    TopicMissing,
-    TransactionFailed,
-    TransportUnavailable,
-)
+from service.errors import ConfigurationError
 from service.stream import RecordLimit
 
 # A cluster that has not answered by then is reported as away. A first connection takes milliseconds.
@@ -42,15 +32,6 @@ MOMENT_SECONDS: Final = 0.25
 # A request without an answer is repeated while its first copy may still be delivered: not during a commit.
 _REPEAT_AFTER_COMMIT_SECONDS: Final = 5.0
 KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-
-HINTS: Final[dict[type[ServiceError], str]] = {
-    TransportUnavailable: "check that the broker runs and that `broker` and `kafka.security_protocol` fit it",
-    OwnershipLost: "another member of the group has taken over; nothing has to be done",
-    TransactionFailed: "the batch is done again from the last commit",
-    TopicMissing: "create the topic, or allow it with `create_topics`",
-    AccessRefused: "check the `kafka.sasl_` and `kafka.ssl_` settings, and the broker's access rules",
-    MessageTooLarge: "raise `max.message.bytes` of the topic, or send smaller messages",
-}
 
 # What the clients take, whatever the topic does: a broker reads requests of 100 MiB at most, and an
 # uncompressed record is one. librdkafka has no larger number for what it compresses.
@@ -132,40 +113,6 @@ def heartbeat_interval_ms(session_timeout_seconds: float) -> int:
     The answer tells of a rebalance: the longer the interval, the longer all members wait.
     """
     return min(1000, int(session_timeout_seconds * 1000) // 3)
-
-
-def missing(topic: str, where: str) -> TopicMissing:
-    """Make the error for a topic that is not there."""
-    return TopicMissing(f"{where} has no topic {topic!r}", hint=HINTS[TopicMissing])
-
-
-def out_of_range(topic: str, partition: int, offset: int) -> OffsetOutOfRange:
-    """Make the error for a position that has no record and gets none."""
-    return OffsetOutOfRange(
-        f"{topic}[{partition}]@{offset}: the topic has no such offset (any more)", partition=partition
-    )
-
-
-def away(where: str) -> TransportUnavailable:
-    """Make the error for a cluster that is silent."""
-    return TransportUnavailable(f"{where} does not answer", hint=HINTS[TransportUnavailable])
-
-
-def same_instance(where: str, name: str) -> ConfigurationError:
-    """Make the error for a static member whose place another one has taken; `name` is the client's."""
-    return ConfigurationError(
-        f"{where}: {name}: another process has joined the group with the same `kafka.instance_id`",
-        hint="give each process a `kafka.instance_id` of its own, or none",
-    )
-
-
-def no_tls(where: str, reason: str) -> AccessRefused:
-    """Make the error for a handshake that one side has refused: trying again would not help."""
-    return AccessRefused(
-        f"{where}: no TLS connection: {reason}",
-        hint="the broker's certificate must name the host in `broker` and come from an authority in "
-        "`kafka.ssl_cafile`; a broker that wants one of yours gets `kafka.ssl_certfile`",
-    )
 
 
 def check_read_together(partitions: Mapping[str, int]) -> None:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from service.errors import AccessRefused, ConfigurationError
 from service.stream import Assignee, Consumer, Output, Record, RecordLimit
+from service.transport.kafka.errors import missing
 from service.transport.kafka.limits import (
     KEEP_FOREVER,
     MAX_MESSAGE_BYTES,
@@ -21,7 +22,6 @@ from service.transport.kafka.limits import (
     ConsumerOptions,
     TopicLimits,
     check_read_together,
-    missing,
 )
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from service.errors import OwnershipLost, ServiceError, TransactionFailed
 from service.stream import Output, Place
-from service.transport.kafka.limits import HINTS
+from service.transport.kafka.errors import hinted
 
 
 class TransactionalProducer(Protocol):
@@ -132,7 +132,7 @@ class KafkaWriter:
         self.close()
         # The broker has ended our transaction for taking too long: that fences, too.
         if isinstance(error, OwnershipLost) and self._still_owner(self):
-            error = TransactionFailed(str(error), hint=HINTS[TransactionFailed])
+            error = hinted(TransactionFailed, str(error))
         self._ended = error
 
     def supersede(self) -> None:

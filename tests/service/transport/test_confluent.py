@@ -31,10 +31,16 @@ from service.transport import open_transport
 from service.transport.kafka.confluent import cluster as cluster_module
 from service.transport.kafka.confluent import producer
 from service.transport.kafka.confluent.cluster import Cluster
-from service.transport.kafka.confluent.errors import MEANING_OF, MEANINGS, meaning_of, translate, translated
+from service.transport.kafka.confluent.errors import (
+    MEANING_OF,
+    OWN_MEANINGS,
+    meaning_of,
+    translate,
+    translated,
+)
 from service.transport.kafka.confluent.messages import as_record, take
+from service.transport.kafka.errors import HINTS, MEANINGS
 from service.transport.kafka.kafka_python.errors import meaning_of as meaning_for_kafka_python
-from service.transport.kafka.limits import HINTS
 
 CODES = {name: code for name, code in vars(KafkaError).items() if isinstance(code, int)}
 PROTOCOL_CODES = {
@@ -48,7 +54,7 @@ def test_every_error_of_librdkafka_has_a_meaning(name: str) -> None:
 
 
 def test_no_error_has_two_meanings() -> None:
-    names = [name for names in MEANINGS.values() for name in names.split()]
+    names = [name for each in (MEANINGS, OWN_MEANINGS) for names in each.values() for name in names.split()]
     assert len(names) == len(set(names))
 
 

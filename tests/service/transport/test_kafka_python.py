@@ -33,9 +33,9 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.transport import open_transport
+from service.transport.kafka.errors import HINTS, MEANINGS, by_name
 from service.transport.kafka.kafka_python.cluster import end_offsets
-from service.transport.kafka.kafka_python.errors import MEANINGS, meaning_of, translate, translated
-from service.transport.kafka.limits import HINTS
+from service.transport.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, translate, translated
 
 # The packages of kafka-python that this adapter lives in; the others are programs and codecs.
 ROOMS = {"admin", "consumer", "coordinator", "errors", "net", "producer"}
@@ -60,6 +60,8 @@ def every_kafka_error() -> Iterator[type[KafkaError]]:
 
 
 KAFKA_ERRORS = sorted(set(every_kafka_error()), key=lambda error: error.__name__)
+PROTOCOL_ERRORS = [each for each in KAFKA_ERRORS if isinstance(getattr(each, "errno", None), int)]
+BY_NAME = by_name(MEANINGS)
 
 
 @pytest.mark.parametrize("foreign", KAFKA_ERRORS, ids=lambda error: error.__name__)
@@ -71,7 +73,12 @@ def test_every_error_of_kafka_has_a_meaning(foreign: type[KafkaError]) -> None:
     elif foreign.retriable:
         assert meaning in {TransportUnavailable, TransactionFailed, TopicMissing}
     elif meaning is TransportUnavailable:
-        assert issubclass(foreign, MEANINGS[TransportUnavailable]), "not by accident"
+        assert foreign in OWN_MEANINGS or foreign.message in BY_NAME, "not by accident"
+
+
+@pytest.mark.parametrize("foreign", PROTOCOL_ERRORS, ids=lambda error: error.__name__)
+def test_every_error_of_the_protocol_has_its_name_in_the_table(foreign: type[KafkaError]) -> None:
+    assert meaning_of(foreign) is BY_NAME[foreign.message]
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,11 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from service.errors import AccessRefused, ServiceError, TransportUnavailable
 from service.transport.kafka.confluent.errors import meaning_of, translate, translated
+from service.transport.kafka.errors import away, no_tls
 from service.transport.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
     METADATA_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
-    away,
-    no_tls,
     seconds_left,
 )
 

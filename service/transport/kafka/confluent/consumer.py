@@ -25,13 +25,12 @@ from service.transport.kafka.confluent.errors import FOREIGN, as_exception, tran
 from service.transport.kafka.confluent.membership import ConfluentMembership
 from service.transport.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, as_record, take
 from service.transport.kafka.confluent.producer import BulkProducer
+from service.transport.kafka.errors import away, out_of_range
 from service.transport.kafka.limits import (
     LOOK_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
     ConsumerOptions,
-    away,
     heartbeat_interval_ms,
-    out_of_range,
 )
 from service.transport.kafka.member import KafkaMember
 

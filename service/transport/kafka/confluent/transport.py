@@ -36,11 +36,11 @@ from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import meaning_of, translate, translated
 from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, take
 from service.transport.kafka.confluent.producer import BulkProducer
+from service.transport.kafka.errors import away
 from service.transport.kafka.limits import (
     REQUEST_TIMEOUT_SECONDS,
     SETTLE_SECONDS,
     TOPIC_TIMEOUT_SECONDS,
-    away,
 )
 from service.transport.kafka.transport import KafkaTransport
 

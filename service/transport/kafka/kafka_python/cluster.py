@@ -23,13 +23,12 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.structs import TopicPartition
 
+from service.transport.kafka.errors import away, no_tls
 from service.transport.kafka.kafka_python.errors import translate
 from service.transport.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
     METADATA_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
-    away,
-    no_tls,
     seconds_left,
 )
 

@@ -12,6 +12,7 @@ from kafka.errors import LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
 
 from service.stream import NOWHERE, Assignee, Place, Record
+from service.transport.kafka.errors import away, out_of_range
 from service.transport.kafka.kafka_python.cluster import Cluster, end_offsets, learn_topics
 from service.transport.kafka.kafka_python.errors import translated
 from service.transport.kafka.kafka_python.membership import KafkaPythonMembership, hold_still
@@ -21,9 +22,7 @@ from service.transport.kafka.limits import (
     LOOK_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
     ConsumerOptions,
-    away,
     heartbeat_interval_ms,
-    out_of_range,
     seconds_left,
     transaction_request_seconds,
 )

@@ -12,90 +12,34 @@ from kafka.errors import KafkaError
 from service.errors import (
     AccessRefused,
     ConfigurationError,
-    MessageTooLarge,
     OwnershipLost,
     ServiceError,
-    TopicMissing,
     TransactionFailed,
     TransportError,
     TransportUnavailable,
 )
-from service.transport.kafka.limits import HINTS, same_instance
+from service.transport.kafka.errors import MEANINGS, by_name, hinted, same_instance
 
-# The nearest ancestor of an error decides; KafkaError and RetriableError catch what has no line of its own.
-MEANINGS: Final[dict[type[ServiceError], tuple[type[KafkaError], ...]]] = {
-    TransportError: (KafkaError,),
-    TransportUnavailable: (
-        kafka_errors.RetriableError,
-        kafka_errors.BrokerNotAvailableError,
-        kafka_errors.StaleBrokerEpochError,
-        kafka_errors.StaleControllerEpochError,
-        kafka_errors.UnknownBrokerIdError,
-        kafka_errors.UnknownControllerIdError,
-    ),
-    OwnershipLost: (
-        kafka_errors.CommitFailedError,
-        kafka_errors.FencedMemberEpochError,
-        kafka_errors.IllegalGenerationError,
-        kafka_errors.InvalidProducerEpochError,
-        kafka_errors.ProducerFencedError,
-        kafka_errors.StaleMemberEpochError,
-        kafka_errors.UnknownMemberIdError,
-    ),
-    # Sequences and ids that the broker does not recognise: some batch was lost or the broker has
-    # forgotten the producer. A rebalance in progress may leave the partition ours.
-    TransactionFailed: (
-        kafka_errors.ConcurrentTransactionsError,
-        kafka_errors.DuplicateSequenceNumberError,
-        kafka_errors.InvalidProducerIdMappingError,
-        kafka_errors.InvalidTxnStateError,
-        kafka_errors.OutOfOrderSequenceNumberError,
-        kafka_errors.RebalanceInProgressError,
-        kafka_errors.TransactionAbortableError,
-        kafka_errors.TransactionAbortedError,
-        kafka_errors.TransactionCoordinatorFencedError,
-        kafka_errors.TransactionalIdNotFoundError,
-        kafka_errors.UnknownProducerIdError,
-    ),
-    TopicMissing: (
-        kafka_errors.UnknownTopicIdError,
-        kafka_errors.UnknownTopicOrPartitionError,
-    ),
-    AccessRefused: (
-        kafka_errors.AuthorizationError,
-        kafka_errors.DelegationTokenAuthDisabledError,
-        kafka_errors.DelegationTokenExpiredError,
-        kafka_errors.DelegationTokenNotFoundError,
-        kafka_errors.DelegationTokenOwnerMismatchError,
-        kafka_errors.DelegationTokenRequestNotAllowedError,
-        kafka_errors.IllegalSaslStateError,
-        kafka_errors.PolicyViolationError,
-        kafka_errors.SaslAuthenticationFailedError,
-        kafka_errors.SecurityDisabledError,
-        kafka_errors.UnacceptableCredentialError,
-    ),
-    MessageTooLarge: (
-        kafka_errors.MessageSizeTooLargeError,
-        kafka_errors.RecordListTooLargeError,
-    ),
-    ConfigurationError: (
-        kafka_errors.FencedInstanceIdError,
-        kafka_errors.InvalidGroupIdError,
-        kafka_errors.InvalidPartitionsError,
-        kafka_errors.InvalidReplicationFactorError,
-        kafka_errors.InvalidSessionTimeoutError,
-        kafka_errors.InvalidTopicError,
-        kafka_errors.InvalidTransactionTimeoutError,
-        kafka_errors.KafkaConfigurationError,
-        kafka_errors.UnsupportedSaslMechanismError,
-    ),
+# kafka-python's own. KafkaError and RetriableError catch what has no line of its own.
+OWN_MEANINGS: Final[dict[type[KafkaError], type[ServiceError]]] = {
+    KafkaError: TransportError,
+    kafka_errors.RetriableError: TransportUnavailable,
+    kafka_errors.UnknownBrokerIdError: TransportUnavailable,
+    kafka_errors.CommitFailedError: OwnershipLost,
+    kafka_errors.TransactionAbortedError: TransactionFailed,
+    kafka_errors.AuthorizationError: AccessRefused,
+    kafka_errors.KafkaConfigurationError: ConfigurationError,
 }
-_MEANING_OF: Final = {foreign: ours for ours, several in MEANINGS.items() for foreign in several}
+_MEANING_OF: Final = by_name(MEANINGS)
 
 
 def meaning_of(foreign: type[KafkaError]) -> type[ServiceError]:
-    """Choose our error for one of Kafka's."""
-    return next(_MEANING_OF[ancestor] for ancestor in foreign.__mro__ if ancestor in _MEANING_OF)
+    """Choose our error for one of Kafka's: the nearest ancestor that has a meaning decides."""
+    meanings = (
+        _MEANING_OF.get(vars(ancestor).get("message", "")) or OWN_MEANINGS.get(ancestor)
+        for ancestor in foreign.__mro__
+    )
+    return next(filter(None, meanings))
 
 
 def translate(error: Exception, where: str) -> ServiceError:
@@ -109,7 +53,7 @@ def translate(error: Exception, where: str) -> ServiceError:
         kind = meaning_of(type(error))
     else:
         kind = TransportUnavailable if isinstance(error, OSError) else TransportError
-    return kind(f"{where}: {_describe(error)}", hint=HINTS.get(kind, ""))
+    return hinted(kind, f"{where}: {_describe(error)}")
 
 
 @contextmanager

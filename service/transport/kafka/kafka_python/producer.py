@@ -22,10 +22,10 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import TransactionFailed, TransportError
 from service.stream import Output, Place
+from service.transport.kafka.errors import hinted
 from service.transport.kafka.kafka_python.errors import translate
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
-    HINTS,
     MOMENT_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
     seconds_left,
@@ -133,7 +133,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
             failure = translate(self._reason or error, where)
             # What it did not expect, kafka-python reports as a bare KafkaError: it ended the transaction.
             if type(failure) is TransportError and isinstance(error, KafkaError):
-                failure = TransactionFailed(str(failure), hint=HINTS[TransactionFailed])
+                failure = hinted(TransactionFailed, str(failure))
             raise failure from error
 
     def _transact(

@@ -13,16 +13,15 @@ from kafka.structs import TopicPartition
 
 from service.errors import AccessRefused, TopicMissing
 from service.stream import Assignee, Output, Record
+from service.transport.kafka.errors import away, hinted
 from service.transport.kafka.kafka_python.cluster import Cluster, learn_topics
 from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer, committed_offsets
 from service.transport.kafka.kafka_python.errors import translated
 from service.transport.kafka.kafka_python.messages import as_record
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka.limits import (
-    HINTS,
     REQUEST_TIMEOUT_SECONDS,
     TOPIC_TIMEOUT_SECONDS,
-    away,
 )
 from service.transport.kafka.transport import KafkaTransport
 
@@ -84,7 +83,7 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
             asked = ConfigResource(ConfigResourceType.TOPIC, topic, dict(options))
             answer = self._admin.alter_configs([asked])["topic"][topic]
         if answer != "OK":
-            raise AccessRefused(f"{self._cluster.name}: topic {topic!r}: {answer}", hint=HINTS[AccessRefused])
+            raise hinted(AccessRefused, f"{self._cluster.name}: topic {topic!r}: {answer}")
 
     def _first_offset(self, topic: str, partition: int) -> int:
         return self._offset(TopicPartition(topic, partition), OffsetSpec.EARLIEST, "read_committed")
