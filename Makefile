@@ -30,7 +30,8 @@ SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_faili
 SANITIZED := $(CURDIR)/build/sanitized
 LOWEST ?= .venv-lowest
 LOWEST_TESTS ?= $(addprefix tests/service/,datasets messages models partition settings web) \
-  $(addprefix tests/service/cli/test_,$(addsuffix .py,app config options replay schema train)) tests/perceptron_core/test_golden.py
+  $(addprefix tests/service/cli/,$(addsuffix .py,test_app test_options $(addprefix commands/test_,config replay schema train))) \
+  tests/perceptron_core/test_golden.py
 QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
 
 .PHONY: demo dev quick test test-uncompiled test-sanitized test-lowest lint chaos simulate bench docs docs-plots dist \

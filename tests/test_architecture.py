@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sysconfig
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -104,3 +105,44 @@ def test_files_and_functions_fit_the_eye(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_a_docstring_opens_every_module(module):
     assert ast.get_docstring(TREES[module])
+
+
+MIRRORS = {
+    "perceptron_core": "perceptron_core",
+    "service": "service",
+    "documentation": "docs",
+    "release": "release",
+}
+"""The folder of tests for each folder of sources."""
+
+ELSEWHERE = {
+    f"{package}/{path}": tests
+    for package, lines in tomllib.loads((ROOT / "tests/tested_elsewhere.toml").read_text("utf-8")).items()
+    for path, tests in lines.items()
+}
+
+
+def without_a_test_module_of_their_name():
+    for package, mirror in MIRRORS.items():
+        for path in sorted((ROOT / package).rglob("*.py")):
+            place = path.relative_to(ROOT / package)
+            if path.stem.startswith("__"):
+                continue
+            if not (ROOT / "tests" / mirror / place.with_name(f"test_{path.stem}.py")).exists():
+                yield f"{package}/{place.as_posix()}"
+
+
+def lines_about(module):
+    """Name the line of the module and those of its folders, if they are in the table."""
+    return {module, *(f"{folder}/" for folder in map(str, Path(module).parents))} & ELSEWHERE.keys()
+
+
+def test_each_module_has_a_test_module_of_its_name_or_a_line_that_says_where_it_is_tested():
+    assert [module for module in without_a_test_module_of_their_name() if not lines_about(module)] == []
+
+
+def test_each_line_that_says_where_a_module_is_tested_is_needed_and_names_tests_that_exist():
+    needed = set().union(*map(lines_about, without_a_test_module_of_their_name()))
+    assert ELSEWHERE.keys() - needed == set()
+    named = {test for tests in ELSEWHERE.values() for test in tests}
+    assert {test for test in named if not (ROOT / "tests" / test).is_file()} == set()
