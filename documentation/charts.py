@@ -10,11 +10,10 @@ from typing import Final, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-# Okabe and Ito's, which the colour-blind tell apart.
-_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
+from service.monitoring.charts import COLOURS, new_figure
+
 _SIZE_INCHES: Final = (7.0, 3.6)
 _RATIOS: Final = PercentFormatter(1.0, decimals=0)
 
@@ -50,8 +49,7 @@ class Chart(NamedTuple):
 def draw(chart: Chart, path: Path) -> None:
     """Write a chart as SVG, with the digest of its numbers in it."""
     with mpl.rc_context({"svg.hashsalt": "online-perceptron", "svg.fonttype": "none", "font.size": 10}):
-        figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
-        axes = figure.add_subplot()
+        figure, axes = new_figure(*_SIZE_INCHES)
         (chart.draw or _draw_lines)(axes, chart.curves)
         axes.set(xlabel=chart.x, ylabel=chart.y)
         if chart.ratios:
@@ -59,14 +57,11 @@ def draw(chart: Chart, path: Path) -> None:
             axes.set_ylim(bottom=0)
         if chart.logarithmic:
             axes.set_xscale("log")
-        axes.set_axisbelow(b=True)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(visible=True, linewidth=0.4, alpha=0.6)
         figure.savefig(path, metadata={"Date": None, "Description": chart.digest()})
 
 
 def _draw_lines(axes: Axes, curves: Sequence[Curve]) -> None:
-    for colour, (name, points) in zip(_COLOURS, curves, strict=False):
+    for colour, (name, points) in zip(COLOURS, curves, strict=False):
         axes.plot(*zip(*points, strict=True), color=colour, label=name, linewidth=1.5)
     axes.legend(frameon=False, fontsize=8.5)
 
@@ -77,8 +72,8 @@ def _scatter(axes: Axes, curve: Curve, colour: str, marker: str, area: float) ->
 
 
 def _draw_classes(axes: Axes, positive: Curve, negative: Curve) -> None:
-    _scatter(axes, positive, _COLOURS[0], "^", 28)
-    _scatter(axes, negative, _COLOURS[4], "o", 28)
+    _scatter(axes, positive, COLOURS[0], "^", 28)
+    _scatter(axes, negative, COLOURS[4], "o", 28)
 
 
 def draw_geometry(axes: Axes, curves: Sequence[Curve]) -> None:
@@ -87,9 +82,9 @@ def draw_geometry(axes: Axes, curves: Sequence[Curve]) -> None:
     _draw_classes(axes, positive, negative)
     for number, (w1, w2) in enumerate(weights.points, start=1):
         width, style = (1.8, "-") if number == len(weights.points) else (0.9, "--")
-        axes.axline((0, 0), (w2, -w1), color=_COLOURS[6], linewidth=width, linestyle=style)
-        axes.annotate("", (w1, w2), (0, 0), arrowprops={"arrowstyle": "->", "color": _COLOURS[1]})
-        axes.annotate(f"  w after mistake {number}", (w1, w2), color=_COLOURS[1], fontsize=8.5)
+        axes.axline((0, 0), (w2, -w1), color=COLOURS[6], linewidth=width, linestyle=style)
+        axes.annotate("", (w1, w2), (0, 0), arrowprops={"arrowstyle": "->", "color": COLOURS[1]})
+        axes.annotate(f"  w after mistake {number}", (w1, w2), color=COLOURS[1], fontsize=8.5)
     axes.set(xlim=(-3, 5), ylim=(-2.6, 2.6), aspect="equal")
     axes.legend(frameon=False, fontsize=8.5, loc="lower right")
 

@@ -21,7 +21,8 @@ from perceptron_core import Hyperplane, MistakeBound, Training
 
 FORMATS: Final = (".png", ".svg")
 
-_BLUE, _ORANGE, _RED, _GREEN, _GREY = "#0072B2", "#E69F00", "#D55E00", "#009E73", "#666666"
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
+_BLUE, _RED, _GREEN, _, _ORANGE, *_ = COLOURS
 _SIZE_INCHES: Final = (7.5, 5.0)
 _DOTS_PER_INCH: Final = 150
 _FEW_POINTS: Final = 500
@@ -53,7 +54,7 @@ def boundary(
     plane: Hyperplane, points: Sequence[Point], names: tuple[str, str], classes: tuple[str, str]
 ) -> Figure:
     """Draw two-dimensional examples, the line where the decision changes, and the weight vector on it."""
-    figure, axes = _figure()
+    figure, axes = new_figure()
     for truth, colour, marker in ((False, _ORANGE, "o"), (True, _BLUE, "^")):
         chosen = [point for point in points if point.truth is truth]
         _scatter(axes, chosen, f"{_plain(classes[truth])} ({len(chosen):,})", color=colour, marker=marker)
@@ -85,7 +86,7 @@ def boundary(
 
 def learning_curve(training: Training) -> Figure:
     """Draw training and held-out error per epoch; mark the sweet spot."""
-    figure, axes = _figure()
+    figure, axes = new_figure()
     epochs = [epoch.number for epoch in training.curve]
     axes.plot(
         epochs, [e.training_error for e in training.curve], color=_BLUE, marker="o", label="training error"
@@ -123,7 +124,7 @@ def learning_curve(training: Training) -> Figure:
 
 def cumulative_mistakes(mistakes: Sequence[int], updates: Sequence[int], bound: MistakeBound) -> Figure:
     """Draw the mistakes and updates so far, one value for each example, below the bound (R/γ)²."""
-    figure, axes = _figure()
+    figure, axes = new_figure()
     seen = range(1, len(mistakes) + 1)
     axes.plot(seen, updates, color=_BLUE, linewidth=4, alpha=0.5, label=f"updates ({updates[-1]:,})")
     axes.plot(seen, mistakes, color=_RED, label=f"mistakes ({mistakes[-1]:,})")
@@ -151,7 +152,7 @@ def cumulative_mistakes(mistakes: Sequence[int], updates: Sequence[int], bound: 
 def largest_weights(weights: Mapping[Any, float], bias: float, top: int) -> Figure:
     """Draw the largest weights as bars: to the right those that speak for the positive class."""
     ranked = sorted(weights.items(), key=lambda item: (-abs(item[1]), str(item[0])))[:top]
-    figure, axes = _figure(height=1.2 + 0.28 * max(len(ranked), 4))
+    figure, axes = new_figure(height=1.2 + 0.28 * max(len(ranked), 4))
     names = [_plain(str(name)) for name, _ in ranked]
     values = [weight for _, weight in ranked]
     places = range(len(ranked))
@@ -177,8 +178,9 @@ def largest_weights(weights: Mapping[Any, float], bias: float, top: int) -> Figu
     return figure
 
 
-def _figure(height: float = _SIZE_INCHES[1]) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(_SIZE_INCHES[0], height), layout="constrained")
+def new_figure(width: float = _SIZE_INCHES[0], height: float = _SIZE_INCHES[1]) -> tuple[Figure, Axes]:
+    """Return an empty picture of a size in inches."""
+    figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
