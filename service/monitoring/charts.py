@@ -22,7 +22,7 @@ from perceptron_core import Hyperplane, MistakeBound, Training
 FORMATS: Final = (".png", ".svg")
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
-_BLUE, _RED, _GREEN, _, _ORANGE, *_ = COLOURS
+_BLUE, _RED, _GREEN, _ORANGE = COLOURS[0], COLOURS[1], COLOURS[2], COLOURS[4]
 _SIZE_INCHES: Final = (7.5, 5.0)
 _DOTS_PER_INCH: Final = 150
 _FEW_POINTS: Final = 500

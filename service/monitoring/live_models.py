@@ -7,13 +7,11 @@ is seen may be a batch ahead of the last commit: should that commit fail, the sa
 
 from __future__ import annotations
 
-import heapq
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from perceptron_core import LearnerError, MistakeBound, Perceptron
 from service.errors import ModelBusy, NoSuchModel
@@ -25,6 +23,7 @@ from service.models.registry import Learner
 from service.models.river import ModelError
 from service.monitoring.error_history import History, Point
 from service.monitoring.metrics import Published
+from service.monitoring.portrait import Portrait, rank_weights
 from service.monitoring.recent_predictions import RecentAnswers
 from service.partition.factory import make_decoder, make_extractor
 from service.partition.learned_examples import Step
@@ -38,9 +37,6 @@ _PATIENCE_SECONDS: Final = 5.0
 
 _SHARE_FOR_PORTRAITS: Final = 0.02
 """Of the time, for finding the largest weights of a large model again and again."""
-
-RANKED: Final = 1000
-"""The largest weights that are found."""
 
 
 class Question(NamedTuple):
@@ -57,30 +53,6 @@ class Answer(NamedTuple):
     label: LabelValue
     score: float
     updates: int
-
-
-class Weights(NamedTuple):
-    """The weights that matter most."""
-
-    largest: Sequence[tuple[str, float]]
-    """(name, weight) by size; of several classes named `class: feature`."""
-    nonzero: int
-    norm: float
-    bias: float | Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Portrait:
-    """What takes a look at every weight."""
-
-    weights: Weights | None
-    """None of a model that has none."""
-    bound: MistakeBound | None
-    """None of a model that the theory says nothing about."""
-    bound_examples: int = 0
-    """How many examples, the latest, the bound is about."""
-    valid_until: float = 0.0
-    """Monotonic seconds."""
 
 
 class LiveModel:
@@ -165,7 +137,7 @@ class LiveModel:
             found = learner.weights()
             entries = [] if found is None else list(found[0].items())
             bound, n_examples = self._bound(learner)
-        weights = None if found is None else _rank(entries, found[1])
+        weights = None if found is None else rank_weights(entries, found[1])
         pause_seconds = (monotonic() - began) / _SHARE_FOR_PORTRAITS
         self._portrait = Portrait(weights, bound, n_examples, monotonic() + pause_seconds)
         return self._portrait
@@ -295,10 +267,3 @@ def _as_rejections() -> Iterator[None]:
         yield
     except (LearnerError, ModelError) as error:
         raise rejection_of(error) from error
-
-
-def _rank(entries: list[tuple[Any, float]], bias: float | Mapping[Any, float]) -> Weights:
-    largest = heapq.nsmallest(RANKED, entries, key=lambda item: (-abs(item[1]), str(item[0])))
-    norm = sum(weight * weight for _, weight in entries) ** 0.5
-    named = {str(name): each for name, each in bias.items()} if isinstance(bias, Mapping) else bias
-    return Weights([(str(name), weight) for name, weight in largest], len(entries), norm, named)

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, takewhile
+from itertools import takewhile
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from perceptron_core import OnlineMistakeBound, Perceptron, __version__
 from service.clock import SYSTEM_CLOCK, Clock
 from service.models.registry import Learner
+from service.monitoring.buckets import Buckets
 from service.partition.counters import WINDOW, Counters
 from service.partition.learned_examples import Observer, Step
 from service.partition.processor import Processor
@@ -43,35 +43,6 @@ class Published:
     pending_bytes: int
     learner: Learner
     bound: OnlineMistakeBound | None = None
-
-
-class Buckets:
-    """A histogram that costs a bisection per value; one per process, not per model."""
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self._bounds = tuple(bounds)
-        self._counts = [0] * (len(bounds) + 1)
-        self._sum = 0.0
-
-    def observe(self, value: float, times: int = 1) -> None:
-        """Count a value into its bucket, as often as it occurred."""
-        self._counts[bisect_left(self._bounds, value)] += times
-        self._sum += value * times
-
-    def observe_all(self, values: Sequence[float]) -> None:
-        """Count each of many values into its bucket."""
-        counts, bounds = self._counts, self._bounds
-        for value in values:
-            counts[bisect_left(bounds, value)] += 1
-        self._sum += sum(values)
-
-    def family(self, name: str, documentation: str, unit: str = "") -> HistogramMetricFamily:
-        """Return the metric family."""
-        edges = [*map(repr, self._bounds), "+Inf"]
-        counts = zip(edges, accumulate(self._counts), strict=True)
-        return HistogramMetricFamily(
-            name, documentation, buckets=list(counts), sum_value=self._sum, unit=unit
-        )
 
 
 @dataclass(slots=True)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import platformdirs
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -22,12 +20,12 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service.logs import LogFormat
+from service.settings.addresses import default_stream_path, is_loopback, split_address
 from service.settings.forms import lower, parse_ngrams, parse_object, parse_workers, split_names
 from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10
-MAX_PORT = 65_535
 MODEL_SETTINGS = (
     "model",
     "model_params",
@@ -49,7 +47,6 @@ TOPIC_SETTINGS = (
     "checkpoints_topic",
 )
 
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
 
 
@@ -281,31 +278,12 @@ class Settings(BaseSettings):
     @property
     def is_on_loopback(self) -> bool:
         """Whether only this machine can reach the HTTP server."""
-        return bool(self.http) and split_address(self.http)[0].lower() in _LOOPBACK
+        return bool(self.http) and is_loopback(self.http)
 
     @property
     def shows_events(self) -> bool:
         """Whether the live page may show what events contain."""
         return self.http_show_events == "yes" or (self.http_show_events == "auto" and self.is_on_loopback)
-
-
-def default_stream_path() -> Path:
-    """Where the stream is kept when no broker is named."""
-    return platformdirs.user_data_path("online-perceptron", appauthor=False) / "stream.db"
-
-
-def split_address(address: str) -> tuple[str, int]:
-    """Split ``host:port``; an IPv6 host stands in brackets.
-
-    >>> split_address("[::1]:8000")
-    ('::1', 8000)
-    """
-    host, colon, port = address.rpartition(":")
-    bare = host.removeprefix("[").removesuffix("]")
-    bare_ipv6 = ":" in bare and bare == host
-    if not colon or not bare or bare_ipv6 or not port.isdecimal() or int(port) > MAX_PORT:
-        raise ValueError("expected host:port, such as 127.0.0.1:8000 or [::1]:8000")
-    return bare, int(port)
 
 
 def setting_values(settings: Settings) -> Mapping[str, object]:

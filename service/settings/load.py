@@ -24,9 +24,7 @@ from service.errors import ConfigurationError
 from service.settings.fields import (
     ENVIRONMENT_PREFIX,
     Settings,
-    default_stream_path,
     setting_values,
-    split_address,
 )
 from service.settings.kafka import KafkaSettings
 from service.settings.redaction import STARS, redacted
@@ -37,12 +35,10 @@ __all__ = [
     "Loaded",
     "Settings",
     "closest_variable",
-    "default_stream_path",
     "load_settings",
     "option_settings",
     "parse_scalar",
     "setting_values",
-    "split_address",
 ]
 
 COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"

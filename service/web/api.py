@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from service.messages.decoder import Rejection
 from service.messages.schema import UnlabelledEvent
-from service.monitoring.live_models import RANKED
+from service.monitoring.portrait import RANKED
 from service.web.problems import documented, problem_response
 from service.web.responses import Explanation, LivePrediction, ModelDescription
 from service.web.views import Window

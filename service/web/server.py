@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from service.errors import ServerError
-from service.settings.load import split_address
+from service.settings.addresses import split_address
 from service.web.guard import MONITORING
 
 _STOP_SECONDS: Final = 5.0

@@ -16,8 +16,9 @@ from service.models.model_file import ModelKind
 from service.models.river import RiverLearner
 from service.monitoring.error_history import RECENT
 from service.monitoring.health import Health
-from service.monitoring.live_models import LiveModel, LiveModels, Portrait
+from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics, Published
+from service.monitoring.portrait import Portrait
 from service.monitoring.recent_predictions import Recent
 from service.web.responses import Bound, Counts, Memory, ModelDescription, Weight
 

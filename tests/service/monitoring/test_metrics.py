@@ -1,4 +1,3 @@
-import math
 import re
 import shutil
 import subprocess
@@ -8,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics import exposition, parser
 
-from service.monitoring.metrics import Buckets, Metrics
+from service.monitoring.metrics import Metrics
 from tests.service.building import Feed, event, label
 
 
@@ -107,24 +106,6 @@ def test_promtool_finds_nothing_to_complain_about(metrics):
         check=False,
     )
     assert (checked.returncode, checked.stderr + checked.stdout) == (0, b"")
-
-
-def test_a_value_on_the_edge_belongs_to_the_bucket_below():
-    buckets = Buckets((1.0, 2.0))
-    for value in (0.5, 1.0, 1.5, 2.5):
-        buckets.observe(value)
-    samples = {s.labels.get("le"): s.value for s in buckets.family("x", "x").samples if s.name == "x_bucket"}
-    assert samples == {"1.0": 2, "2.0": 3, "+Inf": 4}
-    assert math.isclose(buckets._sum, 5.5)
-
-
-def test_many_values_are_counted_as_each_of_them():
-    one, many = Buckets((1.0, 2.0)), Buckets((1.0, 2.0))
-    for value in (0.5, 1.5, 1.5):
-        one.observe(value)
-    many.observe_all([0.5])
-    many.observe(1.5, times=2)
-    assert (many._counts, many._sum) == (one._counts, one._sum)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the client library reads /proc")

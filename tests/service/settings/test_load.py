@@ -17,7 +17,6 @@ from service.settings.load import (
     option_settings,
     parse_scalar,
     setting_values,
-    split_address,
 )
 from service.transport import open_transport
 
@@ -395,7 +394,3 @@ def test_parameters_are_json_scalars_or_text(value):
 @pytest.mark.parametrize("text", ["NaN", "[1]", "{}", "l2", ""])
 def test_what_is_no_json_scalar_stays_text(text):
     assert parse_scalar(text) == text
-
-
-def test_an_address_has_host_and_port():
-    assert split_address("localhost:0") == ("localhost", 0)
