@@ -42,6 +42,13 @@ LEARNING = (*MODEL_SETTINGS, "max_message_bytes")
 """Settings that decide what is learned from a message."""
 
 
+def with_options(command: Command, *options: Decorator) -> Command:
+    """Return a command with options, which its help lists in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def setting_options(*names: str, logs: bool = False) -> Decorator:
     """Give a command ``--config`` and an option for each of the named settings.
 
@@ -62,10 +69,7 @@ def setting_options(*names: str, logs: bool = False) -> Decorator:
             command_line = {name: given.pop(_parameter(name)) for name in names}
             return command(*args, loaded=_load(command_line, config_file, logs=logs), **given)
 
-        wrapped: Command = _CONFIG(run)
-        for name in reversed(names):
-            wrapped = _option(name)(wrapped)
-        return wrapped
+        return with_options(run, *map(_option, names), _CONFIG)
 
     return decorate
 
@@ -96,34 +100,39 @@ def broker_url(loaded: Loaded) -> str:
     return settings.broker_url
 
 
+_COLUMNS = {
+    "label_column": click.option(
+        "--label-column", metavar="NAME", help="CSV column of labels.  [default: label, class, target or y]"
+    ),
+    "id_column": click.option("--id-column", metavar="NAME", help="CSV column of event ids.  [default: id]"),
+    "text_column": click.option("--text-column", metavar="NAME", help="CSV column of text.  [default: text]"),
+    "id_prefix": click.option(
+        "--id-prefix",
+        metavar="TEXT",
+        default="row-",
+        help="Names rows without an id: TEXT1, TEXT2, …  [default: row-]",
+    ),
+}
+_SOURCE = (
+    click.argument("file", metavar="FILE|-"),
+    click.option(
+        "--input-format",
+        type=click.Choice([form.value for form in Format]),
+        help="Format of FILE.  [default: by extension]",
+    ),
+    *_COLUMNS.values(),
+)
+
+
 def source_options(command: Command) -> Command:
     """Give a command the argument FILE and the options that say how to read it.
 
     The command gets the keyword argument `source_of`, which opens FILE under the settings it is given.
     """
 
-    @click.argument("file", metavar="FILE|-")
-    @click.option(
-        "--input-format",
-        type=click.Choice([form.value for form in Format]),
-        help="Format of FILE.  [default: by extension]",
-    )
-    @click.option(
-        "--label-column", metavar="NAME", help="CSV column of labels.  [default: label, class, target or y]"
-    )
-    @click.option("--id-column", metavar="NAME", help="CSV column of event ids.  [default: id]")
-    @click.option("--text-column", metavar="NAME", help="CSV column of text.  [default: text]")
-    @click.option(
-        "--id-prefix",
-        metavar="TEXT",
-        default="row-",
-        help="Names rows without an id: TEXT1, TEXT2, …  [default: row-]",
-    )
     @functools.wraps(command)
     def run(*args: object, file: str, input_format: str | None, **given: Any) -> Any:  # noqa: ANN401 - as above
-        columns = {
-            name: given.pop(name) for name in ("label_column", "id_column", "text_column", "id_prefix")
-        }
+        columns = {name: given.pop(name) for name in _COLUMNS}
 
         def source_of(settings: Settings) -> Source:
             return open_source(
@@ -136,7 +145,7 @@ def source_options(command: Command) -> Command:
 
         return command(*args, source_of=source_of, **given)
 
-    return run
+    return with_options(run, *_SOURCE)
 
 
 def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs: bool) -> Loaded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -11,7 +11,7 @@ import click
 
 from perceptron_core import Epoch, Training, hold_out, perceptron_train
 from service.cli.app import report
-from service.cli.options import Command, SourceOptions
+from service.cli.options import Command, Decorator, SourceOptions, with_options
 from service.cli.progress import counted_bar, progress_bar
 from service.datasets.labelled_examples import Example, ExampleSet, read_examples
 from service.errors import ConfigurationError, InputFileError
@@ -36,39 +36,44 @@ class TrainingOptions:
     seed: int
 
 
-def training_options(holdout: float) -> Callable[[Command], Command]:
-    """Give a command the options of a training; it gets them as the keyword argument `options`."""
-
-    def decorate(command: Command) -> Command:
-        @click.option(
+def _options(holdout: float) -> Sequence[Decorator]:
+    return (
+        click.option(
             "--epochs", type=click.IntRange(1), default=10, metavar="INTEGER", help="At most.  [default: 10]"
-        )
-        @click.option(
+        ),
+        click.option(
             "--order",
             type=click.Choice(["shuffle", "constant", "random"]),
             default="shuffle",
             help="Of the examples in an epoch: shuffled each time, as in FILE, or drawn with replacement.",
-        )
-        @click.option(
+        ),
+        click.option(
             "--start", type=click.Choice(["zero", "random"]), default="zero", help="The first weights."
-        )
-        @click.option(
+        ),
+        click.option(
             "--holdout",
             type=click.FloatRange(0, 1, max_open=True),
             default=holdout,
             metavar="RATIO",
             help="Share of the examples to hold out; the epoch with the smallest error on them gives the "
             f"model.  [default: {holdout:g}]",
-        )
-        @click.option(
+        ),
+        click.option(
             "--patience",
             type=click.IntRange(1),
             metavar="INTEGER",
             help="Stop after this many epochs without a smaller held-out error.",
-        )
-        @click.option(
+        ),
+        click.option(
             "--seed", type=click.IntRange(0), default=0, metavar="INTEGER", help="Of all that is drawn."
-        )
+        ),
+    )
+
+
+def training_options(holdout: float) -> Decorator:
+    """Give a command the options of a training; it gets them as the keyword argument `options`."""
+
+    def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def run(*args: object, **given: Any) -> Any:  # noqa: ANN401 - the command's own types
             names = TrainingOptions.__dataclass_fields__
@@ -77,7 +82,7 @@ def training_options(holdout: float) -> Callable[[Command], Command]:
                 raise click.UsageError("--patience needs --holdout: without it there is no error to watch")
             return command(*args, options=options, **given)
 
-        return run
+        return with_options(run, *_options(holdout))
 
     return decorate
 

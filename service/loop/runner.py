@@ -94,8 +94,8 @@ class Runner:
         self._due = inf
         """When (monotonic seconds) a batch is to be taken of what is here, full or not."""
         self._is_blocked = False
-        self._heard_at = clock.monotonic()
         """Whether nothing of it could be taken."""
+        self._heard_at = clock.monotonic()
         random = random or Random()  # noqa: S311  nothing to guess here
         self._backoff = Backoff(random)
         self._tasks = Tasks(

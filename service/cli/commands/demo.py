@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import count
@@ -30,7 +30,7 @@ from service.messages.labels import Vocabulary
 from service.monitoring.evaluation import Evaluation, summarise
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
-from service.monitoring.metrics import Metrics
+from service.monitoring.metrics import Metrics, Published
 from service.partition.factory import open_stream
 from service.partition.learned_examples import Step
 from service.settings.load import Settings
@@ -88,45 +88,68 @@ def command(rate: float, *, keep: bool) -> None:
 def _run(url: str, rate: float, *, keep: bool) -> None:
     events = _events()
     settings = Settings(classes=_CLASSES, commit_interval_seconds=_TICK_SECONDS)
-    metrics, health, evaluation = Metrics(CollectorRegistry()), Health(), Evaluation(_CLASSES)
-    live = LiveModels(settings)
+    metrics, health, live = Metrics(CollectorRegistry()), Health(), LiveModels(settings)
     with ExitStack() as stack:
         address = stack.enter_context(_server(settings, metrics, health, live))
         echo(_INTRODUCTION.format(count=len(events), url=url, address=address), err=True)
         transport = open_stream(settings, url)
         stack.callback(transport.close)
         move_bar, write_line = stack.enter_context(counted_bar(len(events), "demo"))
-        table = ProgressTable(write_line, _CLASSES)
 
-        def observe(steps: Sequence[Step]) -> None:
-            table.observe(steps)
-            evaluation.observe(steps)
-            before = evaluation.labelled - len(steps)
-            move_bar(evaluation.labelled)
-            if before < len(events) <= evaluation.labelled:
-                for line in playing_on:
-                    write_line(line)
-                if not keep:
-                    runner.stop()
+        def all_processed() -> None:
+            if not keep:
+                runner.stop()
+                return
+            last_words = _PLAYING_ON.format(count=len(events), rate=_SLOW_RATE, address=address)
+            for line in last_words.splitlines():
+                write_line(line)
 
-        last_words = _PLAYING_ON.format(count=len(events), rate=_SLOW_RATE, address=address) if keep else ""
-        playing_on = last_words.splitlines()
-        runner = Runner(transport, settings, metrics=metrics, health=health, live=live, observe=observe)
-        with (
-            stopping(runner) as stopped_by,
-            _producing(settings, url, _pace(events, rate, keep=keep), runner),
-        ):
+        progress = _Progress(len(events), move_bar, write_line, all_processed)
+        runner = Runner(
+            transport, settings, metrics=metrics, health=health, live=live, observe=progress.observe
+        )
+        pace = _pace(events, rate, keep=keep)
+        with stopping(runner) as stopped_by, _producing(settings, url, pace, runner):
             began = perf_counter()
             runner.run()
             seconds = perf_counter() - began
-        table.finish()
+        progress.table.finish()
     is_interrupted = stopped_by[-1:] == [signal.SIGINT]
     if (keep or not is_interrupted) and 0 in metrics.last_published:  # else it ended before it began
-        done = metrics.last_published[0]
-        summary = summarise(done.counters, done.learner, evaluation, seconds)
-        echo("\n" + summary_text(summary, done.learner, _CLASSES))
+        _sum_up(metrics.last_published[0], progress.evaluation, seconds)
     if is_interrupted:
         sys.exit(INTERRUPTED)
+
+
+class _Progress:
+    """Shows how far the demo is: a table, a bar, and a call when all events of the data set are learned."""
+
+    def __init__(
+        self,
+        n_events: int,
+        move_bar: Callable[[int], None],
+        write_line: Callable[[str], None],
+        all_processed: Callable[[], None],
+    ) -> None:
+        self.table = ProgressTable(write_line, _CLASSES)
+        self.evaluation = Evaluation(_CLASSES)
+        self._n_events = n_events
+        self._move_bar = move_bar
+        self._all_processed = all_processed
+
+    def observe(self, steps: Sequence[Step]) -> None:
+        """Take note of labelled predictions."""
+        before = self.evaluation.labelled
+        self.table.observe(steps)
+        self.evaluation.observe(steps)
+        self._move_bar(self.evaluation.labelled)
+        if before < self._n_events <= self.evaluation.labelled:
+            self._all_processed()
+
+
+def _sum_up(done: Published, evaluation: Evaluation, seconds: float) -> None:
+    summary = summarise(done.counters, done.learner, evaluation, seconds)
+    echo("\n" + summary_text(summary, done.learner, _CLASSES))
 
 
 def _events() -> list[bytes]:
