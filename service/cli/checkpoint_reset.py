@@ -9,7 +9,7 @@ from typing import Final, get_args
 import click
 
 from service.cli.app import report
-from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
+from service.cli.options import LEARNING, SERVICE, broker_url, setting_options
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import ConfigurationError
 from service.loop.reset import Start, reset
@@ -39,8 +39,7 @@ STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @setting_options(
-    *CONSUMING,
-    "checkpoints_topic",
+    *SERVICE,
     *LEARNING,
     "create_topics",
     "label_timeout_seconds",

@@ -35,8 +35,16 @@ SourceOptions = Callable[[Settings], Source]
 STREAM = ("broker", "kafka_client")
 """Settings of a command that opens the stream."""
 
-CONSUMING = (*STREAM, "group", "events_topic", "labels_topic", "predictions_topic", "dead_letters_topic")
-"""Settings of a command that takes part in the stream."""
+SERVICE = (
+    *STREAM,
+    "group",
+    "events_topic",
+    "labels_topic",
+    "predictions_topic",
+    "dead_letters_topic",
+    "checkpoints_topic",
+)
+"""Settings that say which service's records: the same options fit all commands that need some of them."""
 
 LEARNING = (*MODEL_SETTINGS, "max_message_bytes")
 """Settings that decide what is learned from a message."""

@@ -46,20 +46,31 @@ def settings_for(file: ModelFile, loaded: Loaded) -> Loaded:
         if origin == DEFAULT or given[name] == value:
             continue
         if name == "classes" and not value:
-            known[name] = given[name]  # classes that had no names get theirs
-            continue
+            continue  # classes that had no names get those given
         raise ConfigurationError(
             f"{name}: {file.path} was made with {written(value)}, the {origin} says {written(given[name])}",
             hint="leave it out: the file knows what its model was made with",
         )
-    values = {name: getattr(loaded.settings, name) for name in Settings.model_fields} | known
+    return in_place_of_defaults(known, str(file.path), loaded)
+
+
+def in_place_of_defaults(known: Mapping[str, Any], source: str, loaded: Loaded) -> Loaded:
+    """Return the settings with those of `source` where none was given.
+
+    Raises
+    ------
+    InputFileError
+        They are none of this release.
+
+    """
+    unset = {name: value for name, value in known.items() if _origin(name, loaded) == DEFAULT}
     try:
-        settings = Settings(**values)
+        settings = Settings(
+            **{name: getattr(loaded.settings, name) for name in Settings.model_fields} | unset
+        )
     except ValidationError as error:
-        raise InputFileError(f"{file.path}: its settings are not this release's: {error}") from None
-    origins = {**loaded.origins} | {
-        name: str(file.path) for name in known if _origin(name, loaded) == DEFAULT
-    }
+        raise InputFileError(f"{source}: its settings are not this release's: {error}") from None
+    origins = {**loaded.origins, **dict.fromkeys(unset, source)}
     return dataclasses.replace(loaded, settings=settings, origins=origins)
 
 

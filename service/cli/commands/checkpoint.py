@@ -21,7 +21,7 @@ from service.cli.app import report
 from service.cli.checkpoint_reset import STOP_FIRST, check_partition
 from service.cli.checkpoint_reset import command as reset_command
 from service.cli.model_files import load_model_file
-from service.cli.options import LEARNING, STREAM, broker_url, setting_options
+from service.cli.options import LEARNING, SERVICE, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
@@ -29,8 +29,9 @@ from service.errors import CheckpointError, ConfigurationError
 from service.loop.recovery import Restored, restore
 from service.loop.reset import reset
 from service.loop.task import Task
-from service.models.made_with import made_with
+from service.models.made_with import in_place_of_defaults, made_with
 from service.models.model_file import ModelKind, refuse_pickle, write_model_file
+from service.models.registry import BUILT_IN
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor, open_stream
 from service.settings.load import Loaded, Settings
@@ -38,11 +39,7 @@ from service.stream import Transport
 from service.transport.topics import input_topics
 
 _RESTORING = (
-    *STREAM,
-    "group",
-    "events_topic",
-    "labels_topic",
-    "checkpoints_topic",
+    *SERVICE,
     *LEARNING,
     "label_timeout_seconds",
     "max_event_time_ahead_seconds",
@@ -72,7 +69,7 @@ command.add_command(reset_command)
 
 
 @command.command()
-@setting_options(*STREAM, "group", "checkpoints_topic")
+@setting_options(*SERVICE)
 @click.option(
     "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
 )
@@ -168,9 +165,9 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
     """Write the committed model of a partition to FILE.
 
     That is the newest snapshot and the batches committed after it, learned again: the model that a
-    restart would go on with, to the last bit. The settings must be those of the service. It may run
-    meanwhile. FILE appears whole or not at all; `perceptron inspect` shows it, `checkpoint import`
-    and `perceptron_core.from_bytes` read it.
+    restart would go on with, to the last bit. Settings that are not given are those of the snapshot; those
+    given must agree with it. The service may run meanwhile. FILE appears whole or not at all;
+    `perceptron inspect` shows it, `checkpoint import` and `perceptron_core.from_bytes` read it.
     """
     settings = loaded.settings
     refuse_pickle(make_processor(settings).learner)
@@ -178,6 +175,7 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
     try:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
         check_partition(partition, len(logs))
+        settings = _as_made(logs[partition], partition, loaded)
         committed = transport.committed(settings.group, input_topics(settings), partition)
         restored = restore(transport, settings, partition, committed)
     finally:
@@ -188,6 +186,18 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
         "green",
         f"the model of partition {partition} after batch {restored.sequence} to {file}, {size_text(size)}",
     )
+
+
+def _as_made(log: CheckpointLog, partition: int, loaded: Loaded) -> Settings:
+    """Return the settings, with those of the newest sound snapshot where none was given.
+
+    A model that is no built-in one is code, which runs only if the user names it.
+    """
+    _, snapshot = newest_sound(log)
+    known = dict(snapshot.identity) if snapshot else {}
+    if known.get("model") not in BUILT_IN:
+        known.pop("model", None)
+    return in_place_of_defaults(known, f"{loaded.settings.checkpoints_topic}[{partition}]", loaded).settings
 
 
 @command.command("import")

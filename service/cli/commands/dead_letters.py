@@ -16,7 +16,7 @@ import click
 
 from service.cli.app import report
 from service.cli.line_filter import LineFilter
-from service.cli.options import STREAM, broker_url, setting_options
+from service.cli.options import SERVICE, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import time_text
 from service.dead_letters.replay import Action, DeadLetter, Redelivery, ReplayDecision
@@ -54,7 +54,7 @@ def command() -> None:
 @_reason_option
 @click.option("--show-values", is_flag=True, help="Show the messages themselves; json always does.")
 @_format_option
-@setting_options(*STREAM, "group", "dead_letters_topic")
+@setting_options(*SERVICE)
 def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool) -> None:
     """List the outstanding dead letters, the newest last, and count them by reason.
 
@@ -84,11 +84,7 @@ def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool)
 )
 @_format_option
 @setting_options(
-    *STREAM,
-    "group",
-    "events_topic",
-    "labels_topic",
-    "dead_letters_topic",
+    *SERVICE,
     "classes",
     "max_message_bytes",
     "max_event_time_ahead_seconds",

@@ -17,7 +17,14 @@ from typing import Any
 import click
 
 from service.cli.app import report
-from service.cli.options import STREAM, SourceOptions, broker_url, setting_options, source_options, topic_name
+from service.cli.options import (
+    SERVICE,
+    SourceOptions,
+    broker_url,
+    setting_options,
+    source_options,
+    topic_name,
+)
 from service.cli.progress import progress_bar
 from service.cli.sender import LateLabels, Sender
 from service.datasets.files import Source
@@ -60,9 +67,7 @@ KeyOf = Callable[[bytes], bytes | None]
     help="Let the classes swap their labels each time so many events were sent.  [default: never]",
 )
 @setting_options(
-    *STREAM,
-    "events_topic",
-    "labels_topic",
+    *SERVICE,
     "partitions",
     "create_topics",
     "classes",

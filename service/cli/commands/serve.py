@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from service.cli.app import INTERRUPTED, report_progress
-from service.cli.options import CONSUMING, LEARNING, broker_url, setting_options
+from service.cli.options import LEARNING, SERVICE, broker_url, setting_options
 from service.loop.departure import Departure
 from service.monitoring.health import Health
 from service.partition.counters import Totals
@@ -40,8 +40,7 @@ class Stoppable(Protocol):
 
 @click.command()
 @setting_options(
-    *CONSUMING,
-    "checkpoints_topic",
+    *SERVICE,
     *LEARNING,
     "partitions",
     "create_topics",

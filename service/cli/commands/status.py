@@ -13,7 +13,7 @@ from service.checkpoints.log import read_log
 from service.checkpoints.log_loss import refuse_emptied
 from service.checkpoints.status import PartitionStatus, partition_statuses
 from service.cli.app import report_warning
-from service.cli.options import STREAM, broker_url, setting_options
+from service.cli.options import SERVICE, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import ABSENT, count_text, duration_text, size_text, table
 from service.errors import CheckpointError
@@ -26,7 +26,7 @@ _COUNTS: Final = ("predictions", "labelled", "mistakes", "updates", "rejected", 
 
 
 @click.command()
-@setting_options(*STREAM, "group", "events_topic", "labels_topic", "checkpoints_topic")
+@setting_options(*SERVICE)
 @click.option(
     "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
 )

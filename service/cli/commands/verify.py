@@ -10,7 +10,7 @@ import click
 from service.audit.auditor import Auditor
 from service.audit.findings import Finding, Report
 from service.cli.app import FAILURE, report
-from service.cli.options import CONSUMING, broker_url, setting_options
+from service.cli.options import SERVICE, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.progress import counted_bar
 from service.cli.table import count_text
@@ -26,8 +26,7 @@ _SHOWN: Final = 20
     "  perceptron verify --broker kafka://localhost:9092 --group perceptron",
 )
 @setting_options(
-    *CONSUMING,
-    "checkpoints_topic",
+    *SERVICE,
     "classes",
     "max_message_bytes",
     "label_timeout_seconds",

@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from service.cli.options import broker_url, setting_options, source_options
+from service.cli.options import SERVICE, broker_url, setting_options, source_options
 from service.settings.load import Settings, option_settings
 
 
@@ -117,3 +117,14 @@ def test_a_source_is_opened_as_the_options_say(tmp_path):
         command, ["x.dat", "--input-format", "csv", "--label-column", "kind"], catch_exceptions=False
     )
     assert seen == [b'{"id":"row-1","features":{"a":1},"label":"spam"}']
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["serve", "verify", "status", "produce", "dead-letters list", "dead-letters replay", "checkpoint show"]
+    + [f"checkpoint {verb}" for verb in ("export", "import", "reset")],
+)
+def test_all_commands_of_a_service_take_the_same_options_for_its_stream(perceptron, command):
+    shown = perceptron(*command.split(), "--help").stdout
+    assert [option for option in SERVICE if f"--{option.replace('_', '-')} " not in shown] == []
+    assert "--config FILE" in shown

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from perceptron_core import Perceptron, from_bytes, to_bytes
+from perceptron_core import AveragedPerceptron, Perceptron, from_bytes, to_bytes
 from service.errors import CheckpointError, ServiceError
-from service.models.model_file import write_atomically
+from service.models.model_file import read_model_file, write_atomically
 from service.stream import Output
 from service.transport import open_transport
 from tests.service.building import Feed, event, label
@@ -110,6 +110,34 @@ def test_export_writes_the_committed_model_batches_after_the_snapshot_included(
     assert to_bytes(model) == to_bytes(undisturbed(EVENTS))
     assert [path.name for path in tmp_path.glob("*.bin*")] == ["model.bin"]
     assert list(tmp_path.glob(".*")) == []
+
+
+def test_export_needs_no_setting_that_the_checkpoint_knows(checkpoint, stream, tmp_path):
+    produce(stream, *EVENTS)
+    serve(stream, model="averaged-perceptron", classes=("ham", "spam"), label_timeout_seconds=7.0)
+    path = tmp_path / "model.bin"
+    assert isinstance(committed(checkpoint, path), AveragedPerceptron)
+    settings = read_model_file(path).settings
+    assert (settings["model"], settings["classes"]) == ("averaged-perceptron", ("ham", "spam"))
+
+
+def test_export_refuses_a_setting_that_contradicts_the_checkpoint(checkpoint, stream, tmp_path):
+    produce(stream, *EVENTS)
+    serve(stream, classes=("ham", "spam"))
+    result = checkpoint("export", "--partition", "0", tmp_path / "x.bin", "--classes", "spam,ham")
+    assert result.exit_code == 1
+    assert "classes: the checkpoint was made with ham,spam, the setting is spam,ham" in result.stderr
+
+
+def test_export_runs_no_code_that_a_checkpoint_names(checkpoint, stream, tmp_path):
+    produce(stream, *EVENTS)
+    model = tmp_path / "model.py"
+    model.write_text("from river.linear_model import LogisticRegression as make")
+    serve(stream, model=f"{model}:make", checkpoint_key="k")
+    model.write_text("raise SystemExit('it ran')")
+    result = checkpoint("export", "--partition", "0", tmp_path / "x.bin")
+    assert result.exit_code == 1
+    assert "model: the checkpoint was made with" in result.stderr
 
 
 def test_export_of_a_partition_that_is_not_there_names_those_that_are(checkpoint, stream):
