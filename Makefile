@@ -99,11 +99,11 @@ bench: $(BENCH)/project/installed $(BENCH)/quix/installed
 	$(BENCH)/project/bin/python benchmarks/run.py $(BENCH_ARGS)
 
 docs: $(VENV)/installed-dev
-	$(BIN)/python -m documentation.build
+	$(BIN)/python -m tools.documentation.build
 
 docs-plots: $(VENV)/installed-dev
-	$(BIN)/python -m documentation.plots
-	$(BIN)/python -m documentation.imports
+	$(BIN)/python -m tools.documentation.plots
+	$(BIN)/python -m tools.documentation.imports
 
 dist: $(VENV)/installed-release
 	rm -rf dist build/lib* build/bdist.*
@@ -118,7 +118,7 @@ release-check: dist
 	$(BIN)/pip-licenses --python $(RELEASE)/bin/python --format markdown --order license --with-urls --output-file dist/licences.md
 	$(BIN)/cyclonedx-py environment $(RELEASE)/bin/python --output-reproducible \
 	  --of JSON --output-file dist/sbom.cdx.json
-	$(BIN)/python -m release.audit "$$($(RELEASE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" dist/audit.json
+	$(BIN)/python -m tools.release.audit "$$($(RELEASE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" dist/audit.json
 
 clean:
 	rm -rf $(VENV) $(BENCH) $(RELEASE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -110,8 +110,8 @@ def test_a_docstring_opens_every_module(module):
 MIRRORS = {
     "perceptron_core": "perceptron_core",
     "service": "service",
-    "documentation": "docs",
-    "release": "release",
+    "tools/documentation": "docs",
+    "tools/release": "release",
 }
 """The folder of tests for each folder of sources."""
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from documentation.build import WRITTEN_BY_OTHERS
+from tools.documentation.build import WRITTEN_BY_OTHERS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from documentation import build
+from tools.documentation import build
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
-from documentation.references import command_tree
 from service.cli.app import cli
 from tests.docs.documents import PAGES, ROOT, blocks, page_name
+from tools.documentation.references import command_tree
 
 COMMANDS = dict(command_tree())
 LIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -2,8 +2,8 @@
 
 import pytest
 
-from documentation.build import ROOT
-from documentation.imports import FOLDER, PACKAGES, imports, layers, picture
+from tools.documentation.build import ROOT
+from tools.documentation.imports import FOLDER, PACKAGES, imports, layers, picture
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from documentation.build import ROOT, WRITTEN_BY_OTHERS, linked, site_path, written_pages
-from documentation.references import command_tree, exported_families, secrets
 from service.settings.fields import ENVIRONMENT_PREFIX, MODEL_SETTINGS, Settings
 from service.settings.load import setting_values
+from tools.documentation.build import ROOT, WRITTEN_BY_OTHERS, linked, site_path, written_pages
+from tools.documentation.references import command_tree, exported_families, secrets
 
 WRITTEN = [page for page in written_pages() if page.name not in WRITTEN_BY_OTHERS]
 pages = pytest.mark.parametrize("page", WRITTEN, ids=str)

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from documentation.build import ROOT, written_pages
-from documentation.charts import Chart, Curve
-from documentation.plots import CHARTS, FOLDER
+from tools.documentation.build import ROOT, written_pages
+from tools.documentation.charts import Chart, Curve
+from tools.documentation.plots import CHARTS, FOLDER
 
 MOST_BYTES = 80_000
 

@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 import perceptron_core
-from documentation.references import references
 from service.cli.app import COMMANDS, cli
 from service.messages.decoder import Reason
 from service.messages.schema import KINDS
 from service.settings.fields import Settings
 from service.settings.load import setting_values
+from tools.documentation.references import references
 
 PAGES = references()
 PART_OF_A_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")

@@ -1,6 +1,6 @@
 """What `pip-audit` reports is told as it is: an audit of nothing is no clean bill."""
 
-from release.audit import verdict
+from tools.release.audit import verdict
 
 SOUND = {"name": "click", "version": "8.5.1", "vulns": []}
 UNKNOWN = {"name": "river", "skip_reason": "Dependency not found"}

@@ -3,7 +3,7 @@
 `pip-audit` calls it a success when the index knows nothing of any package; and without a network it ends with
 a traceback. Both would pass for an answer, so the report itself is read here.
 
-    python -m release.audit SITE_PACKAGES REPORT
+    python -m tools.release.audit SITE_PACKAGES REPORT
 """
 
 from __future__ import annotations

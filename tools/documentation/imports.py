@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 
 import grimp
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docs" / "images"
 PACKAGES: Final = {"perceptron_core": "core", "service": "service"}
 """Packages, and the contracts that hold their layers."""

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from documentation.references import references
+from tools.documentation.references import references
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 WORK: Final = ROOT / "build" / "documentation"
 PROJECT_PAGES: Final = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 WRITTEN_BY_OTHERS: Final = ("benchmarks.md",)

@@ -23,7 +23,9 @@ from service.settings.load import KafkaSettings, option_settings, setting_values
 from service.stream import Record
 from service.workers.supervisor import Workers
 
-_GENERATED: Final = "<!-- Generated from the code by documentation/references.py: change it there. -->\n\n"
+_GENERATED: Final = (
+    "<!-- Generated from the code by tools/documentation/references.py: change it there. -->\n\n"
+)
 _WIDTH: Final = 100
 _ROWS: Final = ("learn_rows", "predict_rows", "score_rows", "predict_learn_rows", "predict_learn_texts")
 _SHOWN: Final = ("learn_one", "predict_one", "score_one", "update_one", "undo_one", *_ROWS)

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from river import datasets, multiclass, preprocessing
 
-from documentation.charts import Chart, Curve, Points, draw, draw_geometry, draw_rings
 from perceptron_core import (
     AROW,
     SCW,
@@ -34,8 +33,9 @@ from perceptron_core import (
     perceptron_train,
 )
 from perceptron_core.base.binary import Features
+from tools.documentation.charts import Chart, Curve, Points, draw, draw_geometry, draw_rings
 
-FOLDER: Final = Path(__file__).parents[1] / "docs" / "plots"
+FOLDER: Final = Path(__file__).parents[2] / "docs" / "plots"
 
 _POINTS: Final = 160
 """Points of a curve at most: more are not to be seen, and make the files large."""
