@@ -27,7 +27,7 @@ from service.settings.load import Settings
 from service.stream import Output, Record
 from tests.service.poison import MAX_MESSAGE_BYTES
 from tests.support.chaos_log import Message
-from tests.support.perceptron_process import environment
+from tests.support.perceptron_process import NO_CERTIFICATES, environment
 
 PARTITIONS = 4
 DEADLINE_SECONDS = 60.0
@@ -250,7 +250,7 @@ class Service:
         if found is None:
             return 0
         try:
-            return httpx.get(found[0] + "/readyz", timeout=10).status_code
+            return httpx.get(found[0] + "/readyz", timeout=10, verify=NO_CERTIFICATES).status_code
         except httpx.TransportError:
             return 0
 
