@@ -85,34 +85,9 @@ class BulkProducer:
     ) -> None:
         self._failures: list[KafkaError] = []
         self._log = _ConnectionLog()
-        options: dict[str, object] = {
-            "enable.idempotence": True,
-            # Kafka's default partitioner: `partition_for_key`.
-            "partitioner": "murmur2_random",
-            "message.max.bytes": CLIENT_LIMIT.uncompressed_bytes if compress else CLIENT_LIMIT.n_bytes,
-            "batch.size": batch_bytes,
-            # What every client that comes with Python alone can read.
-            "compression.type": "gzip" if compress else "none",
-            # Whoever calls has all records in memory already: there is nothing to push back.
-            "queue.buffering.max.messages": 0,
-            "queue.buffering.max.kbytes": 2_147_483_647,
-            # Every call flushes; until then the broker's thread should not take half-filled batches.
-            "linger.ms": 500,
-            # A call into Python for each record that went well would take longer than to produce it.
-            "delivery.report.only.error": True,
-            "on_delivery": self._note,
-        }
+        options = _options(batch_bytes, compress=compress) | {"on_delivery": self._note}
         if transactional_id:
-            timeout_ms = int(transaction_timeout_seconds * 1000)
-            answer_ms = int(transaction_request_seconds(timeout_seconds) * 1000)
-            options |= {
-                "transactional.id": transactional_id,
-                "transaction.timeout.ms": timeout_ms,
-                # librdkafka wants it to be no longer than the transaction's.
-                "socket.timeout.ms": min(timeout_ms, answer_ms),
-                # Else the log would not tell of a connection that breaks. An idle one ends without a line.
-                "log.connection.close": True,
-            }
+            options |= _transaction_options(transactional_id, transaction_timeout_seconds, timeout_seconds)
         else:
             # Longer than the deadline of a call: expiry inside the client is untidy, we drop it before.
             options["delivery.timeout.ms"] = int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000)
@@ -208,6 +183,40 @@ class BulkProducer:
                 self._client.purge(blocking=False)
                 self._client.poll(0)
             self._client = None  # the last reference: librdkafka ends its threads
+
+
+def _options(batch_bytes: int, *, compress: bool) -> dict[str, object]:
+    return {
+        "enable.idempotence": True,
+        # Kafka's default partitioner: `partition_for_key`.
+        "partitioner": "murmur2_random",
+        "message.max.bytes": CLIENT_LIMIT.uncompressed_bytes if compress else CLIENT_LIMIT.n_bytes,
+        "batch.size": batch_bytes,
+        # What every client that comes with Python alone can read.
+        "compression.type": "gzip" if compress else "none",
+        # Whoever calls has all records in memory already: there is nothing to push back.
+        "queue.buffering.max.messages": 0,
+        "queue.buffering.max.kbytes": 2_147_483_647,
+        # Every call flushes; until then the broker's thread should not take half-filled batches.
+        "linger.ms": 500,
+        # A call into Python for each record that went well would take longer than to produce it.
+        "delivery.report.only.error": True,
+    }
+
+
+def _transaction_options(
+    transactional_id: str, transaction_timeout_seconds: float, timeout_seconds: float
+) -> dict[str, object]:
+    timeout_ms = int(transaction_timeout_seconds * 1000)
+    answer_ms = int(transaction_request_seconds(timeout_seconds) * 1000)
+    return {
+        "transactional.id": transactional_id,
+        "transaction.timeout.ms": timeout_ms,
+        # librdkafka wants it to be no longer than the transaction's.
+        "socket.timeout.ms": min(timeout_ms, answer_ms),
+        # Else the log would not tell of a connection that breaks. An idle one ends without a line.
+        "log.connection.close": True,
+    }
 
 
 def _do_step(step: Callable[[float], None], deadline: float) -> None:
