@@ -1,24 +1,41 @@
-"""A member of a group as a writer. In: its partitions. Out: for each of them one writer that may write."""
+"""One member of a consumer group, through whichever client. In: topics. Out: their records, and writers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from time import monotonic
+from typing import Any, Final
 
 from service.errors import OwnershipLost, TransportError
-from service.stream import NOWHERE, Place
-from service.transport.kafka.limits import ConsumerOptions, former_transactional_id, transactional_id
+from service.stream import NOWHERE, Place, Record
+from service.transport.kafka.limits import (
+    ConsumerOptions,
+    former_transactional_id,
+    seconds_left,
+    transactional_id,
+)
+from service.transport.kafka.membership import KafkaMembership
 from service.transport.kafka.writer import KafkaWriter, TransactionalProducer
+
+# New partitions are announced between two waits, so a wait is short.
+_WAIT_SECONDS: Final = 0.1
 
 
 class KafkaMember(ABC):
-    """What consumers of both clients do alike.
+    """What the consumers of both clients do alike.
+
+    The group shares out the partitions of the leading topic alone: no cooperative assignor keeps the
+    partitions of several topics together. The same partitions of the further topics are assigned to a
+    client by hand. The offsets of all topics are the group's.
 
     Parameters
     ----------
+    cluster_name
+        As messages name the cluster.
     group, topics, options
         As given to `Transport.join`.
     check_topics
@@ -26,20 +43,115 @@ class KafkaMember(ABC):
 
     """
 
+    _membership: KafkaMembership
+
     def __init__(
         self,
+        cluster_name: str,
         group: str,
         topics: Sequence[str],
         options: ConsumerOptions,
         check_topics: Callable[[set[str]], None],
     ) -> None:
+        self._cluster_name = cluster_name
         self._group = group
         self._topics = tuple(topics)
         self._options = options
         self._check_topics = check_topics
         self._writers: dict[int, KafkaWriter] = {}
+        self._taken: dict[Place, list[Record]] = {}
+        """Records that the client has moved past and no poll has returned yet: were a poll that fails to
+        forget them, they would be lost."""
         self._held: frozenset[Place] = NOWHERE
         """What the client has paused."""
+        self._closed = False
+
+    def poll(
+        self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
+    ) -> dict[int, list[Record]]:
+        """Wait for records; see `Consumer.poll`."""
+        deadline = monotonic() + timeout_seconds
+        self._hold(hold)
+        while True:
+            with self._translated(self._cluster_name):
+                self._take(min(seconds_left(deadline), _WAIT_SECONDS), max_records)
+            self._membership.raise_failure()
+            announced = self._membership.announce()
+            if self._taken or announced or monotonic() >= deadline:
+                self._check_alive()
+                return self._deliver()
+
+    def _hold(self, wanted: AbstractSet[Place]) -> None:
+        """Let the client deliver none of these places, and all others that are ours."""
+        ours = set(self._places())
+        hold = frozenset(ours & wanted)
+        if hold != self._held:
+            with self._translated(self._cluster_name):
+                self._pause(hold - self._held, (self._held - hold) & ours)
+            self._held = hold
+
+    def _places(self) -> list[Place]:
+        """List what was started, the leading topic first."""
+        return [(topic, partition) for topic in self._topics for partition in sorted(self._membership.begun)]
+
+    def _room(self, max_records: int) -> int:
+        """Count the records that may still be taken."""
+        return max(0, max_records - sum(map(len, self._taken.values())))
+
+    def _deliver(self) -> dict[int, list[Record]]:
+        """Return what was taken, ordered by topic, except what a rebalance has taken away since."""
+        taken, self._taken = self._taken, {}
+        merged: dict[int, list[Record]] = {}
+        for place in self._places():
+            if place in taken:
+                merged.setdefault(place[1], []).extend(taken[place])
+        return merged
+
+    def start(self, partition: int, offsets: Mapping[str, int]) -> None:
+        """Deliver from these offsets on; see `Consumer.start`."""
+        self._check_owned(partition)
+        self._hold({place for place in self._held if place[1] != partition})
+        for topic in self._topics:
+            self._taken.pop((topic, partition), None)
+        with self._translated(self._where(partition)):
+            self._begin(partition, offsets)
+        self._membership.begun.add(partition)
+
+    def lag(self) -> dict[Place, int]:
+        """Count what is not yet delivered; see `Consumer.lag`. Without entry until a first fetch has told."""
+        found = {}
+        for place in self._places():
+            with self._translated(f"{place[0]}[{place[1]}]"):
+                end, position = self._known_end(place), self._known_position(place)
+            if end is not None and position is not None:
+                found[place] = max(0, end - position)
+        return found
+
+    def remaining(self, places: Collection[Place]) -> dict[Place, int]:
+        """Count the offsets up to the present ends; see `Consumer.remaining`."""
+        begun = [place for place in places if place[1] in self._membership.begun]
+        if not begun:
+            return {}
+        with self._translated(self._cluster_name):
+            # Of what was never delivered the position may not be known, unless there is nothing.
+            return {
+                place: max(0, end - (self._known_position(place) or 0), len(self._taken.get(place, ())))
+                for place, end in self._ask_ends(begun).items()
+            }
+
+    def has_joined(self) -> bool:
+        """Return whether the group has given us our share; see `Consumer.has_joined`."""
+        try:
+            with self._translated(self._cluster_name):
+                return self._membership.is_settled()
+        except TransportError:
+            return False  # nobody knows now
+
+    def at_end(self) -> bool:
+        """Return whether everything there was delivered; see `Consumer.at_end`."""
+        if self._taken or self._membership.owned - self._membership.begun or not self.has_joined():
+            return False
+        return not any(self.remaining(self._places()).values())
 
     def writer(self, partition: int) -> KafkaWriter:
         """Make the writer of an owned partition; see `Consumer.writer`."""
@@ -75,59 +187,96 @@ class KafkaMember(ABC):
         if former != transactional_id(*place):
             self._open_producer(former, partition, compress=False).drop()
 
-    def _hold(self, wanted: AbstractSet[Place]) -> None:
-        """Let the client deliver none of these places, and all others that are ours."""
-        ours = {(topic, partition) for topic in self._topics for partition in self._delivered}
-        hold = frozenset(ours & wanted)
-        if hold != self._held:
-            self._pause(hold - self._held, (self._held - hold) & ours)
-            self._held = hold
+    def _open_producer(self, name: str, partition: int, *, compress: bool) -> TransactionalProducer:
+        """Make a producer of this transactional id, which fences the one before it."""
+        producer = self._make_producer(name, compress=compress)
+        try:
+            with self._translated(self._where(partition)):
+                producer.init_transactions()
+        except BaseException:
+            producer.drop()
+            raise
+        return producer
 
-    def _close_writers(self) -> None:
-        for writer in self._writers.values():
-            writer.close()
+    def close(self) -> None:
+        """Hand over and leave; see `Consumer.close`."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            with self._translated(self._cluster_name):
+                self._leave()
+        finally:
+            for writer in self._writers.values():
+                writer.close()
+        self._membership.raise_failure()
 
     def _where(self, partition: int) -> str:
         return f"{self._topics[0]}[{partition}]"
 
     def _check_owned(self, partition: int) -> None:
-        if partition not in self._owned:
+        if partition not in self._membership.owned:
             raise OwnershipLost(f"{self._where(partition)} is not assigned to this member of {self._group!r}")
 
     def _is_owner(self, writer: KafkaWriter) -> bool:
         """Return whether a fenced writer is the newest of a partition that is ours still."""
-        if not any(self._writers.get(partition) is writer for partition in self._owned):
+        if not any(self._writers.get(partition) is writer for partition in self._membership.owned):
             return False
         try:
             return self._is_member()
         except TransportError:
             return False
 
-    @property
+    def _is_member(self) -> bool:
+        with self._translated(self._cluster_name):
+            return self._membership.is_member()
+
+    # What is left to each client. `_translated` encloses the calls of what may raise errors of the client's.
+
+    @staticmethod
     @abstractmethod
-    def _delivered(self) -> AbstractSet[int]:
-        """The partitions that are ours and were started."""
+    def _translated(where: str) -> AbstractContextManager[None]:
+        """Raise the client's errors as `ServiceError`s that say `where`."""
+
+    @abstractmethod
+    def _take(self, wait_seconds: float, max_records: int) -> None:
+        """Add the records that are there to `_taken`; wait for the first one only."""
+
+    @abstractmethod
+    def _check_alive(self) -> None:
+        """Raise a `ServiceError` if the stream is away or a position has no record: no client raises that."""
 
     @abstractmethod
     def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
-        """Let the client pause these places and go on with those. Raises `TransportError`."""
-
-    @property
-    @abstractmethod
-    def _owned(self) -> AbstractSet[int]:
-        """The partitions that the assignee knows to be its own."""
+        """Let the client pause these places and go on with those."""
 
     @abstractmethod
-    def _is_member(self) -> bool:
-        """Ask the group's coordinator whether we are a member now. Raises `TransportError`."""
+    def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
+        """Let the client fetch a partition from these offsets on; of other topics, from the first one on."""
 
     @abstractmethod
-    def _open_producer(self, name: str, partition: int, *, compress: bool) -> TransactionalProducer:
-        """Make a producer of this transactional id, which fences the one before it.
+    def _known_end(self, place: Place) -> int | None:
+        """Return the end as of the last fetch, without asking."""
 
-        It compresses all that it writes or nothing. Raises `TransportError`.
+    @abstractmethod
+    def _known_position(self, place: Place) -> int | None:
+        """Return the next offset to be delivered, without asking."""
+
+    @abstractmethod
+    def _ask_ends(self, places: Sequence[Place]) -> dict[Place, int]:
+        """Ask where places end, for `LOOK_SECONDS` at most."""
+
+    @abstractmethod
+    def _make_producer(self, name: str, *, compress: bool) -> TransactionalProducer:
+        """Make a producer of this transactional id that compresses all that it writes, or nothing.
+
+        Raises `TransportError`.
         """
 
     @abstractmethod
     def _group_metadata(self) -> Any:  # noqa: ANN401 - each client has its own
-        """Return this member's present generation."""
+        """Return this member's present generation. Raises `TransportError`."""
+
+    @abstractmethod
+    def _leave(self) -> None:
+        """Leave the group and close the clients."""

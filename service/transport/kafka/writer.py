@@ -12,7 +12,10 @@ from service.transport.kafka.errors import hinted
 
 
 class TransactionalProducer(Protocol):
-    """A client's producer with the transactional id of one partition, its transactions initialised."""
+    """A client's producer with the transactional id of one partition."""
+
+    def init_transactions(self) -> None:
+        """Fence the producer of this transactional id before us, and end its open transaction."""
 
     def transact(
         self,

@@ -1,4 +1,4 @@
-"""Which partitions are ours. In: the group's rebalances. Out: calls to the assignee."""
+"""Which partitions are ours. In: rebalances, as librdkafka reports them. Out: calls to the assignee."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from confluent_kafka import Consumer, ConsumerGroupState, TopicPartition
 from confluent_kafka.admin import ConsumerGroupDescription
 
 from service.stream import Assignee
+from service.transport.kafka.membership import KafkaMembership
 
 
-class ConfluentMembership:
+class ConfluentMembership(KafkaMembership):
     """Listens to the rebalances of one consumer and keeps the set of its partitions.
 
     librdkafka calls it inside `consume` and `close`, on the thread that polls, while its own threads keep
@@ -30,6 +31,8 @@ class ConfluentMembership:
         Who is told.
     describe
         Asks the group's coordinator who its members are.
+    count_partitions
+        Asks how many the leading topic has.
 
     """
 
@@ -38,19 +41,16 @@ class ConfluentMembership:
         client: Consumer,
         topics: Sequence[str],
         assignee: Assignee,
+        *,
         describe: Callable[[], ConsumerGroupDescription],
+        count_partitions: Callable[[], int],
     ) -> None:
+        super().__init__(assignee)
         self._client = client
         self._topics = topics
-        self._assignee = assignee
         self._describe = describe
-        self._arrived: set[int] = set()
+        self._count_partitions = count_partitions
         self._is_settled: bool | None = None
-        self._failure: BaseException | None = None
-        self.owned: set[int] = set()
-        """The partitions that the assignee knows to be its own."""
-        self.begun: set[int] = set()
-        """The partitions whose records are fetched."""
         client.subscribe(
             [topics[0]], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
@@ -62,18 +62,13 @@ class ConfluentMembership:
             self._client.incremental_unassign(self._places([partition]))
         self._client.incremental_assign(list(places))
         self._client.resume(list(places))  # they may have been paused when we had them before
-        self.begun.add(partition)
 
     def is_member(self) -> bool:
-        """Ask the group's coordinator whether we are a member of it now.
-
-        The consumer itself believes so until a heartbeat has failed: a process that was frozen would act
-        on it.
-        """
+        """Ask the group's coordinator; see `KafkaMembership.is_member`."""
         me = self._client.memberid()
         return any(member.member_id == me for member in self._describe().members)
 
-    def is_settled(self, count_partitions: Callable[[], int]) -> bool:
+    def is_settled(self) -> bool:
         """Return whether every one of the leading topic's partitions has its owner, and we know of ours.
 
         Asks the group once after each rebalance, and until it is so.
@@ -87,23 +82,9 @@ class ConfluentMembership:
             self._is_settled = (
                 group.state is ConsumerGroupState.STABLE
                 and shares.get(self._client.memberid()) == self.owned
-                and set().union(*shares.values()) >= set(range(count_partitions()))
+                and set().union(*shares.values()) >= set(range(self._count_partitions()))
             )
         return bool(self._is_settled)
-
-    def announce(self) -> bool:
-        """Tell the assignee of new partitions. Return whether there were any."""
-        arrived, self._arrived = frozenset(self._arrived), set()
-        self.owned |= arrived
-        if arrived:
-            self._assignee.partitions_assigned(arrived)
-        return bool(arrived)
-
-    def raise_failure(self) -> None:
-        """Raise what the assignee raised when it was told to give partitions up."""
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
 
     def mute(self) -> None:
         """Tell the assignee nothing more."""
@@ -126,16 +107,11 @@ class ConfluentMembership:
     def _give_up(self, tell: Callable[[frozenset[int]], None], gone: Sequence[TopicPartition]) -> None:
         partitions = frozenset(each.partition for each in gone)
         known = partitions & self.owned
-        try:
-            if known:
-                tell(known)
-        except BaseException as error:  # noqa: BLE001 - raised again when the client's call is over
-            self._failure = error
+        if known:
+            self._tell(tell, known)
         self._is_settled = False
-        self._arrived -= partitions
-        self.owned -= partitions
         fetched = sorted(partitions & self.begun)
-        self.begun -= partitions
+        self._remove(partitions)
         self._client.incremental_unassign(self._places(fetched))
 
     def _places(self, partitions: Iterable[int]) -> list[TopicPartition]:

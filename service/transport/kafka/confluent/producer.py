@@ -103,9 +103,9 @@ class BulkProducer:
         self.serve()
         return self._log.tells_of_trouble
 
-    def init_transactions(self, timeout_seconds: float) -> None:
-        """Fence the producer of this transactional id before us, and end its open transaction."""
-        self._open_client.init_transactions(timeout_seconds)
+    def init_transactions(self) -> None:
+        """Fence the producer before us; see `TransactionalProducer.init_transactions`."""
+        self._open_client.init_transactions(REQUEST_TIMEOUT_SECONDS)
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged."""

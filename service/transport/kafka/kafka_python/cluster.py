@@ -194,3 +194,12 @@ def learn_topics(consumer: Any, topics: Iterable[str]) -> None:  # noqa: ANN401 
     for topic in topics:
         if not consumer.partitions_for_topic(topic):
             raise UnknownTopicOrPartitionError(topic)
+
+
+def committed_offsets(client: Any, topics: Sequence[str], partition: int) -> dict[str, int]:  # noqa: ANN401 - no types
+    """Ask for the committed offsets of the client's group, by topic."""
+    found = {
+        topic: client.committed(TopicPartition(topic, partition), timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000)
+        for topic in topics
+    }
+    return {topic: offset for topic, offset in found.items() if offset is not None}

@@ -1,4 +1,4 @@
-"""Which partitions are ours. In: the group's rebalances. Out: calls to the assignee."""
+"""Which partitions are ours. In: rebalances, as kafka-python reports them. Out: calls to the assignee."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from kafka.future import Future
 from kafka.structs import MemberState, TopicPartition
 
 from service.stream import Assignee
+from service.transport.kafka.membership import KafkaMembership
 
 _LOOK_AGAIN_SECONDS: Final = 0.005
 """How often the client's loop looks whether the assignee has finished."""
@@ -33,7 +34,7 @@ class _PendingJoin:
         self.add_errback = answer.add_errback
 
 
-class KafkaPythonMembership(AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-python has no types
+class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  # type: ignore[misc] # kafka-python has no types
     """Listens to the rebalances of one consumer and keeps the set of its partitions.
 
     kafka-python calls it on its I/O thread, while the polling thread waits inside `poll` or `close` for
@@ -49,12 +50,8 @@ class KafkaPythonMembership(AsyncConsumerRebalanceListener):  # type: ignore[mis
     """
 
     def __init__(self, assignee: Assignee) -> None:
-        self._assignee = assignee
+        super().__init__(assignee)
         self._consumer: Any = None
-        self._arrived: set[int] = set()
-        self.owned: set[int] = set()
-        """The partitions that the assignee knows to be its own."""
-        self._failure: BaseException | None = None
 
     def follow(self, consumer: Any, topic: str) -> None:  # noqa: ANN401 - kafka-python has no types
         """Subscribe `consumer` to `topic` and listen to what the group gives it."""
@@ -93,11 +90,10 @@ class KafkaPythonMembership(AsyncConsumerRebalanceListener):  # type: ignore[mis
             # It has noted that it is a member, which the heartbeat knew better.
             coordinator.reset_generation(member_id=coordinator._generation.member_id)  # noqa: SLF001
 
-    def is_current(self) -> bool:
-        """Ask the group's coordinator whether we are a member of its present generation.
+    def is_member(self) -> bool:
+        """Ask the group's coordinator; see `KafkaMembership.is_member`.
 
-        The consumer itself believes so until a heartbeat has failed: a process that was frozen would act
-        on it. It is the client's own heartbeat, so what it finds out is acted upon at the next poll.
+        By the client's own heartbeat, so what it finds out is acted upon at the next poll.
         """
         coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
         try:
@@ -108,24 +104,9 @@ class KafkaPythonMembership(AsyncConsumerRebalanceListener):  # type: ignore[mis
             return False
         return True
 
-    @property
     def is_settled(self) -> bool:
-        """Whether we are a member of the present generation, and were told of all that it gave us."""
+        """Return whether we are a member of the present generation, and were told of all that it gave us."""
         return self._consumer.group_metadata().state is MemberState.STABLE and not self._arrived
-
-    def announce(self) -> bool:
-        """Tell the assignee of new partitions, on the polling thread. Return whether there were any."""
-        arrived, self._arrived = frozenset(self._arrived), set()
-        self.owned |= arrived
-        if arrived:
-            self._assignee.partitions_assigned(arrived)
-        return bool(arrived)
-
-    def raise_failure(self) -> None:
-        """Raise what the assignee raised on another thread."""
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """Hold new partitions still until `Consumer.start`."""
@@ -148,14 +129,7 @@ class KafkaPythonMembership(AsyncConsumerRebalanceListener):  # type: ignore[mis
             teller.start()
             while teller.is_alive():
                 await self._consumer._net.sleep(_LOOK_AGAIN_SECONDS)  # noqa: SLF001 - the only loop to sleep on
-        self._arrived -= partitions
-        self.owned -= partitions
-
-    def _tell(self, tell: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
-        try:
-            tell(partitions)
-        except BaseException as error:  # noqa: BLE001 - raised again on the polling thread
-            self._failure = error
+        self._remove(partitions)
 
 
 def hold_still(consumer: Any, places: Collection[TopicPartition]) -> None:  # noqa: ANN401 - kafka-python has no types

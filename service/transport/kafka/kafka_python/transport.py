@@ -14,8 +14,8 @@ from kafka.structs import TopicPartition
 from service.errors import AccessRefused, TopicMissing
 from service.stream import Assignee, Output, Record
 from service.transport.kafka.errors import away, hinted
-from service.transport.kafka.kafka_python.cluster import Cluster, learn_topics
-from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer, committed_offsets
+from service.transport.kafka.kafka_python.cluster import Cluster, committed_offsets, learn_topics
+from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
 from service.transport.kafka.kafka_python.errors import translated
 from service.transport.kafka.kafka_python.messages import as_record
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options

@@ -1,0 +1,69 @@
+"""Which partitions are ours. In: what the group gives and takes. Out: calls to the assignee."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from service.stream import Assignee
+
+
+class KafkaMembership(ABC):
+    """Keeps the set of one consumer's partitions; a subclass listens to the rebalances of its client.
+
+    A client calls it while the polling thread waits inside the client's poll or close, be it on that thread
+    or on the client's own: so there is one writer at a time, and no lock.
+
+    Parameters
+    ----------
+    assignee
+        Who is told.
+
+    """
+
+    def __init__(self, assignee: Assignee) -> None:
+        self._assignee = assignee
+        self._arrived: set[int] = set()
+        self._failure: BaseException | None = None
+        self.owned: set[int] = set()
+        """The partitions that the assignee knows to be its own."""
+        self.begun: set[int] = set()
+        """Those of them that were started: their records are fetched."""
+
+    def announce(self) -> bool:
+        """Tell the assignee of new partitions, on the polling thread. Return whether there were any."""
+        arrived, self._arrived = frozenset(self._arrived), set()
+        self.owned |= arrived
+        if arrived:
+            self._assignee.partitions_assigned(arrived)
+        return bool(arrived)
+
+    def raise_failure(self) -> None:
+        """Raise what the assignee raised when it was told to give partitions up."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def _tell(self, tell: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
+        """Tell the assignee that partitions go, and keep what it raises: the client must not see it."""
+        try:
+            tell(partitions)
+        except BaseException as error:  # noqa: BLE001 - raised again by `raise_failure`
+            self._failure = error
+
+    def _remove(self, partitions: frozenset[int]) -> None:
+        self._arrived -= partitions
+        self.owned -= partitions
+        self.begun -= partitions
+
+    @abstractmethod
+    def is_member(self) -> bool:
+        """Ask the group's coordinator whether we are a member now.
+
+        The consumer itself believes so until a heartbeat has failed: a process that was frozen would act
+        on it.
+        """
+
+    @abstractmethod
+    def is_settled(self) -> bool:
+        """Return whether the group has shared out its partitions, and we were told of all that are ours."""
