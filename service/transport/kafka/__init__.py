@@ -1,1 +1,12 @@
-"""Apache Kafka: what both clients share, and an adapter for each."""
+"""Apache Kafka. What both clients do alike is here, and what only one of them does in its folder.
+
+From the caller to the wire:
+
+- `transport`: reading, producing, joining a group
+- `topics`: topics that exist, and keep their records
+- `member`: one member of a group, records in
+- `membership`: which partitions are ours, and who is told
+- `writer`: one partition's transactions, outputs and offsets out
+- `limits`: names, times and sizes that are the same for both clients
+- `errors`: what the protocol's errors mean to the service
+"""

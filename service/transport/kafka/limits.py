@@ -6,12 +6,10 @@ a former owner has to be the same for both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
-from service.errors import ConfigurationError
 from service.stream import RecordLimit
 
 # A cluster that has not answered by then is reported as away. A first connection takes milliseconds.
@@ -115,15 +113,3 @@ def heartbeat_interval_ms(session_timeout_seconds: float) -> int:
     The answer tells of a rebalance: the longer the interval, the longer all members wait.
     """
     return min(1000, int(session_timeout_seconds * 1000) // 3)
-
-
-def check_read_together(partitions: Mapping[str, int]) -> None:
-    """Refuse topics, the leading one first, that have not the same number of partitions."""
-    leading, expected = next(iter(partitions.items()))
-    for topic, count in partitions.items():
-        if count != expected:
-            raise ConfigurationError(
-                f"topic {topic!r} has {count} partitions, {leading!r} has {expected}:"
-                " they are read together and need as many",
-                hint=f"create {topic!r} anew with {expected} partitions",
-            )

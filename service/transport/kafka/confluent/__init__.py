@@ -1,15 +1,14 @@
 """Apache Kafka through confluent-kafka (librdkafka). In: a cluster's address. Out: a `Transport`.
 
-The rooms, from the caller to the wire:
+What this client does differently, from the caller to the wire:
 
-- `transport`: topics, reading, producing, joining a group
-- `consumer`: one member of a group, records in
-- `membership`: which partitions are ours, and who is told
-- `writer`: one partition's transactions, outputs and offsets out
+- `transport`: questions about topics, reading
+- `consumer`: records in
+- `membership`: rebalances, on the thread that polls
 - `producer`: records handed over in bulk, every step with a deadline
 - `messages`: librdkafka's messages become records
 - `cluster`: how every client is made
-- `errors`: the one place where librdkafka's errors become ours
+- `errors`: librdkafka's own errors, and the one place where its exceptions become ours
 """
 
 from service.transport.kafka.confluent.transport import ConfluentTransport

@@ -30,7 +30,7 @@ from confluent_kafka.admin import (
 )
 
 from service.errors import AccessRefused, TopicMissing, TransportUnavailable
-from service.stream import Assignee, Output, Record
+from service.stream import Assignee, Record
 from service.transport.kafka.confluent.cluster import Cluster, committed_offsets
 from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import meaning_of, translate, translated
@@ -52,6 +52,8 @@ _NO_GROUP: Final = "online-perceptron-reader"
 
 class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
     """A stream in an Apache Kafka cluster, through confluent-kafka; see `KafkaTransport`."""
+
+    _translated = staticmethod(translated)
 
     def _reach(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> Cluster:
         return Cluster(bootstrap_servers, client_options)
@@ -172,10 +174,6 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
             timeout_seconds=self._options.commit_timeout_seconds,
             batch_bytes=self._options.limits.batch_bytes,
         )
-
-    def _send(self, producer: BulkProducer, outputs: Sequence[Output], deadline: float) -> None:
-        with translated(self._cluster.name):
-            producer.send_outputs(outputs, deadline)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`; see `Transport.delete_before`."""

@@ -1,14 +1,14 @@
 """Apache Kafka through kafka-python. In: a cluster's address. Out: a `Transport`.
 
-The rooms, from the caller to the wire:
+What this client does differently, from the caller to the wire:
 
-- `transport`: topics, reading, producing, joining a group
-- `consumer`: one member of a group, records in
-- `membership`: which partitions are ours, and who is told
-- `writer`: one partition's transactions, outputs and offsets out
+- `transport`: questions about topics, reading
+- `consumer`: records in, through three clients
+- `membership`: rebalances, on the client's own thread
 - `producer`: kafka-python's producer with the deadlines that it lacks
+- `messages`: kafka-python's records become ours
 - `cluster`: how every client is made
-- `errors`: the one place where Kafka's errors become ours
+- `errors`: kafka-python's own errors, and the one place where its exceptions become ours
 """
 
 from service.transport.kafka.kafka_python.transport import KafkaPythonTransport

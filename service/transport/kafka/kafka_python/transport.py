@@ -12,7 +12,7 @@ from kafka.errors import BrokerResponseError, NoError, TopicAlreadyExistsError, 
 from kafka.structs import TopicPartition
 
 from service.errors import AccessRefused, TopicMissing
-from service.stream import Assignee, Output, Record
+from service.stream import Assignee, Record
 from service.transport.kafka.errors import away, hinted
 from service.transport.kafka.kafka_python.cluster import Cluster, committed_offsets, learn_topics
 from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
@@ -31,6 +31,8 @@ _READ_BATCH_RECORDS: Final = 5000
 
 class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
     """A stream in an Apache Kafka cluster, through kafka-python; see `KafkaTransport`."""
+
+    _translated = staticmethod(translated)
 
     def _reach(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> Cluster:
         cluster = Cluster(bootstrap_servers, client_options)
@@ -138,10 +140,6 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
     def _open_producer(self) -> DeadlineProducer:
         options = producer_options(self._options.commit_timeout_seconds, self._options.limits.batch_bytes)
         return self._cluster.open(DeadlineProducer, **options)
-
-    def _send(self, producer: DeadlineProducer, outputs: Sequence[Output], deadline: float) -> None:
-        with translated(self._cluster.name):
-            producer.send_outputs(outputs, deadline)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Delete the records before `offset`; see `Transport.delete_before`."""
