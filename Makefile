@@ -25,7 +25,7 @@ SEEDS ?= 10000
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
 SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_failing_allocations test_golden \
-  test_golden_multiclass formats/test_model_bytes weights/test_weight_table weights/test_hashed_table \
+  test_golden_multiclass formats/test_model_bytes weights/test_weight_table weights/test_hashed_index \
   text/test_deduplication text/test_hasher arrays/test_text_batch))
 SANITIZED := $(CURDIR)/build/sanitized
 LOWEST ?= .venv-lowest

@@ -77,6 +77,7 @@ def extensions() -> list[Extension]:
             extra_link_args=LINK_FLAGS,
         )
         for path in sorted(CORE.rglob("*.pxd"))
+        if source(path).exists()  # else declarations for others
     ]
     return cythonize(
         [Extension(SHARED, [], extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS), *modules],

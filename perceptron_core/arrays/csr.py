@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from perceptron_core.base.batches import SparseBatch, first_refused, signs_of, weights_of
 from perceptron_core.errors import FeatureError, LabelError
 from perceptron_core.validation import MAX_MAGNITUDE, example_weight, refuse_features, sign_of
-from perceptron_core.weights.hashed_table import HashedSlots
+from perceptron_core.weights.weight_table import WeightTable
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -30,8 +30,8 @@ class CSR(Protocol):
         """Of all rows, one after the other."""
 
 
-def batch_of(rows: CSR, slots: HashedSlots) -> tuple[SparseBatch, int]:
-    """Return the rows, of features of `slots`, and how many there are.
+def batch_of(rows: CSR, table: WeightTable) -> tuple[SparseBatch, int]:
+    """Return the rows, of features of `table`, and how many there are.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def batch_of(rows: CSR, slots: HashedSlots) -> tuple[SparseBatch, int]:
     import numpy as np  # noqa: PLC0415  takes long to import
 
     indptr = np.ascontiguousarray(rows.indptr, np.int64)
-    given, n_slots = np.asarray(rows.indices), slots.n_slots
+    given, n_slots = np.asarray(rows.indices), table.n_slots
     indices = _slots(given, n_slots)
     values = _doubles(rows.data if hasattr(rows, "data") else rows.values)  # type: ignore[attr-defined]
     if not (indptr.ndim == indices.ndim == values.ndim == 1 and len(indptr)):
@@ -55,7 +55,7 @@ def batch_of(rows: CSR, slots: HashedSlots) -> tuple[SparseBatch, int]:
     if row < len(indptr) - 1:
         entries = slice(indptr[row], indptr[row + 1])
         raise _refusal(row, given[entries].tolist(), values[entries].tolist(), n_slots)
-    return SparseBatch(slots, indptr, indices, values), len(indptr) - 1
+    return SparseBatch(table, indptr, indices, values), len(indptr) - 1
 
 
 def signs_and_weights(y: Any, w: Any, n_rows: int) -> tuple[Signs, Doubles]:

@@ -5,22 +5,17 @@ Everything a learner of ours decides, it decides here to the last bit: only wher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from river import base
 
 from perceptron_core.arrays.csr import CSR, batch_of, signs_and_weights
 from perceptron_core.arrays.text_batch import TextBatch
 from perceptron_core.base.batches import SparseBatch, decide
-from perceptron_core.base.binary import BinaryClassifier, Features
-from perceptron_core.base.explanation import Term
-from perceptron_core.base.linear import LinearClassifier
-from perceptron_core.binary.averaged import AveragedPerceptron
+from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.binary.perceptron import Perceptron
-from perceptron_core.sparse_vectors import Vector
 from perceptron_core.text.hasher import TextHasher
-from perceptron_core.weights.hashed_table import HashedSlots
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +28,10 @@ if TYPE_CHECKING:
 _MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""
 
-Linear = LinearClassifier | AveragedPerceptron
+
+def _of_learner(name: str, doc: str | None = None) -> Any:
+    """Return an attribute that is the learner's, its method say; found in C, without a call of Python."""
+    return property(attrgetter(f"learner.{name}"), doc=doc or getattr(BinaryClassifier, name).__doc__)
 
 
 class Predictions(NamedTuple):
@@ -99,9 +97,9 @@ class HashedClassifier(BinaryClassifier):
 
     """
 
-    def __init__(self, classifier: Linear | None = None, bits: int = 22) -> None:
+    def __init__(self, classifier: LinearRule | None = None, bits: int = 22) -> None:
         self.classifier = Perceptron() if classifier is None else classifier
-        if not isinstance(self.classifier, Linear):
+        if not isinstance(self.classifier, LinearRule):
             raise TypeError(
                 f"{type(classifier).__name__} keeps no weight for each feature, so none is hashed"
             )
@@ -110,57 +108,24 @@ class HashedClassifier(BinaryClassifier):
         self.bits = bits
         self.learner = self.classifier.hashed(bits)
 
-    @property
-    def n_mistakes(self) -> int:  # type: ignore[override]
-        """Examples found misclassified before the update."""
-        return self.learner.n_mistakes
-
-    @property
-    def n_updates(self) -> int:  # type: ignore[override]
-        """Updates made."""
-        return self.learner.n_updates
-
-    @property
-    def weights(self) -> Vector:
-        """Non-zero weights by index. Computed when asked for."""
-        return self.learner.weights
-
-    @property
-    def bias(self) -> float:
-        """The learner's bias."""
-        return self.learner.bias
-
-    @property
-    def undo_one(self) -> Callable[[Features, float], None]:
-        """The learner's own `undo_one`. Raises `AttributeError` if it has none."""
-        return self.learner.undo_one  # type: ignore[union-attr,no-any-return]
-
-    def score_one(self, x: Features) -> float:
-        """Compute the signed score of `x`.
-
-        Raises `FeatureError` for a name that is no index, and for a value that is no sane number.
-        """
-        return self.learner.score_one(x)
-
-    def predict_one(self, x: Features, **_: Any) -> bool:
-        """Predict the class of `x`. Raises `FeatureError` as `score_one` does."""
-        return self.learner.predict_one(x)
-
-    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
-        """Learn from one example; see `BinaryClassifier.learn_one`."""
-        self.learner.learn_one(x, y, w)
-
-    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
-        """Learn from one example as `learn_one` does; give the step made in units of `x`, 0 if none."""
-        return self.learner.update_one(x, y, w)
-
-    def predict_learn(self, x: Features, y: Any, w: float = 1.0) -> tuple[float, float]:
-        """Score one example, then learn from it; see `BinaryClassifier.predict_learn`."""
-        return self.learner.predict_learn(x, y, w)
-
-    def decide(self, score: float) -> bool:
-        """Return the class at a score, as the learner does."""
-        return self.learner.decide(score)
+    n_mistakes = _of_learner("n_mistakes", "Examples found misclassified before the update.")
+    n_updates = _of_learner("n_updates", "Updates made.")
+    weights = _of_learner("weights", "Non-zero weights by index. Computed when asked for.")
+    bias = _of_learner("bias", "The learner's bias.")
+    score_one = _of_learner("score_one")
+    predict_one = _of_learner("predict_one")
+    learn_one = _of_learner("learn_one")
+    update_one = _of_learner("update_one")
+    predict_learn = _of_learner("predict_learn")
+    decide = _of_learner("decide")
+    undo_one = _of_learner("undo_one", "The learner's own `undo_one`; an `AttributeError` if it has none.")
+    _terms = _of_learner("_terms")
+    _log_odds = _of_learner("_log_odds")
+    _learn_leading = _of_learner("_learn_leading")
+    _predict_leading = _of_learner("_predict_leading")
+    _predict_proba_leading = _of_learner("_predict_proba_leading")
+    _get_state = _of_learner("_get_state")
+    _set_state = _of_learner("_set_state")
 
     def score_rows(self, rows: CSR) -> Doubles:
         """Compute the signed score of each row.
@@ -239,7 +204,7 @@ class HashedClassifier(BinaryClassifier):
             before have been learned.
 
         """
-        batch = TextBatch(self._hashed_slots(), hasher, texts)
+        batch = TextBatch(self.learner.table, hasher, texts)
         signs, weights = signs_and_weights(y, w, len(batch.texts))
         scores = _room(len(batch.texts))
         batch.run(self.learner, signs, weights, scores)
@@ -247,13 +212,8 @@ class HashedClassifier(BinaryClassifier):
 
     def _batch(self, rows: CSR) -> tuple[SparseBatch, Doubles]:
         """Return the rows, checked, and room for a score of each."""
-        batch, n_rows = batch_of(rows, self._hashed_slots())
+        batch, n_rows = batch_of(rows, self.learner.table)
         return batch, _room(n_rows)
-
-    def _hashed_slots(self) -> HashedSlots:
-        slots = self.learner.slots
-        assert isinstance(slots, HashedSlots)
-        return slots
 
     def _decided(self, scores: Doubles) -> Classes:
         import numpy as np  # noqa: PLC0415  takes long to import
@@ -261,27 +221,6 @@ class HashedClassifier(BinaryClassifier):
         classes = np.empty(len(scores), bool)
         decide(self.learner, scores, classes.view(np.uint8))
         return classes
-
-    def _terms(self, x: Features) -> Iterable[Term]:
-        return self.learner._terms(x)  # noqa: SLF001  a learner of ours
-
-    def _log_odds(self, score: float) -> float:
-        return self.learner._log_odds(score)  # noqa: SLF001
-
-    def _learn_leading(self, frame: Any, labels: list[Any], weights: list[Any]) -> int:
-        return self.learner._learn_leading(frame, labels, weights)  # noqa: SLF001
-
-    def _predict_leading(self, frame: Any) -> list[bool]:
-        return self.learner._predict_leading(frame)  # noqa: SLF001
-
-    def _predict_proba_leading(self, frame: Any) -> list[dict[base.typing.ClfTarget, float]]:
-        return self.learner._predict_proba_leading(frame)  # noqa: SLF001
-
-    def _get_state(self) -> dict[str, Any]:
-        return self.learner._get_state()  # noqa: SLF001
-
-    def _set_state(self, state: Mapping[str, Any]) -> None:
-        self.learner._set_state(state)  # noqa: SLF001
 
 
 def _room(n: int) -> Doubles:

@@ -3,15 +3,14 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from perceptron_core.base.batches cimport Batch
-from perceptron_core.weights.example cimport Entries
-from perceptron_core.weights.hashed_table cimport HashedEntries, HashedSlots
+from perceptron_core.weights.weight_table cimport WeightTable
 from perceptron_core.text.hasher cimport TextHasher
 
 cdef Py_ssize_t _AHEAD
 
 
 cdef class TextBatch(Batch):
-    cdef HashedSlots slots
+    cdef WeightTable table
     cdef TextHasher hasher
     cdef readonly list texts
     cdef Py_ssize_t _first, _end

@@ -11,7 +11,7 @@ from typing import Final
 
 from perceptron_core.base.batches import Batch
 from perceptron_core.text.hasher import TextHasher
-from perceptron_core.weights.hashed_table import HashedEntries, HashedSlots
+from perceptron_core.weights.weight_table import WeightTable
 
 _AHEAD: Final = 6
 """Texts that are hashed at once: while one is learned, the memory looks for the cells of the others."""
@@ -20,15 +20,15 @@ _AHEAD: Final = 6
 class TextBatch(Batch):
     """Texts, hashed as they come up."""
 
-    def __init__(self, slots: HashedSlots, hasher: TextHasher, texts: Iterable[str | bytes]) -> None:
+    def __init__(self, table: WeightTable, hasher: TextHasher, texts: Iterable[str | bytes]) -> None:
         if isinstance(texts, (str, bytes)):
             raise TypeError("texts must be several texts, not one")
-        if 1 << hasher.bits > slots.n_slots:
+        if 1 << hasher.bits > table.n_slots:
             raise ValueError(f"the hasher's {hasher.bits} bits are more than the model has")
-        self.slots = slots
+        self.table = table
         self.hasher = hasher
         self.texts = [text if type(text) is str or type(text) is bytes else _plain(text) for text in texts]
-        self.x = HashedEntries(0)
+        self.x = table.slots_given()
         self._first = self._end = 0
         self._ends = array("q", [0]) * (_AHEAD + 1)
 
@@ -55,7 +55,7 @@ class TextBatch(Batch):
             self._end += 1
         self.x.slots = self.hasher.indices
         self.x.values = self.hasher.values
-        self.slots.prefetch(self.x, 0, self.hasher.filled)
+        self.table.prefetch(self.x, 0, self.hasher.filled)
 
 
 def _plain(text: str | bytes) -> str | bytes:

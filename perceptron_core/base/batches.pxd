@@ -2,10 +2,9 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from perceptron_core.weights.example cimport Entries
-from perceptron_core.weights.hashed_table cimport HashedEntries, HashedSlots
-from perceptron_core.base.binary_rule cimport BinaryRule
-from perceptron_core.weights.weight_table cimport Slots
+from perceptron_core.weights.example cimport Example
+from perceptron_core.base.linear_rule cimport LinearRule
+from perceptron_core.weights.weight_table cimport WeightTable
 from perceptron_core.validation cimport example_weight, sign_of
 
 cdef double MAX_MAGNITUDE
@@ -13,24 +12,24 @@ cdef Py_ssize_t _AHEAD
 
 
 cdef class Batch:
-    cdef Entries x
+    cdef Example x
 
     cdef int show(self, Py_ssize_t row) except -1
 
     @cython.locals(row=Py_ssize_t)
-    cpdef score(self, BinaryRule rule, double[::1] scores)
+    cpdef score(self, LinearRule rule, double[::1] scores)
 
     @cython.locals(row=Py_ssize_t)
-    cpdef learn(self, BinaryRule rule, const signed char[::1] signs, const double[::1] weights)
+    cpdef learn(self, LinearRule rule, const signed char[::1] signs, const double[::1] weights)
 
     @cython.locals(row=Py_ssize_t)
     cpdef run(
-        self, BinaryRule rule, const signed char[::1] signs, const double[::1] weights, double[::1] scores
+        self, LinearRule rule, const signed char[::1] signs, const double[::1] weights, double[::1] scores
     )
 
 
 cdef class SparseBatch(Batch):
-    cdef HashedSlots slots
+    cdef WeightTable table
     cdef const int64_t[::1] indptr
     cdef Py_ssize_t n_entries
 
@@ -39,13 +38,13 @@ cdef class SparseBatch(Batch):
 
 
 cdef class DenseBatch(Batch):
-    cdef Slots slots
+    cdef WeightTable table
 
     cdef int show(self, Py_ssize_t row) except -1
 
 
 @cython.locals(row=Py_ssize_t)
-cpdef decide(BinaryRule rule, const double[::1] scores, unsigned char[::1] classes)
+cpdef decide(LinearRule rule, const double[::1] scores, unsigned char[::1] classes)
 
 
 @cython.locals(signs="signed char[::1]", n=Py_ssize_t)

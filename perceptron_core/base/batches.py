@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from perceptron_core.base.binary_rule import BinaryRule
+from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.errors import LabelError
 from perceptron_core.validation import MAX_MAGNITUDE, example_weight, sign_of
-from perceptron_core.weights.example import Entries
-from perceptron_core.weights.hashed_table import HashedEntries, HashedSlots, in_place
-from perceptron_core.weights.weight_table import Slots
+from perceptron_core.weights.example import Example
+from perceptron_core.weights.weight_table import WeightTable, in_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,20 +31,20 @@ _AHEAD: Final = 96
 class Batch:
     """Examples of which one at a time is `x`; each kind of batch adds `show`."""
 
-    x: Entries
+    x: Example
 
     def show(self, row: int) -> None:
         """Make `x` an example."""
         raise NotImplementedError
 
-    def score(self, rule: BinaryRule, scores: Doubles) -> None:
+    def score(self, rule: LinearRule, scores: Doubles) -> None:
         """Write down the score of each example."""
         scores = in_place(scores)
         for row in range(len(scores)):
             self.show(row)
             scores[row] = rule.score(self.x)
 
-    def learn(self, rule: BinaryRule, signs: Signs, weights: Doubles) -> None:
+    def learn(self, rule: LinearRule, signs: Signs, weights: Doubles) -> None:
         """Learn each example; one of weight 0 leaves everything as it was."""
         signs, weights = in_place(signs), in_place(weights)
         for row in range(len(signs)):
@@ -53,7 +52,7 @@ class Batch:
                 self.show(row)
                 rule.learn(self.x, signs[row], weights[row])
 
-    def run(self, rule: BinaryRule, signs: Signs, weights: Doubles, scores: Doubles) -> None:
+    def run(self, rule: LinearRule, signs: Signs, weights: Doubles, scores: Doubles) -> None:
         """Write down the score of each example, then learn it, before the next."""
         signs, weights, scores = in_place(signs), in_place(weights), in_place(scores)
         for row in range(len(signs)):
@@ -66,11 +65,11 @@ class Batch:
 class SparseBatch(Batch):
     """Rows in compressed form (CSR) of a learner whose features are their own slots."""
 
-    def __init__(self, slots: HashedSlots, indptr: Positions, indices: Integers, values: Doubles) -> None:
-        self.slots = slots
+    def __init__(self, table: WeightTable, indptr: Positions, indices: Integers, values: Doubles) -> None:
+        self.table = table
         self.indptr = in_place(indptr)
         self.n_entries = len(indices)
-        self.x = HashedEntries(0)
+        self.x = table.slots_given()
         self.x.slots = in_place(indices)  # type: ignore[assignment]
         self.x.values = in_place(values)  # type: ignore[assignment]
 
@@ -79,24 +78,24 @@ class SparseBatch(Batch):
         start, end = self.indptr[row], self.indptr[row + 1]
         self.x.first_slot = self.x.first_value = start
         self.x.n = end - start
-        self.slots.prefetch(self.x, min(start + _AHEAD, self.n_entries), min(end + _AHEAD, self.n_entries))
+        self.table.prefetch(self.x, min(start + _AHEAD, self.n_entries), min(end + _AHEAD, self.n_entries))
 
 
 class DenseBatch(Batch):
     """Rows of a matrix with a column for each feature."""
 
-    def __init__(self, slots: Slots, names: Sequence[Any], matrix: Doubles) -> None:
-        self.slots = slots
-        self.x = slots.columns(names)
+    def __init__(self, table: WeightTable, names: Sequence[Any], matrix: Doubles) -> None:
+        self.table = table
+        self.x = table.columns(names)
         self.x.values = in_place(matrix.reshape(-1))  # type: ignore[assignment]
 
     def show(self, row: int) -> None:
         """Make `x` an example."""
-        self.slots.refresh(self.x)
+        self.table.refresh(self.x)
         self.x.first_value = row * self.x.n
 
 
-def decide(rule: BinaryRule, scores: Doubles, classes: NDArray[np.uint8]) -> None:
+def decide(rule: LinearRule, scores: Doubles, classes: NDArray[np.uint8]) -> None:
     """Write down the class at each score."""
     scores, classes = in_place(scores), in_place(classes)
     for row in range(len(scores)):

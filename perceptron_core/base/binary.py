@@ -1,6 +1,7 @@
 """What all two-class learners have in common. In: features and labels. Out: River's interface.
 
-A learner adds two things: `score_one`, whose sign decides, and `update_one`, which learns.
+A learner adds two things: `score_one`, whose sign decides, and `update_one`, which learns. Those
+with weights have both from their compiled `LinearRule`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from typing import Any, ClassVar
 
 from river import base
 
-from perceptron_core.base.data_frames import FrameClassifier
+from perceptron_core.base import data_frames, dense_rows
 from perceptron_core.base.explanation import Term, contribution_table
+from perceptron_core.base.linear_rule import LinearRule
 
 Features = dict[base.typing.FeatureName, Any]
 
 
-class BinaryClassifier(FrameClassifier):
+class BinaryClassifier(base.MiniBatchClassifier):
     """A classifier that decides between False and True by the sign of a score.
 
     Attributes
@@ -43,7 +45,7 @@ class BinaryClassifier(FrameClassifier):
 
     @abc.abstractmethod
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
-        """Learn from one example as `learn_one` does; give the step made in units of `x`, 0 if none."""
+        """Learn from one example as `learn_one` does; return the step made in units of `x`, 0 if none."""
 
     def predict_learn(self, x: Features, y: Any, w: float = 1.0) -> tuple[float, float]:
         """Score one example, then learn from it: `score_one` and `update_one` in one call, to the same bits.
@@ -53,6 +55,10 @@ class BinaryClassifier(FrameClassifier):
         """
         score = self.score_one(x)
         return score, self.update_one(x, y, w)
+
+    learn_many = data_frames.learn_many
+    predict_many = data_frames.predict_many
+    predict_proba_many = data_frames.predict_proba_many
 
     def decide(self, score: float) -> bool:
         """Return the class at a score: True above 0."""
@@ -100,9 +106,27 @@ class BinaryClassifier(FrameClassifier):
         self.score_one(x)
         return contribution_table(self._terms(x), decimals)
 
-    @abc.abstractmethod
     def _terms(self, x: Features) -> Iterable[Term]:
-        """Return what the score of `x`, all of it checked, is the sum of."""
+        """Yield what the score of `x`, all of it checked, is the sum of: here, the weights and the bias."""
+        weights: dict[base.typing.FeatureName, float] = self.weights  # type: ignore[attr-defined]
+        for name, value in x.items():
+            yield name, value, weights.get(name, 0.0)
+        yield "Intercept", 1.0, self.bias  # type: ignore[attr-defined]
+
+    def _learn_leading(self, frame: Any, labels: list[Any], weights: list[Any]) -> int:
+        """Learn as many of the first rows as can be learned at once; return their number.
+
+        A derived class that learns otherwise overrides it too, and one that predicts otherwise those below.
+        """
+        return dense_rows.learn_leading(self, frame, labels, weights) if isinstance(self, LinearRule) else 0
+
+    def _predict_leading(self, frame: Any) -> list[bool]:
+        return dense_rows.predict_leading(self, frame) if isinstance(self, LinearRule) else []
+
+    def _predict_proba_leading(self, frame: Any) -> list[dict[base.typing.ClfTarget, float]]:
+        if not isinstance(self, LinearRule):
+            return []
+        return [self._probabilities(score) for score in dense_rows.score_leading(self, frame).tolist()]
 
     def _known_classes(self) -> tuple[bool, bool]:
         return False, True

@@ -1,4 +1,4 @@
-"""What River asks of a learner whose state is not in its `__dict__`. In: a model. Out: its copies.
+"""Copies of learners whose state is not in their `__dict__`. In: a model. Out: its copies.
 
 Compiled rules keep their numbers where `copy` and `pickle` do not look.
 """
@@ -6,38 +6,34 @@ Compiled rules keep their numbers where `copy` and `pickle` do not look.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any
 
 from river import base
 
 from perceptron_core.weights.example import Column
-from perceptron_core.weights.weight_table import Slots
+from perceptron_core.weights.weight_table import WeightTable
 
 
-class Copied(base.Base):
-    """A learner that tells its state and takes it."""
+def clone(model: Any, new_params: dict[str, Any] | None, *, include_attributes: bool) -> Any:
+    """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
+    made = base.Base.clone(model, new_params, include_attributes)
+    if include_attributes:
+        made._set_state(copy.deepcopy(model._get_state()))  # noqa: SLF001  of our own class
+    return made
 
-    _get_state: Callable[[], dict[str, Any]]
-    _set_state: Callable[[Mapping[str, Any]], None]
 
-    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
-        clone = super().clone(new_params, include_attributes)
-        if include_attributes:
-            clone._set_state(copy.deepcopy(self._get_state()))  # noqa: SLF001  of our own class
-        return clone
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        parameters = {name: getattr(self, name) for name in self._get_params()}
-        own = {name: value for name, value in vars(self).items() if not isinstance(value, Slots | Column)}
-        return _remake, (type(self), parameters, own, self._get_state())
+def reduce(model: Any) -> tuple[Any, ...]:
+    """Return what `pickle` remakes a model of: its parameters, its state and what a derived class added."""
+    parameters = {name: getattr(model, name) for name in model._get_params()}  # noqa: SLF001  of our own class
+    own = {name: value for name, value in vars(model).items() if not isinstance(value, WeightTable | Column)}
+    return _remake, (type(model), parameters, own, model._get_state())  # noqa: SLF001
 
 
 def _remake(
-    cls: type[Copied], parameters: Mapping[str, Any], own: Mapping[str, Any], state: Mapping[str, Any]
-) -> Copied:
-    """Make a model again of what `__reduce__` gave; `own` is what a class derived from ours added."""
+    cls: type[Any], parameters: Mapping[str, Any], own: Mapping[str, Any], state: Mapping[str, Any]
+) -> Any:
+    """Make a model again of what `reduce` returned."""
     model = cls(**parameters)
     vars(model).update(own)
     model._set_state(state)

@@ -1,15 +1,14 @@
 """Mini-batches from data frames. In: a frame and a series. Out: what row by row gives, bit for bit.
 
-Frames may be of pandas, polars or whatever else narwhals knows; what comes out is of the same kind.
+Frames may be of pandas, polars or whatever else narwhals knows; what comes out is of the same kind. River's
+linear models make one step for a whole mini-batch. Here a frame is no more than a way to hand over many
+examples: the same steps, in the order of the rows. The functions `…_many` are methods of our classifiers.
 """
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
-
-from river import base
 
 from perceptron_core.errors import LearnerError
 from perceptron_core.validation import MAX_MAGNITUDE
@@ -24,87 +23,70 @@ _NUMBERS: Final = frozenset(
 """Types of columns, as narwhals names them, that NumPy turns into doubles."""
 
 
-class FrameClassifier(base.MiniBatchClassifier):
-    """A classifier that takes data frames row by row.
+def learn_many(self: Any, X: Any, y: Any, w: Any = 1.0) -> None:
+    """Learn from the rows of a data frame, one after the other.
 
-    River's linear models make one step for a whole mini-batch. Here a frame is no more than a way to
-    hand over many examples: the same steps, in the order of the rows.
+    Parameters
+    ----------
+    X
+        Data frame with a column for each feature.
+    y
+        Series of labels.
+    w
+        Weight of every example, or a series of weights.
+
+    Raises
+    ------
+    LearnerError
+        As `learn_one` for the first row it refuses, which the message names; the rows before it
+        have been learned.
+    ValueError
+        If the lengths differ, or a weight is refused.
+
     """
+    from river.utils import dataframe  # noqa: PLC0415  takes long to import
 
-    @abc.abstractmethod
-    def learn_one(self, x: dict[Hashable, Any], y: Any, w: float = 1.0) -> None:
-        """Learn from one example of weight `w`."""
+    frame = dataframe.into_frame(X)
+    labels = dataframe.into_series(y).to_list()
+    weights = [w] * len(labels) if isinstance(w, int | float) else dataframe.into_series(w).to_list()
+    learned = 0
+    try:
+        learned = self._learn_leading(frame, labels, weights)
+        for x, label, weight in zip(_rows(frame, learned), labels[learned:], weights[learned:], strict=True):
+            self.learn_one(x, label, weight)
+            learned += 1
+    except LearnerError as error:
+        raise type(error)(f"row {learned}: {error}") from None
 
-    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
-        """Learn from the rows of a data frame, one after the other.
 
-        Parameters
-        ----------
-        X
-            Data frame with a column for each feature.
-        y
-            Series of labels.
-        w
-            Weight of every example, or a series of weights.
+def predict_many(self: Any, X: Any) -> Any:
+    """Predict the class of each row: a series."""
+    from river.utils import dataframe  # noqa: PLC0415  takes long to import
 
-        Raises
-        ------
-        LearnerError
-            As `learn_one` for the first row it refuses, which the message names; the rows before it
-            have been learned.
-        ValueError
-            If the lengths differ, or a weight is refused.
+    frame = dataframe.into_frame(X)
+    predicted = _each(self._predict_leading, self.predict_one, frame)
+    return dataframe.to_native_series(predicted, name=None, like=frame)
 
-        """
-        from river.utils import dataframe  # noqa: PLC0415  takes long to import
 
-        frame = dataframe.into_frame(X)
-        labels = dataframe.into_series(y).to_list()
-        weights = [w] * len(labels) if isinstance(w, int | float) else dataframe.into_series(w).to_list()
-        learned = 0
-        try:
-            learned = self._learn_leading(frame, labels, weights)
-            for x, label, weight in zip(
-                _rows(frame, learned), labels[learned:], weights[learned:], strict=True
-            ):
-                self.learn_one(x, label, weight)
-                learned += 1
-        except LearnerError as error:
-            raise type(error)(f"row {learned}: {error}") from None
+def predict_proba_many(self: Any, X: Any) -> Any:
+    """Return the probabilities of each row: a data frame with a column for each class."""
+    from river.utils import dataframe  # noqa: PLC0415  takes long to import
 
-    def predict_many(self, X: Any) -> Any:
-        """Predict the class of each row: a series."""
-        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+    frame = dataframe.into_frame(X)
+    rows = _each(self._predict_proba_leading, self.predict_proba_one, frame)
+    classes = dict.fromkeys((*self._known_classes(), *(label for row in rows for label in row)))
+    columns = {label: [row.get(label, 0.0) for row in rows] for label in classes}
+    return dataframe.to_native_frame(columns, like=frame)
 
-        frame = dataframe.into_frame(X)
-        predicted = _each(self._predict_leading, self.predict_one, frame)
-        return dataframe.to_native_series(predicted, name=None, like=frame)
 
-    def predict_proba_many(self, X: Any) -> Any:
-        """Return the probabilities of each row: a data frame with a column for each class."""
-        from river.utils import dataframe  # noqa: PLC0415  takes long to import
+def no_row_learned(self: Any, frame: Any, labels: list[Any], weights: list[Any]) -> int:  # noqa: ARG001
+    """Learn as many of the first rows as can be learned at once, which is none; return their number."""
+    return 0
 
-        frame = dataframe.into_frame(X)
-        rows = _each(self._predict_proba_leading, self.predict_proba_one, frame)
-        classes = dict.fromkeys((*self._known_classes(), *(label for row in rows for label in row)))
-        columns = {label: [row.get(label, 0.0) for row in rows] for label in classes}
-        return dataframe.to_native_frame(columns, like=frame)
 
-    def _learn_leading(self, frame: Any, labels: list[Any], weights: list[Any]) -> int:  # noqa: ARG002
-        """Learn as many of the first rows as can be learned at once; give their number."""
-        return 0
-
-    def _predict_leading(self, frame: Any) -> list[Any]:  # noqa: ARG002
-        """Predict as many of the first rows as can be predicted at once."""
-        return []
-
-    def _predict_proba_leading(self, frame: Any) -> list[dict[base.typing.ClfTarget, float]]:  # noqa: ARG002
-        """Return the probabilities of as many of the first rows as can be had at once."""
-        return []
-
-    def _known_classes(self) -> Iterable[Hashable]:
-        """Return the classes that are known whatever the rows say."""
-        return ()
+def no_row_predicted(self: Any, frame: Any) -> list[Any]:  # noqa: ARG001
+    """Predict as many of the first rows as can be predicted at once, which is none."""
+    return []
 
 
 def sound_rows(frame: Any) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """What all multiclass learners have in common. In: features and labels. Out: River's interface.
 
-The class with the highest score decides. A learner adds a rule: see `multiclass_rules`.
+The class with the highest score decides. A learner adds a rule: see `multiclass_rule`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 
 from river import base
 
+from perceptron_core.base import data_frames
 from perceptron_core.base.binary import Features
-from perceptron_core.base.cloning import Copied
-from perceptron_core.base.data_frames import FrameClassifier
 from perceptron_core.base.explanation import contribution_table
 from perceptron_core.base.multiclass_rule import MulticlassRule
 from perceptron_core.base.update import Label
@@ -27,7 +26,7 @@ Scores = dict[Label, float]
 """Score by class, in the order that breaks ties."""
 
 
-class MulticlassClassifier(MulticlassRule, Copied, FrameClassifier):
+class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     """A classifier that decides for the class with the highest score.
 
     Parameters
@@ -73,6 +72,12 @@ class MulticlassClassifier(MulticlassRule, Copied, FrameClassifier):
     @abc.abstractmethod
     def bias(self) -> dict[Label, float]:
         """Bias by class; computed when asked for."""
+
+    learn_many = data_frames.learn_many
+    predict_many = data_frames.predict_many
+    predict_proba_many = data_frames.predict_proba_many
+    _learn_leading = data_frames.no_row_learned
+    _predict_leading = _predict_proba_leading = data_frames.no_row_predicted
 
     def _known_classes(self) -> Collection[Label]:
         """Return the classes in the order they were met."""
@@ -146,7 +151,7 @@ class MulticlassClassifier(MulticlassRule, Copied, FrameClassifier):
     def _get_state(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in self.STATE}
         if self.labels:  # the first class with all names, so that these keep their order
-            state[self.STATE[0]][self.labels[0]] = self.slots.stored(self._first_columns()[0])
+            state[self.STATE[0]][self.labels[0]] = self.table.stored(self._first_columns()[0])
         return state
 
     def _first_columns(self) -> Sequence[Column]:
@@ -166,12 +171,12 @@ class MulticlassClassifier(MulticlassRule, Copied, FrameClassifier):
 
     def _of_columns(self, columns: Sequence[Column]) -> dict[Label, Vector]:
         """Return what is not 0 of the features' columns, by class."""
-        return {label: self.slots.nonzero(columns[number]) for label, number in self.numbers.items()}
+        return {label: self.table.nonzero(columns[number]) for label, number in self.numbers.items()}
 
     def _write_columns(self, columns: Sequence[Column], cells: Mapping[Label, Mapping[Any, float]]) -> None:
         """Replace what the features' columns hold."""
         for label, named in cells.items():
-            self.slots.write(columns[self.numbers[label]], named)
+            self.table.write(columns[self.numbers[label]], named)
 
 
 def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:

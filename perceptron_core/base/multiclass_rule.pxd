@@ -1,8 +1,8 @@
 # The C types of multiclass_rule.py, for compiled code.
 cimport cython
 
-from perceptron_core.weights.example cimport Column, Entries
-from perceptron_core.weights.weight_table cimport Slots
+from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.weights.weight_table cimport WeightTable
 from perceptron_core.validation cimport example_weight
 
 cdef int NO_CLASS
@@ -12,7 +12,7 @@ cdef class MulticlassRule:
     cdef public bint fit_intercept
     cdef public long long n_mistakes
     cdef public long long n_updates
-    cdef public Slots slots
+    cdef public WeightTable table
     cdef public list labels
     cdef public dict numbers
     cdef public list weight_columns
@@ -29,23 +29,23 @@ cdef class MulticlassRule:
     cdef drop_columns(self, list columns, Py_ssize_t n_kept)
 
     @cython.locals(number=int)
-    cdef learn_first(self, label, Entries x, double w)
+    cdef learn_first(self, label, Example x, double w)
 
     @cython.locals(number=Py_ssize_t, column=Column)
-    cdef score(self, Entries x)
+    cdef score(self, Example x)
 
     @cython.locals(number=int, found=int)
     cdef int best(self, int excepted) except -2
 
-    cdef learn(self, Entries x, int number, double w)
+    cdef learn(self, Example x, int number, double w)
 
-    cdef learn_label(self, label, Entries x, double w)
+    cdef learn_label(self, label, Example x, double w)
 
     @cython.locals(guess=int, number=int)
-    cdef learn_scored(self, label, Entries x, double w)
+    cdef learn_scored(self, label, Example x, double w)
 
-    @cython.locals(slots=Slots, entries=Entries)
-    cdef Entries resolve(self, x)
+    @cython.locals(table=WeightTable, example=Example)
+    cdef Example resolve(self, x)
 
     @cython.locals(number=Py_ssize_t)
     cpdef dict by_class(self, Column column)
@@ -55,7 +55,7 @@ cdef class MulticlassRule:
 
 
 cdef class AdditiveMulticlassRule(MulticlassRule):
-    cdef move(self, Entries x, int gained, int lost, double size, long long n_before)
+    cdef move(self, Example x, int gained, int lost, double size, long long n_before)
 
     @cython.locals(column=Column)
-    cdef Py_ssize_t add(self, Entries x, int number, double size) except -1
+    cdef Py_ssize_t add(self, Example x, int number, double size) except -1

@@ -1,6 +1,6 @@
 """The fast half of multiclass learners. In: examples, by name or as entries. Out: scores, steps, updates.
 
-A rule knows classes by number, in the order they were met. `multiclass_rules.pxd` gives this module its
+A rule knows classes by number, in the order they were met. `multiclass_rule.pxd` gives this module its
 C types.
 """
 
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from perceptron_core.base import cloning
 from perceptron_core.base.update import NO_CLASS, Label, Update
 from perceptron_core.validation import example_weight
-from perceptron_core.weights.example import Column, Entries
-from perceptron_core.weights.weight_table import Slots
+from perceptron_core.weights.example import Column, Example
+from perceptron_core.weights.feature_index import FeatureIndex
+from perceptron_core.weights.weight_table import WeightTable
 
 
 class MulticlassRule:
@@ -24,7 +26,7 @@ class MulticlassRule:
     fit_intercept: bool
     n_mistakes: int
     n_updates: int
-    slots: Slots
+    table: WeightTable
     labels: list[Label]
     numbers: dict[Label, int]
     weight_columns: list[Column]
@@ -33,9 +35,9 @@ class MulticlassRule:
 
     def clear(self) -> None:
         """Start with no class and no feature."""
-        slots, biases, scores = Slots(), Column(), Column()
+        table, biases, scores = WeightTable(FeatureIndex()), Column(), Column()
         self.labels, self.numbers, self.weight_columns = [], {}, []  # all or none
-        self.slots, self.biases, self.scores = slots, biases, scores
+        self.table, self.biases, self.scores = table, biases, scores
 
     def meet(self, label: Label) -> None:
         """Start a class with zero weights; it comes last at ties.
@@ -53,7 +55,7 @@ class MulticlassRule:
     def start_column(self, columns: list[Any], column: Column) -> None:
         """Add a class's column of features to those of the other classes."""
         columns.append(column)
-        self.slots.add_column(column)
+        self.table.add_column(column)
 
     def forget_last(self, label: Label, n_known: int) -> None:
         """Undo `meet`, or what was done of it, with `n_known` classes before; nothing is allocated."""
@@ -66,9 +68,9 @@ class MulticlassRule:
     def drop_columns(self, columns: list[Any], n_kept: int) -> None:
         """Remove all but the first columns of a list of columns of features, by class."""
         while len(columns) > n_kept:
-            self.slots.drop_column(columns.pop())
+            self.table.drop_column(columns.pop())
 
-    def score(self, x: Entries) -> None:
+    def score(self, x: Example) -> None:
         """Compute the score w·x + b of each class."""
         for number in range(len(self.weight_columns)):
             column = self.weight_columns[number]
@@ -82,9 +84,16 @@ class MulticlassRule:
                 found = number
         return found
 
-    def learn(self, x: Entries, number: int, w: float) -> Update | None:
+    def learn(self, x: Example, number: int, w: float) -> Update | None:
         """Learn an example of a class, weight w > 0, whose scores are computed; None if nothing changed."""
         raise NotImplementedError
+
+    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
+        """Make a model of the same parameters; with `include_attributes`, with all that was learned."""
+        return cloning.clone(self, new_params, include_attributes=include_attributes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return cloning.reduce(self)
 
     def check_label(self, label: Any) -> Label:
         """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""
@@ -96,26 +105,26 @@ class MulticlassRule:
         Each is summed from the bias in the order of `x`. Raises `FeatureError` for a value that is not finite
         or is larger than 1e100.
         """
-        entries = self.resolve(x)
-        self.score(entries)
-        self.slots.release(entries)
+        example = self.resolve(x)
+        self.score(example)
+        self.table.release(example)
         return self.by_class(self.scores)
 
     def predict_one(self, x: Any, **_: Any) -> Any:
         """Predict the class of `x`: None before any class is known. Raises `FeatureError` as `scores_one`."""
-        entries = self.resolve(x)
-        self.score(entries)
+        example = self.resolve(x)
+        self.score(example)
         best = self.best(NO_CLASS)
-        self.slots.release(entries)
+        self.table.release(example)
         return None if best < 0 else self.labels[best]
 
     def update_one(self, x: Any, y: Any, w: float = 1.0) -> Update | None:
         """Learn from one example as `learn_one` does; give the step made, None if nothing was written."""
         label = y if type(y) is str and y in self.numbers else self.check_label(y)
         weight = example_weight(w)
-        entries = self.resolve(x)
-        step = self.learn_label(label, entries, weight) if weight > 0 else None
-        self.slots.release(entries)
+        example = self.resolve(x)
+        step = self.learn_label(label, example, weight) if weight > 0 else None
+        self.table.release(example)
         return step
 
     def predict_learn(self, x: Any, y: Any, w: float = 1.0) -> tuple[dict[Label, float], Update | None]:
@@ -125,19 +134,19 @@ class MulticlassRule:
         """
         label = y if type(y) is str and y in self.numbers else self.check_label(y)
         weight = example_weight(w)
-        entries = self.resolve(x)
-        self.score(entries)
+        example = self.resolve(x)
+        self.score(example)
         scores = self.by_class(self.scores)
-        step = self.learn_scored(label, entries, weight) if weight > 0 else None
-        self.slots.release(entries)
+        step = self.learn_scored(label, example, weight) if weight > 0 else None
+        self.table.release(example)
         return scores, step
 
-    def learn_label(self, label: Label, x: Entries, w: float) -> Update | None:
+    def learn_label(self, label: Label, x: Example, w: float) -> Update | None:
         """Score and learn an example of weight w > 0, and count; all of it or, out of memory, nothing."""
         self.score(x)
         return self.learn_scored(label, x, w)
 
-    def learn_scored(self, label: Label, x: Entries, w: float) -> Update | None:
+    def learn_scored(self, label: Label, x: Example, w: float) -> Update | None:
         """Learn as `learn_label` does an example whose scores are computed."""
         guess = self.best(NO_CLASS)
         if label in self.numbers:
@@ -150,7 +159,7 @@ class MulticlassRule:
         self.n_updates += step is not None
         return step
 
-    def learn_first(self, label: Label, x: Entries, w: float) -> Update | None:
+    def learn_first(self, label: Label, x: Example, w: float) -> Update | None:
         """Learn the first example of a class; both or nothing."""
         number = len(self.labels)
         try:
@@ -160,15 +169,15 @@ class MulticlassRule:
             self.forget_last(label, number)
             raise
 
-    def resolve(self, x: Any) -> Entries:
-        """Look the features of `x` up, as `Slots.resolve` does."""
-        if self.slots is None:  # what was never set, when compiled
+    def resolve(self, x: Any) -> Example:
+        """Look the features of `x` up, as `WeightTable.resolve` does."""
+        if self.table is None:  # what was never set, when compiled
             raise AttributeError(f"{type(self).__name__}.__init__ has not called that of its base class")
-        slots = self.slots
-        entries = slots.resolve(x)
-        if self.slots is not slots:
-            raise RuntimeError("the model started anew while the values of an example were read")
-        return entries
+        table = self.table
+        example = table.resolve(x)
+        if self.table is not table:
+            raise RuntimeError("the model was cleared while the values of an example were read")
+        return example
 
     def by_class(self, column: Column) -> dict[Label, float]:
         """Return the cells by class of a column whose slots are classes."""
@@ -187,13 +196,13 @@ class AdditiveMulticlassRule(MulticlassRule):
     So the weights are sums of steps times examples, and an update can be taken back.
     """
 
-    def move(self, x: Entries, gained: int, lost: int, size: float, n_before: int) -> None:  # noqa: ARG002
+    def move(self, x: Example, gained: int, lost: int, size: float, n_before: int) -> None:  # noqa: ARG002
         """Add size·x to the weights of one class and subtract it from another's."""
-        self.slots.allocate(x)
+        self.table.allocate(x)
         if self.add(x, gained, size) + self.add(x, lost, -size):
-            self.slots.drop_zero_rows(x)
+            self.table.drop_zero_rows(x)
 
-    def add(self, x: Entries, number: int, size: float) -> int:
+    def add(self, x: Example, number: int, size: float) -> int:
         """Add size·x to the weights of a class and size to its bias; give how many became 0."""
         if self.fit_intercept:
             self.biases.cells[number] += size
@@ -206,8 +215,8 @@ class AdditiveMulticlassRule(MulticlassRule):
         Exact wherever the sums are (counts, binary features), else to rounding. Counts stay, and so
         does a class that was met with the example.
         """
-        entries = self.resolve(x)
+        example = self.resolve(x)
         if step is not None:
             made = Update(*step)
-            self.move(entries, self.numbers[made.gained], self.numbers[made.lost], -made.size, made.n_before)
-        self.slots.release(entries)
+            self.move(example, self.numbers[made.gained], self.numbers[made.lost], -made.size, made.n_before)
+        self.table.release(example)

@@ -6,7 +6,7 @@ from typing import Final
 
 from perceptron_core.binary.confidence_weighted import ConfidenceWeightedClassifier, ConfidenceWeightedRule
 from perceptron_core.validation import MAX_RATE, hinge
-from perceptron_core.weights.example import Entries
+from perceptron_core.weights.example import Example
 
 _LARGEST: Final = 1e200
 """Of r divided by the weight of an example."""
@@ -17,17 +17,16 @@ class AROWRule(ConfidenceWeightedRule):
 
     r: float
 
-    def is_due(self, signed_score: float, x: Entries) -> bool:  # noqa: ARG002  the score says it all
-        """Return whether y·a < 1."""
-        return signed_score < 1
-
-    def alpha(self, signed_score: float, variance: float, w: float) -> float:
-        """Return the loss over v + r."""
-        return hinge(signed_score) / (variance + self.rho(0.0, variance, w))
-
-    def rho(self, alpha: float, variance: float, w: float) -> float:  # noqa: ARG002  the same for all
-        """Return r, divided by the weight of the example."""
-        return min(self.r / w, _LARGEST)
+    def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
+        """Learn an example, whose weight divides r; return y·α."""
+        alpha = 0.0
+        if sign * a < 1:
+            v, r = self.variance_now(x), min(self.r / w, _LARGEST)
+            alpha = hinge(sign * a) / (v + r) if v > 0 else 0.0
+            self.update(x, sign * alpha, r, v)
+        self.n_mistakes += self.fires(a) != (sign > 0)
+        self.n_updates += alpha > 0
+        return sign * alpha
 
 
 class AROW(AROWRule, ConfidenceWeightedClassifier):

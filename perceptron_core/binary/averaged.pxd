@@ -1,18 +1,16 @@
 # The C types of averaged.py, for compiled code.
 cimport cython
 
-from perceptron_core.weights.example cimport Column, Entries
-from perceptron_core.base.binary_rule cimport BinaryRule
+from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.learning_rates cimport rate_at
 
 cdef double _SMALLEST_FADE
 
 
-cdef class AveragedRule(BinaryRule):
+cdef class AveragedRule(LinearRule):
     cdef public double decay
     cdef public object learning_rate
-    cdef public bint fit_intercept
-    cdef public Column current_column
     cdef public Column late_column
     cdef public double current_bias
     cdef public long long n_examples
@@ -20,19 +18,19 @@ cdef class AveragedRule(BinaryRule):
     cdef public double _fade
     cdef public double _remainder
 
-    cdef double score(self, Entries x) except? -1
+    cdef double score(self, Example x) except? -1
 
     @cython.locals(current=double, late=double)
-    cdef double learn(self, Entries x, int sign, double w) except? -1
+    cdef double learn(self, Example x, int sign, double w) except? -1
 
-    cdef double learn_at(self, Entries x, int sign, double w, double a) except? -1
+    cdef double learn_at(self, Example x, int sign, double w, double a) except? -1
 
     @cython.locals(mistaken=bint, step=double)
-    cdef double step(self, Entries x, int sign, double w, double current, double a) except? -1
+    cdef double step(self, Example x, int sign, double w, double current, double a) except? -1
 
     cpdef double mean(self, double current, double late) except? -1
 
     @cython.locals(late=double, n_zeros=Py_ssize_t)
-    cdef add(self, Entries x, double step)
+    cdef add(self, Example x, double step)
 
     cdef tick(self)

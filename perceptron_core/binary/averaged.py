@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from perceptron_core.base.binary import BinaryClassifier, Features
-from perceptron_core.base.binary_rule import BinaryRule
-from perceptron_core.base.compiled import CompiledClassifier
-from perceptron_core.base.explanation import Term
+from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.sparse_vectors import Vector
-from perceptron_core.weights.example import Column, Entries
+from perceptron_core.weights.example import Column, Example
 
 _SMALLEST_FADE: Final = 1e-20
-"""When the past has faded to this share, it is written down anew, so that its factors stay moderate."""
+"""When the past has faded to this share, it is rewritten, so that its factors stay moderate."""
 
 
-class AveragedRule(BinaryRule):
+class AveragedRule(LinearRule):
     """Learns by the last weights w and predicts by their mean; u keeps what the mean needs."""
 
     decay: float
     learning_rate: Rate
-    fit_intercept: bool
-    current_column: Column
     late_column: Column
     current_bias: float
     n_examples: int
@@ -31,23 +27,23 @@ class AveragedRule(BinaryRule):
     _fade: float
     _remainder: float
 
-    def score(self, x: Entries) -> float:
+    def score(self, x: Example) -> float:
         """Compute the mean activation w̄·x + b̄."""
         return self.mean(
-            self.current_column.dot(x, self.current_bias), self.late_column.dot(x, self._late_bias)
+            self.weight_column.dot(x, self.current_bias), self.late_column.dot(x, self._late_bias)
         )
 
-    def learn(self, x: Entries, sign: int, w: float) -> float:
+    def learn(self, x: Example, sign: int, w: float) -> float:
         """Learn an example; the step is that of w, 0 if it stayed."""
-        current = self.current_column.dot(x, self.current_bias)
+        current = self.weight_column.dot(x, self.current_bias)
         late = self.late_column.dot(x, self._late_bias)
         return self.step(x, sign, w, current, self.mean(current, late))
 
-    def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
+    def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
         """Learn an example whose mean activation is a."""
-        return self.step(x, sign, w, self.current_column.dot(x, self.current_bias), a)
+        return self.step(x, sign, w, self.weight_column.dot(x, self.current_bias), a)
 
-    def step(self, x: Entries, sign: int, w: float, current: float, a: float) -> float:
+    def step(self, x: Example, sign: int, w: float, current: float, a: float) -> float:
         """Learn an example of the activation `current`, and a in the mean."""
         mistaken = self.fires(a) != (sign > 0)
         step = sign * rate_at(self.learning_rate, self.n_updates) * w if sign * current <= 0 else 0.0
@@ -66,13 +62,13 @@ class AveragedRule(BinaryRule):
             return (self.n_examples * current - late) / self.n_examples
         return (current - self._fade * late) / (1.0 - self._remainder)
 
-    def add(self, x: Entries, step: float) -> None:
+    def add(self, x: Example, step: float) -> None:
         """Add step·x to w, and to u in proportion to how late it comes."""
         late = step * self.n_examples if self.decay == 1 else step / self._fade
-        self.slots.allocate(x)
-        n_zeros = self.current_column.add(x, step)
+        self.table.allocate(x)
+        n_zeros = self.weight_column.add(x, step)
         if self.late_column.add(x, late) and n_zeros:
-            self.slots.drop_zero_rows(x)
+            self.table.drop_zero_rows(x)
         if self.fit_intercept:
             self.current_bias += step
             self._late_bias += late
@@ -86,12 +82,12 @@ class AveragedRule(BinaryRule):
         self._remainder *= self.decay
         if self._fade < _SMALLEST_FADE:
             self.late_column.scale(self._fade)
-            self.slots.drop_all_zero_rows()
+            self.table.drop_all_zero_rows()
             self._late_bias *= self._fade
             self._fade = 1.0
 
 
-class AveragedPerceptron(AveragedRule, CompiledClassifier):
+class AveragedPerceptron(AveragedRule, BinaryClassifier):
     """Perceptron that predicts by the mean of its weight vectors after each example.
 
     It learns as the perceptron does, on the mistakes of its last weights: if y·(w·x + b) ≤ 0,
@@ -159,66 +155,59 @@ class AveragedPerceptron(AveragedRule, CompiledClassifier):
         "_late_bias",
         "_fade",
         "_remainder",
-        *BinaryClassifier.STATE,
+        "n_mistakes",
+        "n_updates",
     )
 
     def __init__(self, decay: float = 1.0, learning_rate: Rate = 1.0, fit_intercept: bool = True) -> None:
         if not 0 < decay <= 1:
             raise ValueError(f"decay must be above 0 and at most 1, not {decay!r}")
         check_rate(learning_rate)
-        super().__init__()
+        super().__init__(fit_intercept)
         self.decay = float(decay)
         self.learning_rate = learning_rate
-        self.fit_intercept = bool(fit_intercept)
-        self._clear()
+
+    def _clear(self) -> None:
+        """Start with nothing learned."""
+        current, late = Column(), Column()
+        self.table = self._table_of(current, late)
+        self.weight_column, self.late_column = current, late
         self.current_bias = 0.0
         self.n_examples = 0
         self._late_bias = 0.0
-        self._fade = 1.0  # δ to the number of examples since u was last written anew
+        self._fade = 1.0  # δ to the number of examples since u was last rewritten
         self._remainder = 1.0  # δ to the number of examples
-
-    def _clear(self) -> None:
-        """Start with no feature stored."""
-        current, late = Column(), Column()
-        self.slots = self._slots_of(current, late)
-        self.current_column, self.late_column = current, late
 
     @property
     def current_weights(self) -> Vector:
         """w: non-zero weights by feature."""
-        return self.slots.nonzero(self.current_column)
+        return self.table.nonzero(self.weight_column)
 
     @current_weights.setter
     def current_weights(self, weights: Mapping[Any, float]) -> None:
-        self._start_anew()
-        self.slots.write(self.current_column, weights)
+        self._restart()
+        self.table.write(self.weight_column, weights)
 
-    @property
+    @property  # type: ignore[misc]
     def weights(self) -> Vector:
         """w̄: non-zero weights by feature."""
-        current, late = self.slots.stored(self.current_column), self.slots.stored(self.late_column)
+        current, late = self.table.stored(self.weight_column), self.table.stored(self.late_column)
         means = {name: self.mean(weight, late.get(name, 0.0)) for name, weight in current.items()}
         return {name: mean for name, mean in means.items() if mean}
 
     @property
-    def bias(self) -> float:
+    def bias(self) -> float:  # type: ignore[override]
         """b̄."""
         return self.mean(self.current_bias, self._late_bias)
 
     def _get_state(self) -> dict[str, Any]:
         # With all names, so that these keep their order.
-        return super()._get_state() | {"current_weights": self.slots.stored(self.current_column)}
+        return super()._get_state() | {"current_weights": self.table.stored(self.weight_column)}
 
     @property
     def _late_weights(self) -> Vector:
-        return self.slots.nonzero(self.late_column)
+        return self.table.nonzero(self.late_column)
 
     @_late_weights.setter
     def _late_weights(self, weights: Mapping[Any, float]) -> None:
-        self.slots.write(self.late_column, weights)
-
-    def _terms(self, x: Features) -> Iterator[Term]:
-        weights = self.weights
-        for name, value in x.items():
-            yield name, value, weights.get(name, 0.0)
-        yield "Intercept", 1.0, self.bias
+        self.table.write(self.late_column, weights)

@@ -1,9 +1,9 @@
 # The C types of confidence_weighted.py, for compiled code.
 cimport cython
 
-from perceptron_core.weights.example cimport Column, Entries
-from perceptron_core.base.binary_rule cimport LinearRule
-from perceptron_core.weights.variances cimport Variances
+from perceptron_core.base.linear_rule cimport LinearRule
+from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.weights.variances cimport Variances, shrunk
 
 
 cdef class ConfidenceWeightedRule(LinearRule):
@@ -14,19 +14,16 @@ cdef class ConfidenceWeightedRule(LinearRule):
     cdef public double bias_variance
     cdef public dict covariance
 
-    cdef bint is_due(self, double signed_score, Entries x) except -1
-    cdef double alpha(self, double signed_score, double variance, double w) except -1
-    cdef double rho(self, double alpha, double variance, double w) except -1
+    cdef double variance(self, Example x) except -1
 
-    @cython.locals(alpha=double)
-    cdef double learn_at(self, Entries x, int sign, double w, double a) except? -1
+    @cython.locals(of_bias=double)
+    cdef double variance_now(self, Example x) except -1
 
-    cdef double variance(self, Entries x) except -1
+    cdef update(self, Example x, double step, double rho, double v)
 
-    @cython.locals(v=double, alpha=double, rho=double)
-    cdef double learn_diagonal(self, Entries x, double a, int sign, double w) except -1
+    @cython.locals(bias=double, covariance=dict)
+    cdef update_full(self, Example x, double step, double rho, double v)
 
-    @cython.locals(v=double, alpha=double, bias=double, covariance=dict)
-    cdef double learn_full(self, Entries x, double a, int sign, double w) except -1
+    cdef double full_variance(self, Example x) except -1
 
-    cdef dict with_constant(self, Entries x)
+    cdef dict with_constant(self, Example x)

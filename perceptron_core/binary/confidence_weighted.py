@@ -1,6 +1,6 @@
 """What learners share that know how sure they are. In: features and a label. Out: weights and variances.
 
-A learner adds three things: `is_due`, when to update, `alpha`, how far, and `rho`, how much surer to be.
+AROW, SCW and what else keeps a variance for each weight: their files say when, how far and how much surer.
 """
 
 from __future__ import annotations
@@ -9,17 +9,20 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from perceptron_core import sparse_vectors as sparse
-from perceptron_core.base.binary_rule import LinearRule
-from perceptron_core.base.linear import LinearClassifier
+from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE
 from perceptron_core.weights import covariance as confidence
-from perceptron_core.weights.example import Column, Entries
-from perceptron_core.weights.variances import Variances
+from perceptron_core.weights.example import Column, Example
+from perceptron_core.weights.variances import Variances, shrunk
 
 
 class ConfidenceWeightedRule(LinearRule):
-    """Moves weights in proportion to their variances, and shrinks these."""
+    """Moves weights in proportion to their variances, and shrinks these.
+
+    An algorithm's `learn_at` decides when, how far and how much; it asks `variance_now`, calls `update`.
+    """
 
     forgetting: float
     intercept_forgetting: float
@@ -28,74 +31,62 @@ class ConfidenceWeightedRule(LinearRule):
     bias_variance: float
     covariance: confidence.Matrix
 
-    def is_due(self, signed_score: float, x: Entries) -> bool:
-        """Return whether an example at y·a = `signed_score` is to be learned from."""
-        raise NotImplementedError
-
-    def alpha(self, signed_score: float, variance: float, w: float) -> float:
-        """Return α ≥ 0 of an example of weight w at y·a = `signed_score` and v = `variance` > 0."""
-        raise NotImplementedError
-
-    def rho(self, alpha: float, variance: float, w: float) -> float:
-        """Return ρ > 0 of such an example, α being above 0."""
-        raise NotImplementedError
-
-    def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
-        """Learn an example; give y·α."""
-        alpha = 0.0
-        if self.is_due(sign * a, x):
-            alpha = self.learn_full(x, a, sign, w) if self.full else self.learn_diagonal(x, a, sign, w)
-        self.n_mistakes += self.fires(a) != (sign > 0)
-        self.n_updates += alpha > 0
-        return sign * alpha
-
-    def variance(self, x: Entries) -> float:
+    def variance(self, x: Example) -> float:
         """Compute v, the variance of the score of `x`."""
         if self.full:
-            entries = self.with_constant(x)
-            gain = confidence.direction(self.covariance, entries)
-            return max(sparse.dot(gain, entries), 0.0)
+            return self.full_variance(x)
         return self.variance_column.of_score(x, self.bias_variance if self.fit_intercept else 0.0)
 
-    def learn_diagonal(self, x: Entries, a: float, sign: int, w: float) -> float:
-        """Learn under independent weights; give α."""
-        self.slots.make_room(x)
+    def variance_now(self, x: Example) -> float:
+        """Compute v as an update finds it, which first forgets."""
+        if self.full:
+            return self.full_variance(x)
+        of_bias = min(1.0, self.bias_variance / self.intercept_forgetting) if self.fit_intercept else 0.0
+        if self.forgetting < 1:
+            return self.variance_column.of_widened_score(x, of_bias, self.forgetting)
+        return self.variance_column.of_score(x, of_bias)
+
+    def update(self, x: Example, step: float, rho: float, v: float) -> None:
+        """Write w ← w + step·Σx and Σ ← Σ − Σx(Σx)ᵀ/(ρ + v), v of `variance_now`; at step 0 only forget."""
+        if self.full:
+            self.update_full(x, step, rho, v)
+            return
+        if step != 0:
+            self.table.allocate(x)
         if self.forgetting < 1:
             self.variance_column.widen(x, self.forgetting)
         self.bias_variance = min(1.0, self.bias_variance / self.intercept_forgetting)
-        v = self.variance(x)
-        alpha = self.alpha(sign * a, v, w) if v > 0 else 0.0
-        if alpha > 0:
-            rho = self.rho(alpha, v, w)
-            self.slots.allocate(x)
-            self.variance_column.move(self.weight_column, x, sign * alpha)
+        if step != 0:
+            self.variance_column.move(self.weight_column, x, step)
             self.variance_column.shrink(x, rho, v)
             if self.fit_intercept:
-                self.bias += sign * alpha * self.bias_variance
-                self.bias_variance *= (rho + (v - self.bias_variance)) / (rho + v)
-        return alpha
+                self.bias += step * self.bias_variance
+                self.bias_variance = shrunk(self.bias_variance, rho, v)
 
-    def learn_full(self, x: Entries, a: float, sign: int, w: float) -> float:
-        """Learn under dependent weights, the intercept being the feature None; give α."""
-        v = self.variance(x)
-        alpha = self.alpha(sign * a, v, w) if v > 0 else 0.0
-        if alpha > 0:
+    def update_full(self, x: Example, step: float, rho: float, v: float) -> None:
+        """Update under dependent weights, the intercept being the feature None."""
+        if step != 0:
             gain = confidence.direction(self.covariance, self.with_constant(x))
             gain = confidence.bound(gain, self.covariance, v)
-            covariance = confidence.downdated(self.covariance, gain, self.rho(alpha, v, w), v)
-            bias = sign * alpha * gain.pop(None, 0.0)
-            self.slots.add(self.weight_column, gain, sign * alpha)
+            covariance = confidence.downdated(self.covariance, gain, rho, v)
+            bias = step * gain.pop(None, 0.0)
+            self.table.add(self.weight_column, gain, step)
             self.bias += bias
             self.covariance = covariance
-        return alpha
 
-    def with_constant(self, x: Entries) -> Vector:
+    def full_variance(self, x: Example) -> float:
+        """Compute xᵀΣx with all covariances."""
+        entries = self.with_constant(x)
+        gain = confidence.direction(self.covariance, entries)
+        return max(sparse.dot(gain, entries), 0.0)
+
+    def with_constant(self, x: Example) -> Vector:
         """Return the entries that are not 0 by name, and the constant feature."""
-        entries = x.by_name()
+        entries = self.table.by_name(x)
         return {**entries, None: 1.0} if self.fit_intercept else entries
 
 
-class ConfidenceWeightedClassifier(ConfidenceWeightedRule, LinearClassifier):
+class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
     """A linear classifier with a variance for each weight, 1 at first, that falls with every update.
 
     An update moves weights in proportion to their variance. So rare features, which are what tells spam
@@ -130,7 +121,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, LinearClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("variances", "bias_variance", "covariance", *LinearClassifier.STATE)
+    STATE: ClassVar[tuple[str, ...]] = ("variances", "bias_variance", "covariance", *LINEAR_STATE)
 
     def __init__(
         self, forgetting: float, intercept_forgetting: float, *, full: bool, fit_intercept: bool
@@ -144,31 +135,33 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, LinearClassifier):
         super().__init__(fit_intercept)
         self.forgetting = float(forgetting)
         self.intercept_forgetting = float(intercept_forgetting)
+
+    def _clear(self) -> None:
+        """Start with nothing learned."""
+        weights, variances = Column(), Variances(1.0)
+        # With all covariances there are no variances beside them.
+        self.table = self._table_of(weights) if self.full else self._table_of(weights, variances)
+        self.weight_column, self.variance_column = weights, variances
+        self.bias = 0.0
         self.bias_variance = 1.0
         self.covariance = {}
 
-    def _clear(self) -> None:
-        weights, variances = Column(), Variances(1.0)
-        # With all covariances there are no variances beside them.
-        self.slots = self._slots_of(weights) if self.full else self._slots_of(weights, variances)
-        self.weight_column, self.variance_column = weights, variances
-
     @property
     def variances(self) -> Vector:
-        """σ by feature, where it was updated. Computed when asked for; setting them starts anew."""
-        return {} if self.full else self.slots.stored(self.variance_column)
+        """σ by feature, where it was updated. Computed when asked for; setting them forgets the weights."""
+        return {} if self.full else self.table.stored(self.variance_column)
 
     @variances.setter
     def variances(self, variances: Mapping[Any, float]) -> None:
-        self._start_anew()
+        self._restart()
         if not self.full:
-            self.slots.write(self.variance_column, variances)
+            self.table.write(self.variance_column, variances)
 
     @property
     def weights(self) -> Vector:
         """Non-zero weights by feature. Computed when asked for; to be set after `variances`."""
-        return self.slots.nonzero(self.weight_column)
+        return self.table.nonzero(self.weight_column)
 
     @weights.setter
     def weights(self, weights: Mapping[Any, float]) -> None:
-        self.slots.write(self.weight_column, weights)
+        self.table.write(self.weight_column, weights)

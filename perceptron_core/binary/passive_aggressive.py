@@ -2,45 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
-from perceptron_core.base.binary_rule import AdditiveRule
-from perceptron_core.base.linear import LinearClassifier
+from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
 from perceptron_core.validation import MAX_RATE, hinge
-from perceptron_core.weights.example import Entries
+from perceptron_core.weights.example import Example
 
 _VARIANTS: Final = ("PA", "PA-I", "PA-II")
 _SMALLEST: Final = 1e-100
 """Least squared norm an example counts with, so that the step of a vanishing example stays finite."""
 
 
-class PassiveAggressiveRule(AdditiveRule):
+def step_size(variant: str, loss: float, squared_norm: float, price: float) -> float:
+    """Compute the step τ; 0 for an example of length 0, which no weights can move."""
+    if not loss or not squared_norm:
+        return 0.0
+    squared_norm = max(squared_norm, _SMALLEST)
+    if variant == "PA-II":
+        return loss / (squared_norm + 0.5 / max(price, _SMALLEST))
+    tau = loss / squared_norm
+    return min(price, tau) if variant == "PA-I" else tau
+
+
+def check_aggressiveness(C: float, variant: str) -> None:
+    """Raise ValueError for parameters out of range."""
+    if not 1 / MAX_RATE <= C <= MAX_RATE:
+        raise ValueError(f"C must be a number above 0 and at most {MAX_RATE:g}, not {C!r}")
+    if variant not in _VARIANTS:
+        raise ValueError(f"variant must be one of {', '.join(_VARIANTS)}, not {variant!r}")
+
+
+class PassiveAggressiveRule(LinearRule):
     """Updates whenever y·a < 1, as far as the variant says."""
 
     C: float
     variant: str
 
-    def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
+    def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
         """Learn an example; the step y·τ is that of w ← w + y·τ·x, b ← b + y·τ. Its weight multiplies C."""
-        step = sign * self.tau(hinge(sign * a), x.squared_norm() + self.fit_intercept, self.C * w)
+        squared_norm = x.squared_norm() + self.fit_intercept
+        step = sign * step_size(self.variant, hinge(sign * a), squared_norm, self.C * w)
         if step:
             self.add(x, step)
             self.n_updates += 1
         self.n_mistakes += self.fires(a) != (sign > 0)
         return step
 
-    def tau(self, loss: float, squared_norm: float, price: float) -> float:
-        """Compute the step size; 0 for an example of length 0, which no weights can move."""
-        if not loss or not squared_norm:
-            return 0.0
-        squared_norm = max(squared_norm, _SMALLEST)
-        if self.variant == "PA-II":
-            return loss / (squared_norm + 0.5 / max(price, _SMALLEST))
-        tau = loss / squared_norm
-        return min(price, tau) if self.variant == "PA-I" else tau
 
-
-class PassiveAggressive(PassiveAggressiveRule, LinearClassifier):
+class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
     """Passive-aggressive classifier: PA, PA-I and PA-II.
 
     Passive while y·a ≥ 1. Otherwise it moves to the nearest weights that would have given y·a = 1, or part
@@ -104,11 +114,11 @@ class PassiveAggressive(PassiveAggressiveRule, LinearClassifier):
 
     """
 
+    STATE: ClassVar[tuple[str, ...]] = LINEAR_STATE
+    undo_one = undo_additive
+
     def __init__(self, C: float = 1.0, variant: str = "PA-I", fit_intercept: bool = True) -> None:
-        if not 1 / MAX_RATE <= C <= MAX_RATE:
-            raise ValueError(f"C must be a number above 0 and at most {MAX_RATE:g}, not {C!r}")
-        if variant not in _VARIANTS:
-            raise ValueError(f"variant must be one of {', '.join(_VARIANTS)}, not {variant!r}")
+        check_aggressiveness(C, variant)
         super().__init__(fit_intercept)
         self.C = float(C)
         self.variant = variant

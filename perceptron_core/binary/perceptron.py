@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
-from perceptron_core.base.binary_rule import AdditiveRule
-from perceptron_core.base.linear import LinearClassifier
+from perceptron_core.base.binary import BinaryClassifier
+from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
-from perceptron_core.weights.example import Entries
+from perceptron_core.weights.example import Example
 
 
-class PerceptronRule(AdditiveRule):
+class PerceptronRule(LinearRule):
     """Updates on a mistake, and at a tie where asked to."""
 
     threshold: float
@@ -22,7 +23,7 @@ class PerceptronRule(AdditiveRule):
         """Return the class at activation `score`: the sign of a − θ, `tie` at a = θ."""
         return score > self.threshold or (self.tie and score == self.threshold)
 
-    def learn_at(self, x: Entries, sign: int, w: float, a: float) -> float:
+    def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
         """Learn an example; the step s is that of w ← w + s·x, b ← b + s. Its weight is a factor of η."""
         mistaken = self.fires(a) != (sign > 0)
         if not mistaken and not self.updates_when_right(sign * (a - self.threshold)):
@@ -38,7 +39,7 @@ class PerceptronRule(AdditiveRule):
         return signed_distance == 0 and self.update_on_tie
 
 
-class Perceptron(PerceptronRule, LinearClassifier):
+class Perceptron(PerceptronRule, BinaryClassifier):
     """Perceptron for two classes, with the textbook's arithmetic.
 
     With w = 0 and b = 0 at the start, for every example: a = w·x + b; the class is True if a > θ and
@@ -105,6 +106,9 @@ class Perceptron(PerceptronRule, LinearClassifier):
     {'x1': 3.0, 'x2': 1.0}
 
     """
+
+    STATE: ClassVar[tuple[str, ...]] = LINEAR_STATE
+    undo_one = undo_additive
 
     def __init__(
         self,

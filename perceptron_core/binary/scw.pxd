@@ -1,7 +1,7 @@
 # The C types of scw.py, for compiled code.
 cimport cython
 from perceptron_core.binary.confidence_weighted cimport ConfidenceWeightedRule
-from perceptron_core.weights.example cimport Entries
+from perceptron_core.weights.example cimport Example
 
 # Not hypot: Python's own rounds otherwise than the C library's.
 cdef extern from "math.h":
@@ -16,10 +16,11 @@ cdef class SCWRule(ConfidenceWeightedRule):
     cdef public double confidence
     cdef public double phi
 
-    cdef bint is_due(self, double signed_score, Entries x) except -1
+    @cython.locals(alpha=double, v=double)
+    cdef double learn_at(self, Example x, int sign, double w, double a) except? -1
 
     @cython.locals(phi=double, m=double, psi=double, zeta=double, reach=double, alpha=double)
     cdef double alpha(self, double signed_score, double variance, double w) except -1
 
     @cython.locals(pull=double, root_u=double)
-    cdef double rho(self, double alpha, double variance, double w) except -1
+    cdef double rho(self, double alpha, double variance) except -1

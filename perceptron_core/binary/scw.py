@@ -8,7 +8,7 @@ from typing import Final
 
 from perceptron_core.binary.confidence_weighted import ConfidenceWeightedClassifier, ConfidenceWeightedRule
 from perceptron_core.validation import MAX_LOSS, MAX_RATE
-from perceptron_core.weights.example import Entries
+from perceptron_core.weights.example import Example
 
 _LARGEST: Final = 1e200
 
@@ -20,12 +20,19 @@ class SCWRule(ConfidenceWeightedRule):
     confidence: float
     phi: float
 
-    def is_due(self, signed_score: float, x: Entries) -> bool:
-        """Return whether y·a < φ·√v."""
-        return signed_score < self.phi * sqrt(self.variance(x))
+    def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
+        """Learn an example, whose weight multiplies C; return y·α."""
+        alpha = 0.0
+        if sign * a < self.phi * sqrt(self.variance(x)):
+            v = self.variance_now(x)
+            alpha = self.alpha(sign * a, v, w) if v > 0 else 0.0
+            self.update(x, sign * alpha, self.rho(alpha, v) if alpha > 0 else _LARGEST, v)
+        self.n_mistakes += self.fires(a) != (sign > 0)
+        self.n_updates += alpha > 0
+        return sign * alpha
 
     def alpha(self, signed_score: float, variance: float, w: float) -> float:
-        """Return α; 0 too if α·φ vanishes."""
+        """Return α of an example of weight w at y·a = `signed_score` and v > 0; 0 too if α·φ vanishes."""
         phi = self.phi
         m = max(signed_score, -MAX_LOSS)
         psi, zeta = 1 + phi * phi / 2, 1 + phi * phi
@@ -33,8 +40,8 @@ class SCWRule(ConfidenceWeightedRule):
         alpha = min(self.C * w, max(0.0, (reach - m * psi) / variance / zeta))
         return alpha if alpha * phi > 0 else 0.0
 
-    def rho(self, alpha: float, variance: float, w: float) -> float:  # noqa: ARG002  it is in α
-        """Return ρ = √u/(α·φ), for which β = 1/(ρ + v)."""
+    def rho(self, alpha: float, variance: float) -> float:
+        """Return ρ = √u/(α·φ), for which β = 1/(ρ + v); α is above 0."""
         pull = alpha * self.phi
         root_u = 2 * variance / (hypot(pull * variance, 2 * sqrt(variance)) + pull * variance)
         return min(root_u / pull, _LARGEST)

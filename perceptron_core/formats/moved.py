@@ -16,7 +16,7 @@ _MOVED: Final = {
     "copies": "base.cloning",
     "entries": "weights.example",
     "hashed_classifier": "arrays.hashed_classifier",
-    "hashed_slots": "weights.hashed_table",
+    "hashed_slots": "weights.hashed_index",
     "kernel_perceptron": "binary.kernel",
     "kernels": "binary.kernels",
     "margin_perceptron": "binary.margin",

@@ -1,10 +1,10 @@
 # The C types of arow.py, for compiled code.
 cimport cython
 
-from perceptron_core.weights.example cimport Column, Entries
+from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.base.multiclass_rule cimport MulticlassRule
 from perceptron_core.validation cimport hinge
-from perceptron_core.weights.variances cimport Variances
+from perceptron_core.weights.variances cimport Variances, shrunk
 
 cdef double _LARGEST
 
@@ -22,10 +22,10 @@ cdef class MulticlassAROWRule(MulticlassRule):
     cdef forget_last(self, label, Py_ssize_t n_known)
 
     @cython.locals(rival=int, loss=double, total=double, r=double, alpha=double)
-    cdef learn(self, Entries x, int number, double w)
+    cdef learn(self, Example x, int number, double w)
 
     @cython.locals(column=Variances)
-    cdef double variance(self, int number, Entries x) except -1
+    cdef double variance(self, int number, Example x) except -1
 
     @cython.locals(weights=Column, variances=Variances, of_bias=double)
-    cdef learn_class(self, int number, Entries x, double alpha, double r, double total)
+    cdef learn_class(self, int number, Example x, double alpha, double r, double total)

@@ -10,8 +10,8 @@ from perceptron_core.base.multiclass_rule import MulticlassRule
 from perceptron_core.base.update import Label, Update
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE, hinge
-from perceptron_core.weights.example import Column, Entries
-from perceptron_core.weights.variances import Variances
+from perceptron_core.weights.example import Column, Example
+from perceptron_core.weights.variances import Variances, shrunk
 
 _LARGEST: Final = 1e200
 """Of r divided by the weight of an example."""
@@ -44,7 +44,7 @@ class MulticlassAROWRule(MulticlassRule):
         self.drop_columns(self.variance_columns, n_known)
         MulticlassRule.forget_last(self, label, n_known)
 
-    def learn(self, x: Entries, number: int, w: float) -> Update | None:
+    def learn(self, x: Example, number: int, w: float) -> Update | None:
         """Learn an example; its weight divides r."""
         rival = self.best(number)
         if rival < 0:
@@ -56,17 +56,17 @@ class MulticlassAROWRule(MulticlassRule):
         if not total or not alpha:
             return None
         step = Update(alpha, self.labels[number], self.labels[rival])
-        self.slots.allocate(x)
+        self.table.allocate(x)
         self.learn_class(number, x, alpha, r, total)
         self.learn_class(rival, x, -alpha, r, total)
         return step
 
-    def variance(self, number: int, x: Entries) -> float:
+    def variance(self, number: int, x: Example) -> float:
         """Compute the variance of a class's score at `x`."""
         column = self.variance_columns[number]
         return column.of_score(x, self.bias_variances.cells[number] if self.fit_intercept else 0.0)
 
-    def learn_class(self, number: int, x: Entries, alpha: float, r: float, total: float) -> None:
+    def learn_class(self, number: int, x: Example, alpha: float, r: float, total: float) -> None:
         """Move one class's means by α·σ·x and lower its variances, β being 1/(r + total)."""
         weights, variances = self.weight_columns[number], self.variance_columns[number]
         variances.move(weights, x, alpha)
@@ -74,7 +74,7 @@ class MulticlassAROWRule(MulticlassRule):
         if self.fit_intercept:
             of_bias = self.bias_variances.cells[number]
             self.biases.cells[number] += alpha * of_bias
-            self.bias_variances.cells[number] = of_bias * ((r + (total - of_bias)) / (r + total))
+            self.bias_variances.cells[number] = shrunk(of_bias, r, total)
 
 
 class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
@@ -164,7 +164,7 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
     def variances(self) -> dict[Label, Vector]:
         """By feature, by class, where it is no longer 1. Computed when asked for."""
         return {
-            label: {name: cell for name, cell in self.slots.stored(column).items() if cell != 1}
+            label: {name: cell for name, cell in self.table.stored(column).items() if cell != 1}
             for label, column in zip(self.labels, self.variance_columns, strict=True)
         }
 

@@ -1,7 +1,7 @@
 # The C types of averaged.py, for compiled code.
 cimport cython
 
-from perceptron_core.weights.example cimport Column, Entries
+from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.base.multiclass_rule cimport AdditiveMulticlassRule
 
 cdef int NO_CLASS
@@ -20,14 +20,14 @@ cdef class AveragedMulticlassRule(AdditiveMulticlassRule):
     cdef forget_last(self, label, Py_ssize_t n_known)
 
     @cython.locals(number=Py_ssize_t, column=Column, late=double)
-    cdef score(self, Entries x)
+    cdef score(self, Example x)
 
     cpdef double mean(self, double current, double late) except? -1
 
     @cython.locals(guess=int)
-    cdef learn(self, Entries x, int number, double w)
+    cdef learn(self, Example x, int number, double w)
 
-    cdef move(self, Entries x, int gained, int lost, double size, long long n_before)
+    cdef move(self, Example x, int gained, int lost, double size, long long n_before)
 
     @cython.locals(column=Column)
-    cdef add_late(self, Entries x, int number, double size)
+    cdef add_late(self, Example x, int number, double size)

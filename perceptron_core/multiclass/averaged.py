@@ -9,7 +9,7 @@ from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.base.update import NO_CLASS, Label, Update
 from perceptron_core.sparse_vectors import Vector
-from perceptron_core.weights.example import Column, Entries
+from perceptron_core.weights.example import Column, Example
 
 
 class AveragedMulticlassRule(AdditiveMulticlassRule):
@@ -39,7 +39,7 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
         self.drop_columns(self.late_columns, n_known)
         AdditiveMulticlassRule.forget_last(self, label, n_known)
 
-    def score(self, x: Entries) -> None:
+    def score(self, x: Example) -> None:
         """Compute the mean score w̄·x + b̄ of each class."""
         AdditiveMulticlassRule.score(self, x)
         for number in range(len(self.late_columns)):
@@ -51,7 +51,7 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
         """Return the mean of a number that is `current` in w and `late` in u."""
         return (self.n_examples * current - late) / max(self.n_examples, 1)
 
-    def learn(self, x: Entries, number: int, w: float) -> Update | None:
+    def learn(self, x: Example, number: int, w: float) -> Update | None:
         """Learn an example; its weight is the step."""
         AdditiveMulticlassRule.score(self, x)
         guess = self.best(NO_CLASS)
@@ -62,15 +62,15 @@ class AveragedMulticlassRule(AdditiveMulticlassRule):
         self.n_examples += 1
         return step
 
-    def move(self, x: Entries, gained: int, lost: int, size: float, n_before: int) -> None:
+    def move(self, x: Example, gained: int, lost: int, size: float, n_before: int) -> None:
         """Add size·x to w of one class and subtract it from another's; the same to u, as late as it is."""
-        self.slots.allocate(x)
+        self.table.allocate(x)
         self.add_late(x, gained, size * n_before)
         self.add_late(x, lost, -size * n_before)
         if self.add(x, gained, size) + self.add(x, lost, -size):
-            self.slots.drop_zero_rows(x)
+            self.table.drop_zero_rows(x)
 
-    def add_late(self, x: Entries, number: int, size: float) -> None:
+    def add_late(self, x: Example, number: int, size: float) -> None:
         """Add size·x to u of a class."""
         if self.fit_intercept:
             self.late_biases.cells[number] += size
@@ -152,7 +152,7 @@ class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier)
     def weights(self) -> dict[Label, Vector]:
         """w̄: non-zero weights by feature, by class."""
         return {
-            label: self._mean_of(self.slots.stored(current), self.slots.stored(late))
+            label: self._mean_of(self.table.stored(current), self.table.stored(late))
             for label, current, late in zip(self.labels, self.weight_columns, self.late_columns, strict=True)
         }
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.base.update import Label, Update
-from perceptron_core.validation import MAX_RATE, hinge
-from perceptron_core.weights.example import Entries
-
-_VARIANTS: Final = ("PA", "PA-I", "PA-II")
-_SMALLEST: Final = 1e-100
-"""Least squared length an example counts with, so that the step of a vanishing example stays finite."""
+from perceptron_core.binary.passive_aggressive import check_aggressiveness, step_size
+from perceptron_core.validation import hinge
+from perceptron_core.weights.example import Example
 
 
 class MulticlassPassiveAggressiveRule(AdditiveMulticlassRule):
@@ -22,28 +18,18 @@ class MulticlassPassiveAggressiveRule(AdditiveMulticlassRule):
     C: float
     variant: str
 
-    def learn(self, x: Entries, number: int, w: float) -> Update | None:
+    def learn(self, x: Example, number: int, w: float) -> Update | None:
         """Learn an example; its weight multiplies C."""
         rival = self.best(number)
         if rival < 0:
             return None
         loss = hinge(self.scores.cells[number] - self.scores.cells[rival])
-        tau = self.tau(loss, 2.0 * (x.squared_norm() + self.fit_intercept), self.C * w)
+        tau = step_size(self.variant, loss, 2.0 * (x.squared_norm() + self.fit_intercept), self.C * w)
         if not tau:
             return None
         step = Update(tau, self.labels[number], self.labels[rival])
         self.move(x, number, rival, tau, 0)
         return step
-
-    def tau(self, loss: float, squared_length: float, price: float) -> float:
-        """Compute the step size; 0 for an example of length 0, which no weights can move."""
-        if not loss or not squared_length:
-            return 0.0
-        squared_length = max(squared_length, _SMALLEST)
-        if self.variant == "PA-II":
-            return loss / (squared_length + 0.5 / max(price, _SMALLEST))
-        tau = loss / squared_length
-        return min(price, tau) if self.variant == "PA-I" else tau
 
 
 class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticlass):
@@ -122,10 +108,7 @@ class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticl
         variant: str = "PA-I",
         fit_intercept: bool = True,
     ) -> None:
-        if not 1 / MAX_RATE <= C <= MAX_RATE:
-            raise ValueError(f"C must be a number above 0 and at most {MAX_RATE:g}, not {C!r}")
-        if variant not in _VARIANTS:
-            raise ValueError(f"variant must be one of {', '.join(_VARIANTS)}, not {variant!r}")
+        check_aggressiveness(C, variant)
         super().__init__(classes, fit_intercept)
         self.C = float(C)
         self.variant = variant

@@ -1,7 +1,7 @@
 # The C types of perceptron.py, for compiled code.
 cimport cython
 
-from perceptron_core.weights.example cimport Entries
+from perceptron_core.weights.example cimport Example
 from perceptron_core.base.multiclass_rule cimport AdditiveMulticlassRule
 
 cdef int NO_CLASS
@@ -9,4 +9,4 @@ cdef int NO_CLASS
 
 cdef class MulticlassPerceptronRule(AdditiveMulticlassRule):
     @cython.locals(guess=int)
-    cdef learn(self, Entries x, int number, double w)
+    cdef learn(self, Example x, int number, double w)

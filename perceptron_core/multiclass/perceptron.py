@@ -5,13 +5,13 @@ from __future__ import annotations
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.base.update import NO_CLASS, Update
-from perceptron_core.weights.example import Entries
+from perceptron_core.weights.example import Example
 
 
 class MulticlassPerceptronRule(AdditiveMulticlassRule):
     """Updates on a mistake."""
 
-    def learn(self, x: Entries, number: int, w: float) -> Update | None:
+    def learn(self, x: Example, number: int, w: float) -> Update | None:
         """Learn an example; its weight is the step."""
         guess = self.best(NO_CLASS)
         if guess == number:

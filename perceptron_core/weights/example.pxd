@@ -3,7 +3,7 @@ cimport cython
 from libc.stdint cimport uint64_t
 
 
-cdef class Entries:
+cdef class Example:
     cdef int[::1] slots
     cdef double[::1] values
     cdef public Py_ssize_t capacity
@@ -18,8 +18,6 @@ cdef class Entries:
     @cython.locals(k=Py_ssize_t, total=double, value=double)
     cdef double squared_norm(self) noexcept
 
-    cpdef dict by_name(self)
-
     cdef widen(self)
 
 
@@ -29,14 +27,17 @@ cdef class Column:
 
     cdef grow(self, Py_ssize_t capacity)
 
+    @cython.locals(slot=Py_ssize_t)
+    cdef fill(self)
+
     @cython.locals(k=Py_ssize_t, slot=int, total=double)
-    cdef double dot(self, Entries x, double start) noexcept
+    cdef double dot(self, Example x, double start) noexcept
 
     @cython.locals(k=Py_ssize_t, slot=int, is_there=int, total=double)
-    cdef double dot_with_gaps(self, Entries x, double start) noexcept
+    cdef double dot_with_gaps(self, Example x, double start) noexcept
 
     @cython.locals(k=Py_ssize_t, slot=int, cell=double, n_zeros=Py_ssize_t)
-    cdef Py_ssize_t add(self, Entries x, double step) noexcept
+    cdef Py_ssize_t add(self, Example x, double step) noexcept
 
     @cython.locals(slot=Py_ssize_t)
     cdef scale(self, double factor)

@@ -1,7 +1,7 @@
 """Examples as arrays of doubles, and what learners keep of them. In: slots and values. Out: sums.
 
-A slot is the row number of a feature: `names` gives them out, or a hash. All arithmetic of learners on
-examples is here and in what inherits from here; `example.pxd` gives it its C types (docs/decisions.md).
+A slot is the row number of a feature; a `FeatureIndex` knows which. All arithmetic of learners on examples is
+here and in what inherits from here; `example.pxd` gives it its C types (docs/decisions.md).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ NO_SLOT: Final = -1
 _FIRST_CAPACITY: Final = 16
 
 
-class Entries:
-    """Features of an example: entry k is slots[first_slot + k] with the value values[first_value + k].
+class Example:
+    """Features and their values: entry k is slots[first_slot + k] with the value values[first_value + k].
 
     The two offsets let a row of a matrix, dense or sparse, be an example without being copied.
     """
@@ -38,8 +38,8 @@ class Entries:
         self.n = 0
         self.n_missing = 0
         """Entries with `NO_SLOT`."""
-        self.version = 0
-        """Of the `Names` they were looked up in."""
+        self.version = -1
+        """Of the `FeatureIndex` when the slots were looked up."""
         self.state = 0
         """Of the dictionary they were read from, if that can be told and its values cannot change; else 0."""
 
@@ -50,11 +50,6 @@ class Entries:
             value = self.values[self.first_value + k]
             total += value * value
         return total
-
-    def by_name(self) -> dict[Any, float]:
-        """Return the values by name that are not 0."""
-        values = self.values[self.first_value : self.first_value + self.n]
-        return {name: value for name, value in zip(self.names, values, strict=False) if value}
 
     def widen(self) -> None:
         """Make room for twice as many entries."""
@@ -82,7 +77,13 @@ class Column:
             memoryview(cells)[: len(self.cells)] = memoryview(self.cells)
             self.cells = cells
 
-    def dot(self, x: Entries, start: float) -> float:
+    def fill(self) -> None:
+        """Set every cell to the default."""
+        for slot in range(len(self.cells)):
+            if self.cells[slot] != self.default:  # memory that was never written to stays unused
+                self.cells[slot] = self.default
+
+    def dot(self, x: Example, start: float) -> float:
         """Compute start + w·x, summed from `start` in the order of `x`; a missing cell counts 0."""
         if x.n_missing and len(self.cells):
             return self.dot_with_gaps(x, start)
@@ -93,7 +94,7 @@ class Column:
                 total += self.cells[slot] * x.values[x.first_value + k]
         return total
 
-    def dot_with_gaps(self, x: Entries, start: float) -> float:
+    def dot_with_gaps(self, x: Example, start: float) -> float:
         """Do so where cells are missing; without a branch, as no processor can guess which."""
         total = start
         for k in range(x.n):
@@ -102,7 +103,7 @@ class Column:
             total += self.cells[slot * is_there] * is_there * x.values[x.first_value + k]
         return total
 
-    def add(self, x: Entries, step: float) -> int:
+    def add(self, x: Example, step: float) -> int:
         """Add step·x; give the number of cells that are 0 now."""
         n_zeros = 0
         for k in range(x.n):

@@ -1,7 +1,8 @@
 # What compiled code knows of feature_index.pyx.
 from cpython.object cimport PyObject
 
-from perceptron_core.weights.example cimport Entries
+from perceptron_core.weights.example cimport Example
+from perceptron_core.weights.index cimport Index
 
 
 cdef struct Cell:
@@ -10,8 +11,7 @@ cdef struct Cell:
     int slot
 
 
-cdef class Names:
-    cdef readonly Py_ssize_t version
+cdef class FeatureIndex(Index):
     cdef Cell* _cells
     cdef int _bits
     cdef Py_ssize_t _n
@@ -27,13 +27,14 @@ cdef class Names:
     cpdef add(self, name, int slot)
     cpdef remove(self, name)
     cpdef list items(self)
-    cdef int resolve(self, x, Entries entries) except -1
+    cpdef dict by_name(self, Example x)
+    cdef int resolve(self, x, Example example) except -1
     cdef int _take(
-        self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
+        self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -1
-    cdef int _resolve_dictionary(self, x, Entries entries, Py_ssize_t n_known) except -1
+    cdef int _resolve_dictionary(self, x, Example example, Py_ssize_t n_known) except -1
     cdef int _take_plain(
-        self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
+        self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -2
     cdef Cell* _cell_of_text(self, PyObject* name, unsigned int mark) noexcept
     cdef size_t _home(self, unsigned int mark) noexcept

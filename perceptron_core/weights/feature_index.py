@@ -1,7 +1,7 @@
-"""Names of features, each with a slot. In: examples by name. Out: entries, checked.
+"""Features of any name, each with a slot while it is stored. In: examples by name. Out: their slots and values.
 
-The one place where feature values are checked. This is the interpreted form, a dictionary;
-`feature_index.pyx` is the compiled one, a hash table that is about twice as fast, and means the same.
+This is the interpreted form, a dictionary; `feature_index.pyx` is the compiled one, a hash table that is
+about twice as fast, and means the same.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
-from perceptron_core.weights.example import NO_SLOT, Entries
+from perceptron_core.weights.example import NO_SLOT, Example
+from perceptron_core.weights.index import Index
 
 
-class Names:
+class FeatureIndex(Index):
     """Slots by name, in the order in which the names came."""
 
     def __init__(self) -> None:
+        self.n_fixed = self.version = 0
         self._slot_of: dict[Any, int] = {}
         self._name_at: dict[int, Any] = {}
-        self.version = 0
-        """Counts names that came or went."""
 
     def __len__(self) -> int:
         return len(self._slot_of)
@@ -29,19 +29,40 @@ class Names:
         """Return the slot of a name, `NO_SLOT` if it has none."""
         return self._slot_of.get(name, NO_SLOT)
 
+    def resolve(self, x: Mapping[Any, Any], example: Example) -> None:
+        """Make `example` that of `x`.
+
+        Raises `FeatureError` for a value that is not finite or is larger than `MAX_MAGNITUDE`.
+        """
+        version = self.version
+        n = n_missing = 0
+        try:
+            for name, value in x.items():
+                number = value if type(value) is float else as_double(value)
+                if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
+                    raise refuse_features(x)
+                if n == example.capacity:
+                    example.widen()
+                slot = self._slot_of.get(name, NO_SLOT)
+                example.names[n], example.slots[n], example.values[n] = name, slot, number
+                n_missing += slot < 0
+                n += 1
+        except (TypeError, ValueError, OverflowError):
+            raise refuse_features(x) from None
+        example.n, example.n_missing, example.version = n, n_missing, version
+
+    def by_name(self, x: Example) -> dict[Any, float]:
+        """Return the values of an example by name that are not 0."""
+        values = x.values[x.first_value : x.first_value + x.n]
+        return {name: value for name, value in zip(x.names, values, strict=False) if value}
+
     def has(self, slot: int) -> bool:
-        """Return whether a name has this slot."""
+        """Return whether a stored name has this slot."""
         return slot in self._name_at
 
     def at(self, slot: int) -> Any:
-        """Return the name that has a slot."""
+        """Return the stored name that has a slot."""
         return self._name_at[slot]
-
-    def make_room(self, n_names: int, n_slots: int) -> None:
-        """Allocate what so many more names need, all with slots below `n_slots`.
-
-        A dictionary allocates for itself.
-        """
 
     def add(self, name: Any, slot: int) -> None:
         """Add a name that is not there yet."""
@@ -57,25 +78,3 @@ class Names:
     def items(self) -> list[tuple[Any, int]]:
         """List (name, slot) in the order in which the names came, in one step for other threads."""
         return list(self._slot_of.items())
-
-    def resolve(self, x: Mapping[Any, Any], entries: Entries) -> None:
-        """Make `entries` those of `x`.
-
-        Raises `FeatureError` for a value that is not finite or is larger than `MAX_MAGNITUDE`.
-        """
-        version = self.version
-        n = n_missing = 0
-        try:
-            for name, value in x.items():
-                number = value if type(value) is float else as_double(value)
-                if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
-                    raise refuse_features(x)
-                if n == entries.capacity:
-                    entries.widen()
-                slot = self._slot_of.get(name, NO_SLOT)
-                entries.names[n], entries.slots[n], entries.values[n] = name, slot, number
-                n_missing += slot < 0
-                n += 1
-        except (TypeError, ValueError, OverflowError):
-            raise refuse_features(x) from None
-        entries.n, entries.n_missing, entries.version = n, n_missing, version

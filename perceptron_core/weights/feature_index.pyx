@@ -12,95 +12,23 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 import array
 
-from perceptron_core.weights.example cimport Entries
+from perceptron_core.weights.example cimport Example
+from perceptron_core.weights.index cimport Index
 from perceptron_core.validation cimport as_double
 
 from perceptron_core.weights.example import NO_SLOT as _NO_SLOT
 from perceptron_core.validation import MAX_MAGNITUDE as _MAX_MAGNITUDE, refuse_features
 
-cdef extern from *:
-    """
-    /* The hash that a string keeps, without a call. */
-    static inline Py_hash_t hash_of(PyObject *name) {
-        if (PyUnicode_CheckExact(name)) {
-            Py_hash_t kept = ((PyASCIIObject *)name)->hash;
-            if (kept != -1) return kept;
-        }
-        return PyObject_Hash(name);
-    }
-    /* Of the two halves of the 16 bytes that end where a text of n bytes ends, those that are its own. */
-    static const uint64_t OWN[17][2] = {
-    #define TOP(n) (~(uint64_t)0 << (64 - 8 * (n)))
-        {0, 0}, {0, TOP(1)}, {0, TOP(2)}, {0, TOP(3)}, {0, TOP(4)}, {0, TOP(5)}, {0, TOP(6)}, {0, TOP(7)}, {0, TOP(8)},
-        {TOP(1), TOP(8)}, {TOP(2), TOP(8)}, {TOP(3), TOP(8)}, {TOP(4), TOP(8)}, {TOP(5), TOP(8)}, {TOP(6), TOP(8)},
-        {TOP(7), TOP(8)}, {TOP(8), TOP(8)}
-    #undef TOP
-    };
-    /* Of two strings: 1 or 0. Otherwise -1: ask Python. */
-    static inline int same_text(PyObject *a, PyObject *b) {
-        if (!PyUnicode_CheckExact(a) || !PyUnicode_CheckExact(b)) return -1;
-        size_t n = (size_t)PyUnicode_GET_LENGTH(a);
-        if (n != (size_t)PyUnicode_GET_LENGTH(b) || PyUnicode_KIND(a) != PyUnicode_KIND(b)) return 0;
-    #if PY_LITTLE_ENDIAN
-        if (n <= 16 && PyUnicode_IS_COMPACT_ASCII(a) && PyUnicode_IS_COMPACT_ASCII(b)) {
-            /* What the 16 bytes hold before the text is still the string: its head is longer. No branch depends on n,
-               since lengths cannot be guessed. */
-            uint64_t x[2], y[2];
-            memcpy(x, (char *)PyUnicode_DATA(a) + n - 16, 16);
-            memcpy(y, (char *)PyUnicode_DATA(b) + n - 16, 16);
-            return !(((x[0] ^ y[0]) & OWN[n][0]) | ((x[1] ^ y[1]) & OWN[n][1]));
-        }
-    #endif
-        return !memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), n * PyUnicode_KIND(a));
-    }
-    /* Whether b is a string of the same hash and the same text as the string a. */
-    static inline int is_same_string(PyObject *a, PyObject *b) {
-        return PyUnicode_CheckExact(b) && ((PyASCIIObject *)a)->hash == ((PyASCIIObject *)b)->hash
-            && same_text(a, b) == 1;
-    }
-    /* A number that no other dictionary has or had, nor this one before its last change (PEP 509); 0 where Python does
-       not count so. */
-    static inline uint64_t state_of(PyObject *dict) {
-    #if PY_VERSION_HEX < 0x030D0000 && !defined(PYPY_VERSION)
-        PyDictObject *d = (PyDictObject *)dict;
-        return d->ma_values == NULL ? d->ma_version_tag : 0;  /* not where an instance's attributes are */
-    #else
-        return 0;
-    #endif
-    }
-    #if defined(__GNUC__)
-    #define ask_for(object) __builtin_prefetch(object)
-    #else
-    #define ask_for(object) ((void)(object))
-    #endif
-    static inline void replace_item(PyObject *list, Py_ssize_t k, PyObject *item) {
-        PyObject *old = PyList_GET_ITEM(list, k);
-        Py_INCREF(item);
-        PyList_SET_ITEM(list, k, item);
-        Py_DECREF(old);
-    }
-    """
-    Py_hash_t hash_of(PyObject* name) except -1
-    int same_text(PyObject* a, PyObject* b) noexcept
-    bint is_same_string(PyObject* a, PyObject* b) noexcept
-    uint64_t state_of(PyObject* dictionary) noexcept
-    void ask_for(void* thing) noexcept
-    bint PyUnicode_CheckExact(PyObject* name) noexcept
-    PyObject* Py_True
-    PyObject* Py_False
-    PyObject* Py_None
-    void replace_item(PyObject* items, Py_ssize_t k, PyObject* item)
-    PyObject* PyList_GET_ITEM(PyObject* items, Py_ssize_t k)
-    bint PyFloat_CheckExact(PyObject* value)
-    double PyFloat_AS_DOUBLE(PyObject* value)
-    bint PyLong_CheckExact(PyObject* value)
-    double PyLong_AsDouble(PyObject* value) except? -1
+from perceptron_core.weights.object_access cimport (
+    PyFloat_AS_DOUBLE, PyFloat_CheckExact, PyList_GET_ITEM, PyLong_AsDouble, PyLong_CheckExact, PyUnicode_CheckExact,
+    Py_False, Py_None, Py_True, ask_for, hash_of, is_same_string, replace_item, same_text, state_of,
+)
 
 cdef int NO_SLOT = _NO_SLOT
 cdef double MAX_MAGNITUDE = _MAX_MAGNITUDE
 cdef int FIRST_BITS = 5
 
-# Entries of a dictionary that the memory is asked for before the first of them is looked at.
+# Example of a dictionary that the memory is asked for before the first of them is looked at.
 cdef enum: AHEAD = 16
 
 # Stands where no name is: any other object, None too, may be a name.
@@ -112,11 +40,11 @@ cdef unsigned long long SPREAD = 0x9E3779B97F4A7C15ULL
 
 @cython.final
 @cython.no_gc_clear  # the cells point to what the list of names keeps alive
-cdef class Names:
+cdef class FeatureIndex(Index):
     """Slots by name, in the order in which the names came."""
 
     def __init__(self):
-        self.version = 0
+        self.n_fixed = self.version = 0
         self._names = []
         self._ordinals = array.array("q")
         self._n = 0
@@ -210,32 +138,41 @@ cdef class Names:
             items.append((self._names[slot], slot))
         return items
 
-    cdef int resolve(self, x, Entries entries) except -1:
-        """Make `entries` those of `x`.
+    cpdef dict by_name(self, Example x):
+        """Return the values of an example by name that are not 0."""
+        cdef Py_ssize_t k
+        found = {}
+        for k in range(x.n):
+            if x.values[x.first_value + k] != 0:
+                found[x.names[k]] = x.values[x.first_value + k]
+        return found
+
+    cdef int resolve(self, x, Example example) except -1:
+        """Make `example` those of `x`.
 
         Most often a name stands where it stood in the last example: `learn_one` comes after `predict_one`, and the
         columns of a table come in one order. Such a name is not looked up again.
         """
         cdef Py_ssize_t version = self.version
-        cdef Py_ssize_t n_known = entries.n if entries.version == version else 0
+        cdef Py_ssize_t n_known = example.n if example.version == version else 0
         cdef Py_ssize_t n = 0, n_missing = 0
         try:
             if PyDict_CheckExact(x):
-                return self._resolve_dictionary(x, entries, n_known)
-            entries.state = 0
+                return self._resolve_dictionary(x, example, n_known)
+            example.state = 0
             for key, number in x.items():
-                n_missing += self._take(x, entries, n, <PyObject*>key, <PyObject*>number, n_known)
+                n_missing += self._take(x, example, n, <PyObject*>key, <PyObject*>number, n_known)
                 n += 1
         except (TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
         # Not the version of now: a name's own __eq__ may have changed the model meanwhile.
-        entries.n, entries.n_missing, entries.version = n, n_missing, version
+        example.n, example.n_missing, example.version = n, n_missing, version
         return 0
 
-    cdef int _resolve_dictionary(self, x, Entries entries, Py_ssize_t n_known) except -1:
+    cdef int _resolve_dictionary(self, x, Example example, Py_ssize_t n_known) except -1:
         """Do so for a dictionary; for one that is the last example, as it was then, nothing is to be done."""
         cdef uint64_t state = state_of(<PyObject*>x)
-        if state != 0 and state == entries.state and entries.version == self.version:
+        if state != 0 and state == example.state and example.version == self.version:
             return 0
         cdef Py_ssize_t version = self.version, size = len(<dict>x)
         cdef PyObject* names[AHEAD]
@@ -253,24 +190,24 @@ cdef class Names:
             if not n_read:
                 break
             for k in range(n_read):
-                missing = self._take_plain(x, entries, n, names[k], values[k], n_known)
+                missing = self._take_plain(x, example, n, names[k], values[k], n_known)
                 if missing >= 0:
                     n_missing += missing
                     n += 1
                     continue
                 # From here on others' code may run and change the dictionary, so nothing is read ahead.
-                n_missing += self._take(x, entries, n, names[k], values[k], n_known)
+                n_missing += self._take(x, example, n, names[k], values[k], n_known)
                 n += 1
                 if len(<dict>x) != size:
                     raise RuntimeError("dictionary changed size during iteration")  # as Python says it
                 position, n_ahead, state = positions[k], 1, 0
                 break
         # Not the version of now: a name's own __eq__ may have changed the model meanwhile.
-        entries.n, entries.n_missing, entries.version, entries.state = n, n_missing, version, state
+        example.n, example.n_missing, example.version, example.state = n, n_missing, version, state
         return 0
 
     cdef inline int _take_plain(
-        self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
+        self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -2:
         """Do as `_take` does, but only where no code of others can run; -1, and nothing is done, where it might."""
         cdef double number
@@ -284,39 +221,39 @@ cdef class Names:
             number = value == Py_True
         else:
             return -1
-        if k >= entries.capacity or not PyUnicode_CheckExact(name):
+        if k >= example.capacity or not PyUnicode_CheckExact(name):
             return -1
         if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
             raise refuse_features(x)
-        old = PyList_GET_ITEM(<PyObject*>entries.names, k)
+        old = PyList_GET_ITEM(<PyObject*>example.names, k)
         if k >= n_known or (old != name and not is_same_string(name, old)):
             if old != Py_None and not PyUnicode_CheckExact(old):
                 return -1
             cell = self._cell_of_text(name, fingerprint(name))
             if cell == NULL:
                 return -1
-            replace_item(<PyObject*>entries.names, k, name)
-            entries.slots[k] = NO_SLOT if cell.name == NULL else cell.slot
-        entries.values[k] = number
-        return entries.slots[k] < 0
+            replace_item(<PyObject*>example.names, k, name)
+            example.slots[k] = NO_SLOT if cell.name == NULL else cell.slot
+        example.values[k] = number
+        return example.slots[k] < 0
 
     cdef int _take(
-        self, x, Entries entries, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
+        self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -1:
         """Make (name, value) entry k; tell whether it has no slot."""
         cdef object kept = <object>name  # no-cython-lint: alive, whatever the code of others does to the example
         cdef double number = as_double(<object>value)
         if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
             raise refuse_features(x)
-        if k == entries.capacity:
-            entries.widen()
+        if k == example.capacity:
+            example.widen()
         cdef Cell* cell
-        if k >= n_known or PyList_GET_ITEM(<PyObject*>entries.names, k) != name:
-            replace_item(<PyObject*>entries.names, k, name)
+        if k >= n_known or PyList_GET_ITEM(<PyObject*>example.names, k) != name:
+            replace_item(<PyObject*>example.names, k, name)
             cell = self._cell_of(name, fingerprint(name))
-            entries.slots[k] = NO_SLOT if cell.name == NULL else cell.slot
-        entries.values[k] = number
-        return entries.slots[k] < 0
+            example.slots[k] = NO_SLOT if cell.name == NULL else cell.slot
+        example.values[k] = number
+        return example.slots[k] < 0
 
     cdef size_t _home(self, unsigned int mark) noexcept:
         return mark >> (32 - self._bits)

@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
-from perceptron_core.weights.example import Column, Entries
+from perceptron_core.weights.example import Column, Example
+
+
+def shrunk(own: float, r: float, total: float) -> float:
+    """Return the variance of a constant feature 1 after an update; see `Variances.shrink`."""
+    return own * ((r + (total - own)) / (r + total))
 
 
 class Variances(Column):
     """A variance σ for each slot; 1 where a feature is not stored."""
 
-    def of_score(self, x: Entries, start: float) -> float:
+    def of_score(self, x: Example, start: float) -> float:
         """Compute start + Σ σᵢ·xᵢ², the variance of the score under independent weights."""
         total = start
         for k in range(x.n):
@@ -21,14 +26,24 @@ class Variances(Column):
             total += own * value * value
         return total
 
-    def move(self, weights: Column, x: Entries, step: float) -> None:
+    def of_widened_score(self, x: Example, start: float, forgetting: float) -> float:
+        """Compute what `of_score` returns after `widen`."""
+        total = start
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            value = x.values[x.first_value + k]
+            own = min(1.0, self.cells[slot] / forgetting) if slot >= 0 else self.default
+            total += own * value * value
+        return total
+
+    def move(self, weights: Column, x: Example, step: float) -> None:
         """Add step·σᵢ·xᵢ to each weight: far where little is known, near where much is."""
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
             if slot >= 0:
                 weights.cells[slot] += step * self.cells[slot] * x.values[x.first_value + k]
 
-    def shrink(self, x: Entries, r: float, total: float) -> None:
+    def shrink(self, x: Example, r: float, total: float) -> None:
         """Replace each σᵢ by σᵢ − σᵢ²·xᵢ²/(r + total), where total = Σ σⱼ·xⱼ².
 
         Written as σᵢ·(r + the others' part)/(r + total), which cannot become negative, nor 0 too soon.
@@ -40,7 +55,7 @@ class Variances(Column):
                 old = self.cells[slot]
                 self.cells[slot] = old * (r + (total - old * value * value)) / (r + total)
 
-    def widen(self, x: Entries, forgetting: float) -> None:
+    def widen(self, x: Example, forgetting: float) -> None:
         """Divide the stored variances of `x` by `forgetting`; to 1 at most."""
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]

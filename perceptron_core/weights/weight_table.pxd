@@ -1,43 +1,53 @@
 # The C types of weight_table.py, for compiled code.
 cimport cython
-from perceptron_core.weights.example cimport Column, Entries
-from perceptron_core.weights.feature_index cimport Names
+
+from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.weights.index cimport Index
+from perceptron_core.weights.prefetch cimport prefetch
 
 cdef int NO_SLOT
 
 
-cdef class Slots:
+cdef class WeightTable:
+    cdef Index _index
     cdef list _columns
-    cdef Names _names
     cdef int[::1] _free
     cdef Py_ssize_t _n_free
-    cdef Py_ssize_t _n_slots
+    cdef readonly Py_ssize_t n_slots
     cdef Py_ssize_t _capacity
-    cdef Entries _spare
+    cdef Example _spare
 
-    @cython.locals(slot=Py_ssize_t)
+    @cython.locals(column=Column)
+    cdef _lay_out(self)
+
     cpdef add_column(self, Column column)
 
     @cython.locals(last=Py_ssize_t)
     cdef drop_column(self, Column column)
 
-    @cython.locals(entries=Entries)
-    cdef Entries resolve(self, x)
+    @cython.locals(example=Example)
+    cdef Example resolve(self, x)
 
-    @cython.locals(entries=Entries)
-    cpdef Entries columns(self, names)
+    @cython.locals(example=Example)
+    cpdef Example columns(self, names)
 
-    cdef refresh(self, Entries x)
+    @cython.locals(example=Example)
+    cpdef Example slots_given(self)
 
-    cdef release(self, Entries entries)
+    cdef refresh(self, Example x)
+
+    cdef release(self, Example example)
+
+    cpdef dict by_name(self, Example x)
+
+    @cython.locals(column=Column)
+    cdef void prefetch(self, Example x, Py_ssize_t start, Py_ssize_t end) noexcept
 
     @cython.locals(k=Py_ssize_t)
-    cdef allocate(self, Entries x)
-
-    cdef make_room(self, Entries x)
+    cdef allocate(self, Example x)
 
     @cython.locals(k=Py_ssize_t, slot=int)
-    cdef drop_zero_rows(self, Entries x)
+    cdef drop_zero_rows(self, Example x)
 
     @cython.locals(slot=int)
     cdef drop_all_zero_rows(self)
@@ -53,19 +63,22 @@ cdef class Slots:
     @cython.locals(slot=int)
     cpdef write(self, Column column, cells)
 
-    @cython.locals(slot=int, cell=double, amount=double)
+    @cython.locals(slot=int, amount=double)
     cpdef add(self, Column column, amounts, double step)
 
-    @cython.locals(k=Py_ssize_t, slot=int)
-    cdef _look_up_again(self, Entries x)
-
-    cdef _release(self, name, int slot)
+    cdef _drop(self, name, int slot)
 
     @cython.locals(column=Column)
-    cdef bint _is_zero(self, int slot)
+    cdef bint _is_zero(self, int slot) noexcept
+
+    @cython.locals(column=Column)
+    cdef bint _is_changed(self, int slot) noexcept
+
+    @cython.locals(n_stored=Py_ssize_t, k=Py_ssize_t)
+    cdef _store(self, list names)
 
     @cython.locals(column=Column, slot=int)
-    cdef int _new_slot(self, name) except -1
+    cdef _store_one(self, name)
 
     @cython.locals(capacity=Py_ssize_t, free=int[::1], column=Column)
     cdef int _make_room(self, Py_ssize_t n_names) except -1

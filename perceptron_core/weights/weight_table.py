@@ -1,6 +1,7 @@
-"""Stored features: a slot for each name, a row of cells for each slot. In: examples. Out: entries.
+"""The weights of a learner: a slot for each feature, a row of cells for each slot. In: features. Out: slots.
 
-A name whose cells are all 0 leaves, and its slot is used again. `weight_table.pxd` gives this module its C
+A feature of any name is stored while one of its cells is not 0; then its slot is used again. Where features
+are integers, each has its slot for good: a `HashedIndex` says so. `weight_table.pxd` gives this module its C
 types.
 """
 
@@ -8,41 +9,51 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from perceptron_core.weights.example import NO_SLOT, Column, Entries
-from perceptron_core.weights.feature_index import Names
+from perceptron_core.weights.example import NO_SLOT, Column, Example
+from perceptron_core.weights.index import Index
+from perceptron_core.weights.prefetch import prefetch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array = TypeVar("Array", bound="NDArray[Any]")
 
 _FIRST_CAPACITY: Final = 16
 
 
-class Slots:
-    """The columns of a learner and the names of their rows, in the order in which these came.
+class WeightTable:
+    """The columns of a learner and the features of their rows, in the order in which these came.
 
-    Slots are used again. So none may be kept from one call to the next, but in entries, which know by
+    Slots are used again. So none may be kept from one call to the next, but in examples, which know by
     their version that they are out of date.
 
-    All memory that a call needs is allocated before the first cell, name or count is changed: a call that
-    raises `MemoryError` changes nothing.
+    A call that raises, for want of memory say, changes nothing: features get their slots, all or
+    none of them, before the first cell or count is changed.
     """
 
     _free: array[int]
 
-    def __init__(self, *columns: Column) -> None:
+    def __init__(self, index: Index, *columns: Column) -> None:
+        self._index = index
         self._columns = [*columns]
-        self._names = Names()
         self._free = _integers(0)
-        """A stack of the slots that names have left, `_n_free` of them."""
+        """A stack of the slots that features have left, `_n_free` of them."""
         self._n_free = 0
-        self._n_slots = 0
-        self._capacity = 0
-        self._spare: Entries | None = None
+        self.n_slots = self._capacity = index.n_fixed
+        self._spare: Example | None = None
+        self._lay_out()
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every feature has its slot for good."""
+        return self._index.n_fixed > 0
 
     def add_column(self, column: Column) -> None:
         """Take a column in, filled with its default."""
         column.grow(self._capacity)
-        for slot in range(self._capacity):
-            column.cells[slot] = column.default
+        column.fill()
         self._columns.append(column)
 
     def drop_column(self, column: Column) -> None:
@@ -51,129 +62,143 @@ class Slots:
         if last >= 0 and self._columns[last] is column:
             self._columns.pop()
 
-    def resolve(self, x: Mapping[Any, Any]) -> Entries:
-        """Look the features of `x` up; `release` takes what this gives, when it is done with.
+    def resolve(self, x: Mapping[Any, Any]) -> Example:
+        """Look the features of `x` up; `release` takes what this returns, when it is done with.
 
         Raises `FeatureError` for a value that is not finite or is larger than 1e100.
         """
-        entries = self._spare
+        example = self._spare
         # While in use, out of the reach of other threads, and of a value's own __float__.
         self._spare = None
-        if entries is None:
-            entries = Entries()
-        self._names.resolve(x, entries)
-        self.refresh(entries)  # a value's own __float__ may have changed the model
-        return entries
+        if example is None:
+            example = Example()
+        self._index.resolve(x, example)
+        self.refresh(example)  # a value's own __float__ may have changed the model
+        return example
 
-    def columns(self, names: Sequence[Any]) -> Entries:
-        """Make entries of these names, distinct ones, for the rows of a matrix in which each has a column."""
-        entries = Entries(len(names))
-        entries.names = [*names]
-        entries.n = len(names)
-        self._look_up_again(entries)
-        return entries
+    def columns(self, names: Sequence[Any]) -> Example:
+        """Make an example of distinct names, for the rows of a matrix in which each has a column."""
+        example = Example(len(names))
+        example.names = [*names]
+        example.n = len(names)
+        self._index.look_up(example)
+        return example
 
-    def refresh(self, x: Entries) -> None:
-        """Look entries up again if names came or went since."""
-        if x.version != self._names.version:
-            self._look_up_again(x)
+    def slots_given(self) -> Example:
+        """Make an example that is given slots instead of names, where every feature has its slot for good."""
+        example = Example(0)
+        example.version = self._index.version
+        return example
 
-    def release(self, entries: Entries) -> None:
-        """Take entries back whose example is done with, for the next."""
-        self._spare = entries
+    def refresh(self, x: Example) -> None:
+        """Look an example up again if features came or went since."""
+        if x.version != self._index.version:
+            self._index.look_up(x)
 
-    def allocate(self, x: Entries) -> None:
-        """Return every entry a slot that has none and whose value is not 0."""
+    def release(self, example: Example) -> None:
+        """Take an example back that is done with, for the next."""
+        self._spare = example
+
+    def by_name(self, x: Example) -> dict[Any, float]:
+        """Return the values of an example by name that are not 0."""
+        return self._index.by_name(x)
+
+    def prefetch(self, x: Example, start: int, end: int) -> None:
+        """Ask the memory for the cells of `x.slots[start:end]`: waiting for it is what costs most."""
+        for column in self._columns:
+            prefetch(column.cells, x.slots, start, end)
+
+    def allocate(self, x: Example) -> None:
+        """Assign a slot to every entry that has none and whose value is not 0."""
         self.refresh(x)
         if x.n_missing:
-            self._make_room(x.n_missing)
-            for k in range(x.n):
-                if x.slots[x.first_slot + k] < 0 and x.values[x.first_value + k] != 0:
-                    x.slots[x.first_slot + k] = self._new_slot(x.names[k])
-                    x.n_missing -= 1
-            x.version = self._names.version
+            self._store(
+                [
+                    x.names[k]
+                    for k in range(x.n)
+                    if x.slots[x.first_slot + k] < 0 and x.values[x.first_value + k] != 0
+                ]
+            )
+            self._index.look_up(x)
 
-    def make_room(self, x: Entries) -> None:
-        """Reserve what `allocate` of the entries needs."""
-        self.refresh(x)
-        if x.n_missing:
-            self._make_room(x.n_missing)
-
-    def drop_zero_rows(self, x: Entries) -> None:
-        """Let the names among the entries go whose cells are 0 in all columns."""
+    def drop_zero_rows(self, x: Example) -> None:
+        """Let the features of an example go whose cells are 0 in all columns."""
+        if self._index.n_fixed:
+            return
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
             if slot >= 0 and self._is_zero(slot):
-                self._release(x.names[k], slot)
+                self._drop(x.names[k], slot)
                 x.slots[x.first_slot + k] = NO_SLOT
                 x.n_missing += 1
-        x.version = self._names.version
+        x.version = self._index.version
 
     def drop_all_zero_rows(self) -> None:
-        """Let all names go whose cells are 0 in all columns."""
-        for slot in range(self._n_slots):
-            if self._names.has(slot) and self._is_zero(slot):
-                self._release(self._names.at(slot), slot)
+        """Let all features go whose cells are 0 in all columns."""
+        for slot in range(self.n_slots):
+            if self._index.has(slot) and self._is_zero(slot):
+                self._drop(self._index.at(slot), slot)
 
     def clear(self) -> None:
-        """Let all names go.
+        """Let all features go.
 
-        Columns stay as long as they were: a call under way may have entries that point into them.
+        Columns stay as long as they were: a call under way may have an example that points into them.
         """
         for column in self._columns:
-            for slot in range(self._capacity):
-                column.cells[slot] = column.default
-        for slot in range(self._n_slots):
-            if self._names.has(slot):
-                self._release(self._names.at(slot), slot)
+            column.fill()
+        for slot in range(self.n_slots):
+            if self._index.has(slot):
+                self._drop(self._index.at(slot), slot)
 
     def stored(self, column: Column) -> dict[Any, float]:
-        """Return the cells of a column by name, zeros too."""
-        return {name: column.cells[slot] for name, slot in self._names.items()}
+        """Return the cells of a column by feature, zeros too; of fixed slots, those of changed rows."""
+        if not self._index.n_fixed:
+            return {name: column.cells[slot] for name, slot in self._index.items()}
+        found = {}
+        for slot in range(self.n_slots):
+            if self._is_changed(slot):
+                found[slot] = column.cells[slot]
+        return found
 
     def nonzero(self, column: Column) -> dict[Any, float]:
-        """Return the cells of a column by name that are not 0."""
+        """Return the cells of a column by feature that are not 0."""
         return {name: cell for name, cell in self.stored(column).items() if cell}
 
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:
         """Replace what a column holds."""
-        for slot in range(self._capacity):
-            column.cells[slot] = column.default
+        self._store([name for name in cells if self._index.find(name) < 0])
+        column.fill()
         for name, cell in cells.items():
-            slot = self._names.find(name)
-            if slot < 0:
-                slot = self._new_slot(name)
+            slot = self._index.find(name)
             column.cells[slot] = cell
 
     def add(self, column: Column, amounts: Mapping[Any, float], step: float) -> None:
-        """Add step·amount to the cells of a column by name, whatever the size of the result."""
-        self._make_room(len(amounts))
-        for name, amount in [*amounts.items()]:
-            slot = self._names.find(name)
-            cell = (column.cells[slot] if slot >= 0 else column.default) + step * amount
-            if slot < 0 and cell != 0:
-                slot = self._new_slot(name)
+        """Add step·amount to the cells of a column by feature, whatever the size of the result."""
+        self._store(
+            [
+                name
+                for name, amount in amounts.items()
+                if column.default + step * amount != 0 and self._index.find(name) < 0
+            ]
+        )
+        for name, amount in amounts.items():
+            slot = self._index.find(name)
             if slot >= 0:
-                column.cells[slot] = cell
-            if slot >= 0 and self._is_zero(slot):
-                self._release(name, slot)
+                column.cells[slot] += step * amount
+                if not self._index.n_fixed and self._is_zero(slot):
+                    self._drop(name, slot)
+
+    def _lay_out(self) -> None:
+        for column in self._columns:
+            column.cells = self._index.cells(column.default)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + 8 * self._capacity * len(self._columns)
 
-    def _look_up_again(self, x: Entries) -> None:
-        """Find the slots of entries since whose resolution another call has come between."""
-        x.n_missing = 0
-        for k in range(x.n):
-            slot = self._names.find(x.names[k])
-            x.slots[x.first_slot + k] = slot
-            x.n_missing += slot < 0
-        x.version = self._names.version
-
-    def _release(self, name: Any, slot: int) -> None:
-        self._names.remove(name)
+    def _drop(self, name: Any, slot: int) -> None:
         self._free[self._n_free] = slot
         self._n_free += 1
+        self._index.remove(name)  # may run the last words of a name: so it comes last
 
     def _is_zero(self, slot: int) -> bool:
         for column in self._columns:  # noqa: SIM110  a generator is slower, and not compiled
@@ -181,31 +206,58 @@ class Slots:
                 return False
         return True
 
-    def _new_slot(self, name: Any) -> int:
-        self._make_room(1)
+    def _is_changed(self, slot: int) -> bool:
+        for column in self._columns:  # noqa: SIM110  a generator is slower, and not compiled
+            if column.cells[slot] != column.default:
+                return True
+        return False
+
+    def _store(self, names: list[Any]) -> None:
+        """Assign a slot to each of these features, which have none; to all of them, or to none."""
+        self._make_room(len(names))
+        n_stored = 0
+        try:
+            for name in names:
+                self._store_one(name)
+                n_stored += 1
+        except BaseException:
+            for k in range(n_stored):
+                self._drop(names[k], self._index.find(names[k]))
+            raise
+
+    def _store_one(self, name: Any) -> None:
         if self._n_free:
             self._n_free -= 1
             slot = self._free[self._n_free]
         else:
-            slot = self._n_slots
-            self._n_slots += 1
+            slot = self.n_slots
+            self.n_slots += 1
+        try:
+            self._index.add(name, slot)
+        except BaseException:
+            self._free[self._n_free] = slot
+            self._n_free += 1
+            raise
         for column in self._columns:
             column.cells[slot] = column.default
-        self._names.add(name, slot)
-        return slot
 
     def _make_room(self, n_names: int) -> None:
-        """Allocate what so many more names need; what was allocated when it fails is not lost."""
+        """Allocate what so many more features need; what was allocated when it fails is not lost."""
         capacity = self._capacity
-        while capacity < self._n_slots - self._n_free + n_names:
+        while capacity < self.n_slots - self._n_free + n_names:
             capacity = max(_FIRST_CAPACITY, 2 * capacity)
-        self._names.make_room(n_names, capacity)
+        self._index.make_room(n_names, capacity)
         if capacity > self._capacity:
             free = _integers(capacity)
             memoryview(free)[: self._n_free] = memoryview(self._free)[: self._n_free]
             for column in self._columns:
                 column.grow(capacity)
             self._free, self._capacity = free, capacity
+
+
+def in_place(array: Array) -> Array:
+    """Return an array such that, interpreted too, its items are numbers of Python and not of NumPy."""
+    return memoryview(array)  # type: ignore[return-value,arg-type]
 
 
 def _integers(n: int) -> array[int]:

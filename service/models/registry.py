@@ -19,9 +19,10 @@ from typing import Any, Final, Protocol
 from river import base
 
 import perceptron_core
-from perceptron_core.arrays.hashed_classifier import HashedClassifier, Linear
+from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.explanation import Term
+from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
 from service.errors import ConfigurationError
 from service.messages.features import X
@@ -143,7 +144,7 @@ def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:
     """Return a learner its weights in arrays, if it can have them and they are of a sensible size."""
     if not 0 < hash_bits <= _MOST_BITS_IN_ARRAYS:
         return made
-    return HashedClassifier(made, hash_bits) if isinstance(made, Linear) else made
+    return HashedClassifier(made, hash_bits) if isinstance(made, LinearRule) else made
 
 
 def _cannot_be_made(

@@ -21,7 +21,7 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.base.compiled import CompiledClassifier
+from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
 from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS
@@ -44,7 +44,7 @@ HASHERS: dict[str, dict[str, Any]] = {
 """No pattern that `re` runs: CPython 3.11's own scanner gives up its text twice when memory runs out."""
 TEXTS = ["short", "naïve Größe 語 " * 3, "win a prize now " * 200, "again"]
 
-ATOMIC = CompiledClassifier | MulticlassClassifier | HashedClassifier
+ATOMIC = LinearRule | MulticlassClassifier | HashedClassifier
 """Learners that a failed call leaves as they were. Those in plain Python may have learned half an example."""
 NOT_ATOMIC = {"set weights", "learn rows", "learn texts"}
 """Calls that do one thing after the other, and so may have got half way."""

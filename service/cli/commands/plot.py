@@ -16,7 +16,7 @@ from perceptron_core import (
     linear_separability,
     mistake_bound,
 )
-from perceptron_core.base.linear import LinearClassifier
+from perceptron_core.base.linear_rule import LinearRule
 from service.cli.app import report
 from service.cli.options import LEARNING, Command, SourceOptions, setting_options, source_options
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
@@ -72,7 +72,7 @@ def boundary(
     names = _two_features(found.examples, axes, found.name)
     found.examples = [({n: x[n] for n in names if n in x}, truth) for x, truth in found.examples]
     model = train(settings, found, options).model
-    if not isinstance(model, LinearClassifier):
+    if not isinstance(model, LinearRule):
         raise ConfigurationError(
             f"model: {type(model).__name__} has no boundary that is a line",
             hint="use a linear model of two classes, such as perceptron",
@@ -126,7 +126,7 @@ def weights(model: Path, top: int, output: Path) -> None:
     """Draw the largest weights of a model file."""
     charts = _charts(output)
     shown = read_model_file(model).model
-    if not isinstance(shown, LinearClassifier):
+    if not isinstance(shown, LinearRule):
         raise InputFileError(
             f"{model}: a {type(shown).__name__} has no single weight for each feature",
             hint="`perceptron inspect` shows what it has",

@@ -27,12 +27,12 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.base.compiled import CompiledClassifier
+from perceptron_core.base.linear_rule import LinearRule
 from tests.support.binary_learners import LEARNERS
 from tests.support.interpreted import interpreted_core
 
 BITS = 4
-HASHABLE = [name for name, learner in LEARNERS.items() if isinstance(learner, CompiledClassifier)]
+HASHABLE = [name for name, learner in LEARNERS.items() if isinstance(learner, LinearRule)]
 
 numbers = st.floats(-1e100, 1e100) | st.floats(-3, 3) | st.integers(-3, 3).map(float)
 xs = st.dictionaries(st.integers(0, 2**BITS - 1), numbers, max_size=6)

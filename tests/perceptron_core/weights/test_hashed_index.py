@@ -36,7 +36,7 @@ def test_weights_that_are_set_replace_those_before():
         learner.weights = {16: 1.0}
 
 
-def test_the_past_of_a_decaying_mean_is_written_anew_without_touching_unused_cells():
+def test_the_past_of_a_decaying_mean_is_rewritten_without_touching_unused_cells():
     model = HashedClassifier(AveragedPerceptron(decay=0.1), bits=4)
     named = AveragedPerceptron(decay=0.1)
     for number in range(100):
@@ -47,7 +47,7 @@ def test_the_past_of_a_decaying_mean_is_written_anew_without_touching_unused_cel
 
 def test_the_size_told_is_that_of_the_columns():
     for learner, columns in ((Perceptron(), 1), (AveragedPerceptron(), 2), (AROW(full=True), 1)):
-        size = learner.hashed(10).slots.__sizeof__()
+        size = learner.hashed(10).table.__sizeof__()
         assert 8 * 1024 * columns <= size < 8 * 1024 * columns + 500
 
 

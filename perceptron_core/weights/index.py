@@ -1,0 +1,73 @@
+"""Which slot a feature has. In: features. Out: slots. `index.pxd` gives this module its C types."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from typing import Any
+
+from perceptron_core.weights.example import Example
+
+
+class Index:
+    """Slots by the name of the feature.
+
+    A kind of index adds `find`, `resolve` and `by_name`; one whose features come and go, all the others.
+    """
+
+    n_fixed: int
+    """Slots that features have from the start and keep; 0: a feature has one while it is stored."""
+
+    version: int
+    """Counts the names that came or went."""
+
+    def find(self, name: Any) -> int:
+        """Return the slot of a name, `NO_SLOT` if it has none."""
+        raise NotImplementedError
+
+    def resolve(self, x: Mapping[Any, Any], example: Example) -> None:
+        """Make `example` that of `x`.
+
+        Raises `FeatureError` for a value that is not finite or is larger than `MAX_MAGNITUDE`.
+        """
+        raise NotImplementedError
+
+    def by_name(self, x: Example) -> dict[Any, float]:
+        """Return the values of an example by name that are not 0."""
+        raise NotImplementedError
+
+    def cells(self, default: float) -> array[float]:  # noqa: ARG002  of none
+        """Make the cells of a column for the slots that are there from the start."""
+        return array("d")
+
+    def look_up(self, x: Example) -> None:
+        """Find the slots of an example's names."""
+        x.n_missing = 0
+        for k in range(x.n):
+            slot = self.find(x.names[k])
+            x.slots[x.first_slot + k] = slot
+            x.n_missing += slot < 0
+        x.version = self.version
+
+    def make_room(self, n_names: int, n_slots: int) -> None:
+        """Allocate what so many more names need, all with slots below `n_slots`."""
+
+    def has(self, slot: int) -> bool:  # noqa: ARG002  none is kept
+        """Return whether a stored name has this slot."""
+        return False
+
+    def at(self, slot: int) -> Any:
+        """Return the stored name that has a slot."""
+        raise NotImplementedError
+
+    def add(self, name: Any, slot: int) -> None:
+        """Add a name that is not there yet."""
+        raise NotImplementedError
+
+    def remove(self, name: Any) -> None:
+        """Remove a name that is there. Allocates nothing."""
+        raise NotImplementedError
+
+    def items(self) -> list[tuple[Any, int]]:
+        """List (name, slot) in the order in which the names came, in one step for other threads."""
+        raise NotImplementedError
