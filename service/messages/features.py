@@ -62,17 +62,17 @@ class FeatureExtractor:
             Free text, or None.
 
         """
-        x = self._named(features) if features else {}
+        x: X = {}
+        if features:
+            numbers_only = _FLOAT.issuperset(map(type, features.values()))  # as most: no need to look at each
+            x = dict(features) if numbers_only else _as_numbers(features)  # type: ignore[arg-type]
+            if self._mask:
+                x = self._hashed(x)
         if text:
             x = _sum(x, self._of_text(text))
         if self._l2:
             _scale_to_unit_length(x)
         return x
-
-    def _named(self, features: Mapping[str, bool | int | float | str]) -> X:
-        numbers_only = _FLOAT.issuperset(map(type, features.values()))  # as most: no need to look at each
-        x: dict[Any, Any] = dict(features) if numbers_only else _as_numbers(features)
-        return self._hashed(x) if self._mask else x
 
     def _hashed(self, named: X) -> X:
         x: X = {}

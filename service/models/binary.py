@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from perceptron_core import from_bytes, to_bytes
@@ -18,10 +19,7 @@ class BinaryLearner:
     def __init__(self, model: BinaryClassifier) -> None:
         self.model = model
 
-    @property
-    def updates(self) -> int:
-        """Updates made so far."""
-        return self.model.n_updates
+    updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
 
     def learn(self, x: X, truth: Truth) -> float:
         """Learn one example; give the step that was made."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from perceptron_core import from_bytes, to_bytes
@@ -30,10 +31,7 @@ class MulticlassLearner:
     def __init__(self, model: MulticlassClassifier) -> None:
         self.model = model
 
-    @property
-    def updates(self) -> int:
-        """Updates made so far."""
-        return self.model.n_updates
+    updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
 
     def assess(self, x: X) -> tuple[Truth, float]:
         """Return the predicted class and its score."""

@@ -93,6 +93,10 @@ class LabelJoin:
 
     Attributes
     ----------
+    examples : dict
+        The kept examples by event id; changed by the methods alone.
+    early : dict
+        The labels that wait for their events, by event id; likewise.
     n_pending : int
         Examples kept that have no label yet.
     size_bytes : int
@@ -107,12 +111,12 @@ class LabelJoin:
         self._capacity = capacity
         self.max_bytes = max_bytes
         self._now_ms = 0
-        self._examples: dict[str, Example] = {}
+        self.examples: dict[str, Example] = {}
         self._order: deque[str] = deque()
         """The ids of the examples, oldest first: examples leave in the order they came in."""
         self._sizes: deque[int] = deque()
         """Their sizes in bytes, in the same order."""
-        self._early: OrderedDict[str, EarlyLabel] = OrderedDict()
+        self.early: OrderedDict[str, EarlyLabel] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
         self.n_pending = 0
         self.size_bytes = 0
@@ -123,24 +127,20 @@ class LabelJoin:
             return 0
         self._now_ms = timestamp_ms
         horizon = timestamp_ms - self._timeout_ms
-        while self._order and self._examples[self._order[0]].timestamp_ms < horizon:
+        while self._order and self.examples[self._order[0]].timestamp_ms < horizon:
             self._drop_oldest_example()
         orphans = 0
-        while self._early and next(iter(self._early.values())).timestamp_ms < horizon:
-            self._early.popitem(last=False)
+        while self.early and next(iter(self.early.values())).timestamp_ms < horizon:
+            self.early.popitem(last=False)
             orphans += 1
         return orphans
-
-    def example(self, event_id: str) -> Example | None:
-        """Return the kept example of an event, if it is still kept."""
-        return self._examples.get(event_id)
 
     def keep(self, event_id: str, example: Example) -> None:
         """Keep an example of an event that has none; the oldest gives way when there is no room."""
         size_bytes, order = example.compact(), self._order
         while order and (len(order) >= self._capacity or self.size_bytes + size_bytes > self.max_bytes):
             self._drop_oldest_example()
-        self._examples[event_id] = example
+        self.examples[event_id] = example
         order.append(event_id)
         self._sizes.append(size_bytes)
         self.size_bytes += size_bytes
@@ -152,23 +152,19 @@ class LabelJoin:
 
     def forget_steps(self) -> None:
         """Take it that no kept example has moved the model."""
-        for example in self._examples.values():
+        for example in self.examples.values():
             example.step = 0.0
-
-    def early_label(self, event_id: str) -> EarlyLabel | None:
-        """Return the label that waits for this event, if there is one."""
-        return self._early.get(event_id)
 
     def drop_early_label(self, event_id: str) -> None:
         """Let go the label that waited for this event, which has come."""
-        del self._early[event_id]
+        del self.early[event_id]
 
     def hold(self, event_id: str, label: EarlyLabel) -> bool:
         """Hold a label until its event comes; tell whether the oldest one had to give way to it."""
-        gives_way = event_id not in self._early and len(self._early) >= self._capacity
+        gives_way = event_id not in self.early and len(self.early) >= self._capacity
         if gives_way:
-            self._early.popitem(last=False)
-        self._early[event_id] = label
+            self.early.popitem(last=False)
+        self.early[event_id] = label
         return gives_way
 
     def expired(self, event_id: str) -> bool:
@@ -179,25 +175,25 @@ class LabelJoin:
         """Return everything kept, as plain values."""
         return {
             "now_ms": self._now_ms,
-            "examples": [(event_id, *_fields(example)) for event_id, example in self._examples.items()],
-            "early": [(event_id, label.truth, label.timestamp_ms) for event_id, label in self._early.items()],
+            "examples": [(event_id, *_fields(example)) for event_id, example in self.examples.items()],
+            "early": [(event_id, label.truth, label.timestamp_ms) for event_id, label in self.early.items()],
             "expired": list(self._expired),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Become what `state` told."""
         self._now_ms = state["now_ms"]
-        self._examples = {event_id: Example(*fields) for event_id, *fields in state["examples"]}
-        self._order = deque(self._examples)
-        self._sizes = deque(example.compact() for example in self._examples.values())
+        self.examples = {event_id: Example(*fields) for event_id, *fields in state["examples"]}
+        self._order = deque(self.examples)
+        self._sizes = deque(example.compact() for example in self.examples.values())
         self.size_bytes = sum(self._sizes)
-        self._early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
+        self.early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
         self._expired = OrderedDict.fromkeys(state["expired"])
-        self.n_pending = sum(example.truth is None for example in self._examples.values())
+        self.n_pending = sum(example.truth is None for example in self.examples.values())
 
     def _drop_oldest_example(self) -> None:
         event_id = self._order.popleft()
-        example = self._examples.pop(event_id)
+        example = self.examples.pop(event_id)
         self.size_bytes -= self._sizes.popleft()
         if example.truth is None:
             self.n_pending -= 1

@@ -177,7 +177,7 @@ class Processor:
         event_id = event.id
         x = self._extractor.extract(event.features, event.text)
         updates = self.learner.updates
-        known = self.join.example(event_id)
+        known = self.join.examples.get(event_id)
         if known is not None:
             predicted, score = self.learner.assess(x)
             truth = self._truth_of_repeated(event, known)
@@ -188,7 +188,7 @@ class Processor:
 
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> tuple[Truth, float, Truth | None]:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
-        early = self.join.early_label(event.id)
+        early = self.join.early.get(event.id)
         truth = early.truth if event.truth is None and early is not None else event.truth
         change: object = None
         if truth is None:
@@ -227,7 +227,7 @@ class Processor:
         """Bring a label to its event: kept, still to come, let go, or labelled before."""
         assert label.truth is not None
         self._answers.follow(label.label)
-        example = self.join.example(label.id)
+        example = self.join.examples.get(label.id)
         if example is None:
             self._receive_label_alone(label.id, EarlyLabel(label.truth, timestamp_ms))
             return None
@@ -245,7 +245,7 @@ class Processor:
         if self.join.expired(event_id):
             self.counters.labels["late"] += 1
             return
-        earlier = self.join.early_label(event_id)
+        earlier = self.join.early.get(event_id)
         if earlier is None:
             if self.join.hold(event_id, label):
                 self.counters.labels["orphan"] += 1

@@ -229,7 +229,7 @@ def predictions_are_made_after_learning():
     receive = processor.Processor._receive_event
 
     def peek(self, event, timestamp_ms):
-        if event.truth is not None and self.join.example(event.id) is None:
+        if event.truth is not None and self.join.examples.get(event.id) is None:
             x = self._extractor.extract(event.features, event.text)
             self.learner.learn(x, event.truth)
         return receive(self, event, timestamp_ms)

@@ -18,9 +18,9 @@ def join():
 def test_an_example_is_kept_until_event_time_has_passed_its_timeout(join):
     join.keep("a", example(0))
     join.advance(10_000)
-    assert join.example("a")
+    assert join.examples.get("a")
     join.advance(10_001)
-    assert join.example("a") is None
+    assert join.examples.get("a") is None
     assert join.expired("a")
 
 
@@ -29,15 +29,15 @@ def test_event_time_never_runs_backwards(join):
     join.advance(0)
     join.keep("a", example(50_000))
     join.advance(60_001)
-    assert join.example("a") is None or join.example("a").timestamp_ms == 50_000
+    assert join.examples.get("a") is None or join.examples.get("a").timestamp_ms == 50_000
 
 
 def test_the_oldest_example_gives_way_when_there_is_no_room(join):
     for name in "abcd":
         join.keep(name, example())
-    assert join.example("a") is None
+    assert join.examples.get("a") is None
     assert join.expired("a")
-    assert all(join.example(name) for name in "bcd")
+    assert all(join.examples.get(name) for name in "bcd")
 
 
 def test_pending_counts_the_unlabelled_ones_only(join):
@@ -61,9 +61,9 @@ def test_a_labelled_example_that_leaves_is_not_remembered_as_unlabelled(join):
 
 def test_an_early_label_waits_until_its_event_has_come(join):
     join.hold("a", EarlyLabel(True, 0))
-    assert join.early_label("a").truth is True
+    assert join.early.get("a").truth is True
     join.drop_early_label("a")
-    assert join.early_label("a") is None
+    assert join.early.get("a") is None
 
 
 def test_early_labels_whose_event_never_came_are_counted_when_they_leave(join):
@@ -82,7 +82,7 @@ def test_memory_is_bounded_whatever_comes(join):
     for number in range(1000):
         join.keep(f"e{number}", example(number))
         join.hold(f"l{number}", EarlyLabel(True, number))
-    assert max(map(len, (join._examples, join._early, join._expired))) <= 3
+    assert max(map(len, (join.examples, join.early, join._expired))) <= 3
 
 
 def large(n_features=1000, name=int):
@@ -96,7 +96,7 @@ def test_a_large_example_takes_less_than_half_the_memory_and_gives_the_same_feat
     loose = large(name=name)
     features = dict(loose.x)
     join.keep("a", loose)
-    assert list(join.example("a").x.items()) == list(features.items())
+    assert list(join.examples.get("a").x.items()) == list(features.items())
     assert join.size_bytes < (sys.getsizeof(features) + sum(map(sys.getsizeof, features))) / 2
 
 
@@ -106,20 +106,20 @@ def test_the_oldest_examples_give_way_to_a_newer_one_when_bytes_are_short():
     join = LabelJoin(timeout_seconds=10, capacity=100, max_bytes=3 * one.size_bytes)
     for name in "abcd":
         join.keep(name, large())
-    assert join.example("a") is None
+    assert join.examples.get("a") is None
     assert join.expired("a")
-    assert all(join.example(name) for name in "bcd")
+    assert all(join.examples.get(name) for name in "bcd")
     assert join.size_bytes == 3 * one.size_bytes
     join.keep("e", large(3000))
-    assert [name for name in "bcde" if join.example(name)] == ["e"]
+    assert [name for name in "bcde" if join.examples.get(name)] == ["e"]
 
 
 def test_the_newest_example_is_kept_whatever_its_size():
     join = LabelJoin(timeout_seconds=10, capacity=100, max_bytes=1)
     for name in "ab":
         join.keep(name, large())
-    assert join.example("a") is None
-    assert join.example("b")
+    assert join.examples.get("a") is None
+    assert join.examples.get("b")
 
 
 @pytest.mark.parametrize("n_features", [2, 1000])
@@ -129,7 +129,7 @@ def test_a_restored_join_has_the_same_size(n_features):
         join.keep(name, large(n_features))
     restored.restore(unpack(pack(join.state())))
     assert restored.size_bytes == join.size_bytes > 0
-    assert [restored.example(name).x for name in "bcd"] == [join.example(name).x for name in "bcd"]
+    assert [restored.examples.get(name).x for name in "bcd"] == [join.examples.get(name).x for name in "bcd"]
     for later in (0, 60_000):
         assert restored.advance(later) == join.advance(later)
     assert restored.size_bytes == join.size_bytes == 0
@@ -139,5 +139,5 @@ def test_examples_of_an_older_release_are_read():
     join = LabelJoin(timeout_seconds=10, capacity=3)
     old = [["a", {"f": 1.0}, False, -1.0, 0, None, 0.0]]
     join.restore({"now_ms": 0, "examples": old, "early": [], "expired": []})
-    assert join.example("a").x == {"f": 1.0}
+    assert join.examples.get("a").x == {"f": 1.0}
     assert join.size_bytes > 0

@@ -119,7 +119,7 @@ def test_an_event_that_the_model_raises_at_is_a_dead_letter_and_leaves_no_trace(
     assert (sulky.counters.predictions, sulky.counters.labelled) == (1, 1)
     assert sulky.counters.rejected == {"model_error": 1}
     assert sulky.model.learned == [True]
-    assert sulky.processor.join.example("b") is None
+    assert sulky.processor.join.examples.get("b") is None
 
 
 def test_a_label_that_the_model_raises_at_is_a_dead_letter_and_its_event_goes_on_waiting(sulky):
@@ -373,7 +373,7 @@ def test_forty_events_of_a_megabyte_wait_in_a_fifth_of_the_memory_their_features
     feed = Feed(hash_bits=20)
     text = " ".join(f"{n:06d}" for n in range(140_000))
     feed(event("a", text))
-    example = feed.processor.join.example("a")
+    example = feed.processor.join.examples.get("a")
     assert feed.processor.join.size_bytes < 128 * len(example.x) / 5
 
 
