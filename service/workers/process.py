@@ -22,6 +22,10 @@ from service.workers.worker import Request, ServeHttp, WorkerReport, work
 ANSWER_SECONDS: Final = 1.0
 """How long to wait for an answer; who is slower is shown as it last was."""
 
+LEAVE_SECONDS: Final = 5.0
+"""How long a worker that was told to leave may send no report: one that waits for its stream sends them,
+and leaves before."""
+
 _SPAWN: Final = multiprocessing.get_context("spawn")
 """A fresh interpreter: nothing of the parent's threads, locks and connections comes along."""
 
@@ -54,7 +58,7 @@ class WorkerProcess:
         self.heard_at = self.started_at = monotonic()
         self._has_hung_up = False
         self._asked_at: float | None = None
-        self._was_told = False
+        self._told_at: float | None = None
         self._connection, theirs = _SPAWN.Pipe()
         self._process = _SPAWN.Process(
             target=work,
@@ -108,9 +112,15 @@ class WorkerProcess:
 
     def leave(self) -> None:
         """Ask it to finish its batch, commit and leave."""
-        if not self._was_told:
-            self._was_told = True
+        if self._told_at is None:
+            self._told_at = monotonic()
             self._send(Request.LEAVE)
+
+    @property
+    def is_deaf(self) -> bool:
+        """Whether it was told to leave and has sent no report for `LEAVE_SECONDS` since."""
+        told_at = self._told_at
+        return told_at is not None and monotonic() - max(told_at, self.heard_at) > LEAVE_SECONDS
 
     def kill(self) -> None:
         """End it at once; what it has not committed will be done by another."""

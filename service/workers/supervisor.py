@@ -28,7 +28,7 @@ from service.monitoring.health import Health, State
 from service.partition.counters import Totals
 from service.settings.load import Settings
 from service.workers.merged_metrics import NOTHING, Exposition, merged, outlasting
-from service.workers.process import ANSWER_SECONDS, WorkerProcess
+from service.workers.process import ANSWER_SECONDS, LEAVE_SECONDS, WorkerProcess
 from service.workers.worker import ServeHttp
 
 _log = logging.getLogger(__name__)
@@ -204,7 +204,19 @@ class Workers:
             self._ended = merged([self._ended, outlasting(worker.metrics)])
             self._go_on_without(place, worker)
         elif self._is_stopping:
-            worker.leave()
+            self._send_away(place.number, worker)
+
+    def _send_away(self, number: int, worker: WorkerProcess) -> None:
+        """Let a worker leave; one that is frozen would keep the service from ending."""
+        worker.leave()
+        if worker.is_deaf:
+            _log.warning(
+                "worker %d: has said nothing for %.0f s since it was told to leave; killing it: "
+                "its last batch is undecided and will be settled at the next start",
+                number,
+                LEAVE_SECONDS,
+            )
+            worker.kill()
 
     def _go_on_without(self, place: _Place, worker: WorkerProcess) -> None:
         """Decide what the end of a worker means: the end of all, or another start."""
@@ -229,18 +241,22 @@ class Workers:
 
     def _condition(self) -> tuple[State, str]:
         """Return how all are: ready when each is, or how the first is that is not."""
+        if self._is_stopping:
+            left = ", ".join(f"worker {place.number}" for place in self._places if place.worker is not None)
+            return State.UNAVAILABLE, f"stopping: {left or 'no worker'} has yet to leave"
         for place in self._places:
-            state, reason = _condition(place.worker)
+            state, reason = _condition(place.worker, self._settings.ready_timeout_seconds)
             if state is not State.READY:
                 return state, f"worker {place.number}: {reason or state.value}"
         return State.READY, ""
 
 
-def _condition(worker: WorkerProcess | None) -> tuple[State, str]:
+def _condition(worker: WorkerProcess | None, ready_timeout_seconds: float) -> tuple[State, str]:
     if worker is None:
         return State.UNAVAILABLE, "waiting to be started again"
-    if monotonic() - worker.heard_at > _SILENT_SECONDS:
-        return State.UNAVAILABLE, f"has said nothing for {_SILENT_SECONDS:.0f} s"
+    patience_seconds = ready_timeout_seconds if worker.last.state is State.READY else _SILENT_SECONDS
+    if monotonic() - worker.heard_at > patience_seconds:
+        return State.UNAVAILABLE, f"has said nothing for {patience_seconds:g} s"
     if worker.last.state is State.STOPPED:  # one that ends is not yet the end of all
         return State.UNAVAILABLE, worker.last.reason
     return worker.last.state, worker.last.reason

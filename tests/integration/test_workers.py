@@ -10,11 +10,21 @@ import pytest
 
 from service.workers.process import ANSWER_SECONDS
 from tests.integration.claims import numbered
-from tests.integration.worker_claims import SHORT_SESSION, SLOW, WorkerClaims, wait_until_gone
+from tests.integration.worker_claims import (
+    PARTITIONS,
+    SHORT_SESSION,
+    SLOW,
+    WorkerClaims,
+    assert_each_once,
+    wait_until_gone,
+)
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="looks at processes as Linux does"
 )
+
+BOUND_SECONDS = 12.0
+"""Twice what a service with a frozen worker takes to leave: the machine may be busy."""
 
 
 class TestWorkersOnSqlite(WorkerClaims):
@@ -58,6 +68,32 @@ class TestWorkersOnSqlite(WorkerClaims):
         process.ready()
         assert process.metric("perceptron_predictions_total") == total
         assert process.stop() == 0
+
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_one_that_is_frozen_is_killed_when_it_does_not_leave(self, stream, serve, number):
+        events = numbered(1)
+        stream.create(PARTITIONS)
+        process = serve(workers=2).ready()
+        frozen = process.workers[number]
+        os.kill(frozen, signal.SIGSTOP)
+        stream.produce(events, partitions=PARTITIONS)
+        asked_at = time.monotonic()
+        assert process.stop() == 0
+        assert time.monotonic() - asked_at < BOUND_SECONDS
+        assert f"worker {number}: has said nothing for 5 s since it was told to leave" in process.stderr
+        wait_until_gone([frozen], within_seconds=1)
+        assert serve("--exit-at-end").wait() == 0
+        assert_each_once(stream, events)
+
+    def test_one_that_is_frozen_makes_the_service_unready_after_the_time_out(self, stream, serve):
+        stream.create(PARTITIONS)
+        process = serve(workers=2, ready_timeout_seconds=2).ready()
+        frozen = process.workers[1]
+        os.kill(frozen, signal.SIGSTOP)
+        process.eventually(lambda: process.get("/readyz").status_code == 503)
+        assert process.get("/readyz").json()["reason"] == "worker 1: has said nothing for 2 s"
+        os.kill(frozen, signal.SIGCONT)
+        process.ready()
 
     def test_one_that_an_operator_ends_finishes_its_batch_and_is_started_again(self, stream, serve):
         stream.create(2)

@@ -33,6 +33,7 @@ def worker(**known):
     given = {
         "last": WorkerReport(State.READY),
         "has_ended": False,
+        "is_deaf": False,
         "failure": None,
         "started_at": monotonic(),
     }
@@ -132,6 +133,30 @@ def test_all_are_ready_when_each_is(workers):
     for place in workers._places:
         place.worker = worker()
     assert workers._condition() == (State.READY, "")
+
+
+def test_one_that_is_told_to_leave_and_says_nothing_is_killed(workers):
+    workers.stop()
+    frozen, other = worker(is_deaf=True), worker()
+    workers._places = [_Place(1, frozen), _Place(2, other)]
+    for place in workers._places:
+        workers._look_after(place)
+    frozen.kill.assert_called_once_with()
+    other.leave.assert_called_once_with()
+    other.kill.assert_not_called()
+
+
+def test_while_it_stops_it_names_the_workers_that_have_yet_to_leave(workers):
+    workers._places[1].worker = worker()
+    workers.stop()
+    assert workers._condition() == (State.UNAVAILABLE, "stopping: worker 2 has yet to leave")
+
+
+def test_one_that_was_ready_may_be_silent_for_the_time_out_and_a_starting_one_for_longer(workers):
+    workers._places = [_Place(1, worker()), _Place(2, worker(heard_at=monotonic() - 3.5))]
+    assert workers._condition() == (State.UNAVAILABLE, "worker 2: has said nothing for 3 s")
+    workers._places[1].worker.last = WorkerReport()
+    assert workers._condition()[0] is State.STARTING
 
 
 @pytest.mark.parametrize(
