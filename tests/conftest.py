@@ -1,4 +1,8 @@
-"""Fixtures for every test: a real Apache Kafka broker, where this machine can have one."""
+"""Fixtures for every test: a real Apache Kafka broker, where this machine can have one.
+
+Cases marked as a repetition are left out, unless PERCEPTRON_TESTS is "all" (`make nightly`); if it is "quick"
+(`make quick`), Hypothesis tries fewer examples.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,20 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long examples take says something about the machine, and nothing about the law that is tested.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any-machine")
+settings.register_profile("quick", settings.get_profile("any-machine"), max_examples=20)
+settings.load_profile("quick" if os.environ.get("PERCEPTRON_TESTS") == "quick" else "any-machine")
+
+WITH_REPETITIONS = os.environ.get("PERCEPTRON_TESTS") == "all"
+
+
+@pytest.hookimpl(trylast=True)  # after the folders' own hooks, which mark cases
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave repetitions out."""
+    if WITH_REPETITIONS:
+        return
+    out = [item for item in items if item.get_closest_marker("repetition")]
+    items[:] = [item for item in items if not item.get_closest_marker("repetition")]
+    config.hook.pytest_deselected(items=out)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -70,11 +87,20 @@ def make_kafka_broker() -> Callable[..., KafkaBroker]:
     return make
 
 
-@pytest.fixture
-def own_kafka_broker(make_kafka_broker: Callable[..., KafkaBroker]) -> Iterator[KafkaBroker]:
-    """Return a broker of one's own, to be stopped, killed and frozen at will."""
+@pytest.fixture(scope="module")
+def _broker_of_the_module(make_kafka_broker: Callable[..., KafkaBroker]) -> Iterator[KafkaBroker]:
     with make_kafka_broker() as broker:
         yield broker
+
+
+@pytest.fixture
+def own_kafka_broker(_broker_of_the_module: KafkaBroker) -> Iterator[KafkaBroker]:
+    """Return a broker of the module's own, to be stopped, killed and frozen at will.
+
+    The next test finds it running.
+    """
+    yield _broker_of_the_module
+    _broker_of_the_module.ensure_running()
 
 
 def _given() -> str | None:

@@ -21,40 +21,8 @@ from tests.support.reference_streams import phishing_events, run_bare, sms_event
 MALFORMED = 10_000
 
 
-class ServiceClaims:
-    """To be inherited by a test class for each kind of stream."""
-
-    @pytest.mark.parametrize("events", [phishing_events, sms_events])
-    def test_predictions_are_those_of_the_bare_model(self, stream, serve, events):
-        stream.create()
-        stream.produce(events())
-        assert serve("--exit-at-end").wait() == 0
-        assert stream.answers() == run_bare(events()).predictions
-
-    @pytest.mark.timeout(180)
-    def test_ten_thousand_malformed_messages_are_dead_letters_and_teach_nothing(self, stream, serve):
-        good = phishing_events()
-        kinds = list(POISON.values())
-        bad = [kinds[n % len(kinds)] for n in range(MALFORMED)]
-        mixed = shuffled(good, bad)
-        stream.create()
-        stream.produce([value for value, _ in mixed])
-        process = serve("--exit-at-end", max_message_bytes=MAX_MESSAGE_BYTES, max_rejected_ratio=1)
-        assert process.wait(120) == 0
-        assert f"stopped: {len(good)} events" in process.stderr
-        assert f"{MALFORMED} rejected" in process.stderr
-        assert stream.answers() == run_bare(good).predictions
-        letters = stream.records("dead-letters")
-        assert [letter.value for letter in letters] == [value for value, reason in mixed if reason]
-        headers = [dict(letter.headers) for letter in letters]
-        assert [found["error.reason"].decode() for found in headers] == [r for _, r in mixed if r]
-        assert [int(found["source.offset"]) for found in headers] == [
-            offset for offset, (_, reason) in enumerate(mixed) if reason
-        ]
-        assert {(found["source.topic"].decode(), found["source.partition"]) for found in headers} == {
-            (stream.topics["events"], b"0")
-        }
-        assert all(0 < len(found["error.message"].decode()) <= 500 for found in headers)
+class ClientClaims:
+    """Claims that a client of Kafka has a part in; to be inherited by a test class for each stream."""
 
     @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
     def test_stopped_on_the_way_it_goes_on_there_with_the_same_model(self, stream, serve, number, code):
@@ -67,30 +35,11 @@ class ServiceClaims:
         assert process.wait() == code
         done = len(stream.answers())
         assert 0 < done < len(events), "it was to be stopped on the way"
+        assert done % 10 == 0, "a batch was committed in part"
+        assert f"stopped: {done} events" in process.stderr
+        assert "Traceback" not in process.stderr
         assert serve("--exit-at-end").wait() == 0
         assert stream.answers() == run_bare(events).predictions
-
-    def test_killed_it_leaves_all_of_a_batch_or_nothing_and_goes_on_with_the_same_model(self, stream, serve):
-        events = numbered(2)
-        impatient = {"max_batch_records": 40, "max_rejected_ratio": 1, "session_timeout_seconds": 1}
-        stream.create()
-        stream.produce([value for event in events for value in (event, b"junk")])
-        moment = random.Random(7)
-        for _ in range(2):
-            process = serve(**impatient).ready()
-            already = process.metric("perceptron_predictions_total")
-            process.eventually(
-                lambda now=process, done=already: now.metric("perceptron_predictions_total") > done
-            )
-            time.sleep(moment.uniform(0, 0.05))
-            process.kill()
-            answers, letters = stream.answers(), stream.records("dead-letters")
-            assert len(answers) == len(letters), "half a batch is visible"
-            assert len(answers) < len(events), "all was done before it was killed"
-        assert serve("--exit-at-end", **impatient).wait() == 0
-        assert stream.answers() == run_bare(events).predictions
-        offsets = [int(dict(letter.headers)["source.offset"]) for letter in stream.records("dead-letters")]
-        assert offsets == list(range(1, 2 * len(events), 2))
 
     def test_two_members_share_the_partitions_and_each_event_is_predicted_once(self, stream, serve):
         first, second, third = (numbered(2, name) for name in ("first", "second", "third"))
@@ -137,6 +86,77 @@ class ServiceClaims:
         assert last.wait() == 0
         assert len(stream.answers()) == len(phishing_events())
 
+    def test_a_backlog_on_two_topics_is_learned_as_it_came(self, stream, serve):
+        """Labels came 20 s after their events, of which there was one a second."""
+        events, labels = labels_apart(numbered(5))
+        start_ms = 1000 * (int(time.time()) - len(events) - 100)
+        event_times = [start_ms + 1000 * n for n in range(len(events))]
+        label_times = [time_ms + 20_500 for time_ms in event_times]
+        stream.create()
+        stream.produce(events, times_ms=event_times)
+        stream.produce(labels, topic="labels", times_ms=label_times)
+        assert serve("--exit-at-end").wait() == 0
+        came = sorted([*zip(event_times, events, strict=True), *zip(label_times, labels, strict=True)])
+        assert stream.answers() == answers_of_one_topic([value for _, value in came], [t for t, _ in came])
+
+
+class ServiceClaims(ClientClaims):
+    """All claims."""
+
+    @pytest.mark.parametrize("events", [phishing_events, sms_events])
+    def test_predictions_are_those_of_the_bare_model(self, stream, serve, events):
+        stream.create()
+        stream.produce(events())
+        assert serve("--exit-at-end").wait() == 0
+        assert stream.answers() == run_bare(events()).predictions
+
+    @pytest.mark.timeout(180)
+    def test_ten_thousand_malformed_messages_are_dead_letters_and_teach_nothing(self, stream, serve):
+        good = phishing_events()
+        kinds = list(POISON.values())
+        bad = [kinds[n % len(kinds)] for n in range(MALFORMED)]
+        mixed = shuffled(good, bad)
+        stream.create()
+        stream.produce([value for value, _ in mixed])
+        process = serve("--exit-at-end", max_message_bytes=MAX_MESSAGE_BYTES, max_rejected_ratio=1)
+        assert process.wait(120) == 0
+        assert f"stopped: {len(good)} events" in process.stderr
+        assert f"{MALFORMED} rejected" in process.stderr
+        assert stream.answers() == run_bare(good).predictions
+        letters = stream.records("dead-letters")
+        assert [letter.value for letter in letters] == [value for value, reason in mixed if reason]
+        headers = [dict(letter.headers) for letter in letters]
+        assert [found["error.reason"].decode() for found in headers] == [r for _, r in mixed if r]
+        assert [int(found["source.offset"]) for found in headers] == [
+            offset for offset, (_, reason) in enumerate(mixed) if reason
+        ]
+        assert {(found["source.topic"].decode(), found["source.partition"]) for found in headers} == {
+            (stream.topics["events"], b"0")
+        }
+        assert all(0 < len(found["error.message"].decode()) <= 500 for found in headers)
+
+    def test_killed_it_leaves_all_of_a_batch_or_nothing_and_goes_on_with_the_same_model(self, stream, serve):
+        events = numbered(2)
+        impatient = {"max_batch_records": 40, "max_rejected_ratio": 1, "session_timeout_seconds": 1}
+        stream.create()
+        stream.produce([value for event in events for value in (event, b"junk")])
+        moment = random.Random(7)
+        for _ in range(2):
+            process = serve(**impatient).ready()
+            already = process.metric("perceptron_predictions_total")
+            process.eventually(
+                lambda now=process, done=already: now.metric("perceptron_predictions_total") > done
+            )
+            time.sleep(moment.uniform(0, 0.05))
+            process.kill()
+            answers, letters = stream.answers(), stream.records("dead-letters")
+            assert len(answers) == len(letters), "half a batch is visible"
+            assert len(answers) < len(events), "all was done before it was killed"
+        assert serve("--exit-at-end", **impatient).wait() == 0
+        assert stream.answers() == run_bare(events).predictions
+        offsets = [int(dict(letter.headers)["source.offset"]) for letter in stream.records("dead-letters")]
+        assert offsets == list(range(1, 2 * len(events), 2))
+
     def test_labels_from_a_topic_of_their_own_meet_their_events(self, stream, serve):
         events = [json.loads(event) for event in phishing_events()[:500]]
         truths = {event["id"]: event.pop("label") for event in events}
@@ -152,19 +172,6 @@ class ServiceClaims:
         outcomes = {answer["id"]: answer["label"] for answer in answers if "predicted" in answer}
         assert not known.keys() & outcomes.keys()
         assert known | outcomes == truths
-
-    def test_a_backlog_on_two_topics_is_learned_as_it_came(self, stream, serve):
-        """Labels came 20 s after their events, of which there was one a second."""
-        events, labels = labels_apart(numbered(5))
-        start_ms = 1000 * (int(time.time()) - len(events) - 100)
-        event_times = [start_ms + 1000 * n for n in range(len(events))]
-        label_times = [time_ms + 20_500 for time_ms in event_times]
-        stream.create()
-        stream.produce(events, times_ms=event_times)
-        stream.produce(labels, topic="labels", times_ms=label_times)
-        assert serve("--exit-at-end").wait() == 0
-        came = sorted([*zip(event_times, events, strict=True), *zip(label_times, labels, strict=True)])
-        assert stream.answers() == answers_of_one_topic([value for _, value in came], [t for t, _ in came])
 
 
 def labels_apart(events: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:

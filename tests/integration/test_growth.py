@@ -11,16 +11,22 @@ from service.partitioner import partition_for_key
 from service.stream import Output
 from service.transport.kafka.limits import METADATA_SECONDS
 from tests.integration.claims import ids, labels_apart, numbered
-from tests.support.kafka_place import KAFKA_CLIENTS
+from tests.support.kafka_place import FIRST_CLIENT_AND_REPETITIONS, KAFKA, REPETITION
 
 BEFORE, AFTER = 4, 6
 NOTICED_WITHIN_SECONDS = 10
-PLACES = ["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
-
-
-@pytest.fixture(params=PLACES)
-def kafka_client(request):
-    return request.param
+ON_SQLITE_AND_KAFKA = pytest.mark.parametrize("kafka_client", ["sqlite", *FIRST_CLIENT_AND_REPETITIONS])
+CLIENTS_AND_WORKERS = pytest.mark.parametrize(
+    ("kafka_client", "workers"),
+    [
+        pytest.param("sqlite", 1, marks=REPETITION),
+        ("sqlite", 2),
+        pytest.param("kafka-python", 1, marks=KAFKA),
+        pytest.param("kafka-python", 2, marks=[KAFKA, REPETITION]),
+        pytest.param("confluent", 1, marks=[KAFKA, REPETITION]),
+        pytest.param("confluent", 2, marks=KAFKA),
+    ],
+)
 
 
 @pytest.fixture
@@ -53,6 +59,11 @@ def grow(stream):
     stream.transport.add_partitions({stream.topics["events"]: AFTER})
 
 
+def let_producers_know(stream):
+    if stream.url.startswith("kafka:"):
+        time.sleep(METADATA_SECONDS + 1)
+
+
 def counts(stream):
     return {topic: stream.transport.partition_count(name) for topic, name in stream.topics.items()}
 
@@ -62,7 +73,7 @@ def is_done_once(stream, events):
     return predicted == Counter(ids(events))
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@CLIENTS_AND_WORKERS
 def test_partitions_added_while_it_runs_are_served_and_find_their_labels(stream, serve, workers):
     old, new = numbered(1, "old"), numbered(1, "new")
     produce(stream, old)
@@ -72,7 +83,7 @@ def test_partitions_added_while_it_runs_are_served_and_find_their_labels(stream,
     grow(stream)
     process.eventually(lambda: process.partitions() == {str(n) for n in range(AFTER)})
     took = time.monotonic() - began
-    time.sleep(METADATA_SECONDS + 1)  # after which every producer knows of them
+    let_producers_know(stream)
     assert set(counts(stream).values()) == {AFTER}
     events, labels = labels_apart(new)
     produce(stream, events)
@@ -91,6 +102,7 @@ def test_partitions_added_while_it_runs_are_served_and_find_their_labels(stream,
     assert serve("--exit-at-end").wait() == 0, "it starts again"
 
 
+@ON_SQLITE_AND_KAFKA
 def test_partitions_added_while_it_does_not_run_are_served(stream, serve):
     old, new = numbered(1, "old"), numbered(1, "new")
     produce(stream, old)
@@ -102,6 +114,7 @@ def test_partitions_added_while_it_does_not_run_are_served(stream, serve):
     assert is_done_once(stream, old + new)
 
 
+@ON_SQLITE_AND_KAFKA
 def test_a_topic_that_may_not_be_given_more_is_named(stream, serve):
     assert serve("--exit-at-end").wait() == 0
     grow(stream)
@@ -111,6 +124,7 @@ def test_a_topic_that_may_not_be_given_more_is_named(stream, serve):
     assert f"add partitions to '{stream.topics['labels']}'" in process.stderr
 
 
+@ON_SQLITE_AND_KAFKA
 def test_a_label_that_goes_to_another_partition_than_its_event_is_counted_as_an_orphan(stream, serve):
     events, labels = labels_apart(numbered(1))
     moved = [key for key in ids(events) if moves(key)]
@@ -119,7 +133,7 @@ def test_a_label_that_goes_to_another_partition_than_its_event_is_counted_as_an_
     process.eventually(lambda: is_done_once(stream, events))
     grow(stream)
     process.eventually(lambda: process.partitions() == {str(n) for n in range(AFTER)})
-    time.sleep(METADATA_SECONDS + 1)
+    let_producers_know(stream)
     produce(stream, labels, "labels", seconds_ago=290)
     stayed = len(labels) - len(moved)
     process.eventually(lambda: outcomes(stream) == stayed)

@@ -3,13 +3,18 @@
 import contextlib
 import json
 import re
+import time
 
 import pytest
 
+from service.errors import AccessRefused
+from service.settings.kafka import KafkaSettings
+from service.transport import open_transport
+from service.transport.kafka.limits import CONNECT_TIMEOUT_SECONDS
 from tests.integration.conftest import Stream
 from tests.support.kafka_place import KAFKA_CLIENTS
 from tests.support.perceptron_process import PerceptronProcess
-from tests.support.reference_streams import phishing_events, run_bare, without_time
+from tests.support.reference_streams import phishing_events, run_bare
 from tests.support.secured_kafka import (
     KEY_PASSWORD,
     PASSWORD,
@@ -22,6 +27,8 @@ from tests.support.secured_kafka import (
 pytestmark = pytest.mark.kafka
 
 EVENTS = 200
+# kafka-python keeps trying until its time for connecting is up; librdkafka tells at once.
+REFUSED_WITHIN_SECONDS = {"kafka-python": CONNECT_TIMEOUT_SECONDS + 2, "confluent": 2}
 
 
 @pytest.fixture(scope="module")
@@ -98,14 +105,47 @@ def run(folder, settings, *arguments):
 @pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
 def test_the_service_works_as_on_an_open_broker_and_tells_no_secret(stream, login, kafka_client, tmp_path):
     events = phishing_events()[:EVENTS]
+    stream.create()
+    stream.produce(events)
+    settings = stream.settings | login | {"kafka_client": kafka_client, "log_level": "debug"}
+    run(tmp_path, settings, "serve", "--exit-at-end")
+    assert stream.answers() == run_bare(events).predictions
+
+
+@pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
+def test_records_are_produced_and_consumed_as_on_an_open_broker(
+    stream, broker, certificates, kafka_client, tmp_path
+):
+    events = phishing_events()[:EVENTS]
     (tmp_path / "events.ndjson").write_bytes(b"\n".join(events))
-    settings = stream.settings | login | {"kafka_client": kafka_client}
+    settings = stream.settings | with_password(broker, certificates) | {"kafka_client": kafka_client}
     stream.create()
     run(tmp_path, settings, "produce", "events.ndjson")
-    run(tmp_path, settings | {"log_level": "debug"}, "serve", "--exit-at-end")
-    consumed = run(tmp_path, settings, "consume", stream.topics["predictions"], "--exit-at-end")
-    answers = [without_time(json.loads(line)["value"]) for line in consumed.stdout.splitlines()]
-    assert answers == run_bare(events).predictions
+    consumed = run(tmp_path, settings, "consume", stream.topics["events"], "--exit-at-end")
+    values = [json.loads(line)["value"] for line in consumed.stdout.splitlines()]
+    assert values == [json.loads(event) for event in events]
+
+
+@pytest.mark.parametrize("client", KAFKA_CLIENTS)
+def test_a_wrong_password_is_refused_and_named_within_seconds(broker, certificates, client):
+    def log_in(password):
+        settings = KafkaSettings(
+            security_protocol="SASL_SSL",
+            sasl_mechanism="PLAIN",
+            sasl_username=USER,
+            sasl_password=password,
+            ssl_cafile=certificates.authority,
+        )
+        options = {"client_options": settings.client_options(client)}
+        url = f"kafka://127.0.0.1:{broker.ports['SASL_SSL']}"
+        return open_transport(url, kafka=options, kafka_client=client)
+
+    log_in(PASSWORD).close()
+    began = time.monotonic()
+    with pytest.raises(AccessRefused, match=r"(?i)authentication") as caught:
+        log_in("wrong")
+    assert time.monotonic() - began < REFUSED_WITHIN_SECONDS[client]
+    assert "kafka.sasl_" in caught.value.hint
 
 
 def wrong_logins(broker, certificates):

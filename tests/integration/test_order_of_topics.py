@@ -19,19 +19,26 @@ IS_LONG = "PERCEPTRON_ORDER_RECORDS" in os.environ
 RECORDS = int(os.environ.get("PERCEPTRON_ORDER_RECORDS", "3000"))
 LIMIT_SECONDS = 120 + RECORDS / 100
 KILLS = 3
-SHORT_CASES = [(1, 1000, 0), (4, 5, KILLS), (6, 1000, KILLS)]
-CASES = [*itertools.product([1, 4, 6], [5, 1000], [0, KILLS])] if IS_LONG else SHORT_CASES
+CASES = [*itertools.product([1, 4, 6], [5, 1000], [0, KILLS])]
 """Partitions, records in a batch, kills."""
+SHORT_CASES = {
+    "sqlite": [(4, 5, KILLS), (1, 1000, 0)],
+    "kafka-python": [(4, 5, KILLS), (6, 1000, KILLS)],
+    "confluent": [(4, 5, KILLS), (6, 1000, KILLS)],
+}
+KINDS_AND_CASES = [
+    pytest.param(
+        kind,
+        *case,
+        marks=[
+            *([pytest.mark.kafka] if kind in KAFKA_CLIENTS else []),
+            *([pytest.mark.repetition] if case not in SHORT_CASES[kind] and not IS_LONG else []),
+        ],
+    )
+    for kind, case in itertools.product(["sqlite", *KAFKA_CLIENTS], CASES)
+]
 
 pytestmark = pytest.mark.timeout(2 * LIMIT_SECONDS)
-
-
-@pytest.fixture(
-    params=["sqlite", *(pytest.param(client, marks=pytest.mark.kafka) for client in KAFKA_CLIENTS)]
-)
-def kind(request):
-    """Return each kind of stream in turn."""
-    return request.param
 
 
 @pytest.fixture
@@ -71,7 +78,7 @@ def too_early(stream, partitions):
     )
 
 
-@pytest.mark.parametrize(("partitions", "batch", "kills"), CASES)
+@pytest.mark.parametrize(("kind", "partitions", "batch", "kills"), KINDS_AND_CASES)
 def test_a_backlog_on_two_topics_is_taken_in_order_of_time(stream, serve, partitions, batch, kills):
     write(stream, partitions)
     given = {

@@ -10,8 +10,8 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient
 
-from tests.integration.claims import ServiceClaims, ids, numbered
-from tests.support.kafka_place import KAFKA_CLIENTS
+from tests.integration.claims import ClientClaims, ServiceClaims, ids, numbered
+from tests.support.kafka_place import KAFKA_CLIENTS, OTHER_CLIENTS
 from tests.support.reference_streams import phishing_events, run_bare, without_time
 
 pytestmark = pytest.mark.kafka
@@ -24,9 +24,19 @@ def url(kafka_bootstrap):
     return f"kafka://{kafka_bootstrap}"
 
 
-@pytest.mark.parametrize("kafka_client", KAFKA_CLIENTS)
 class TestServiceOnKafka(ServiceClaims):
-    """Everything `serve` promises, on Kafka with each client."""
+    """Everything `serve` promises, on Kafka."""
+
+
+@pytest.mark.parametrize("kafka_client", OTHER_CLIENTS)
+class TestServiceThroughOtherClients(ClientClaims):
+    """What the client has a part in, with the other one."""
+
+
+@pytest.mark.repetition
+@pytest.mark.parametrize("kafka_client", OTHER_CLIENTS)
+class TestServiceAgainThroughOtherClients(ServiceClaims):
+    """Everything, with the other one."""
 
 
 def offsets_seen(bootstrap, topic, isolation_level):

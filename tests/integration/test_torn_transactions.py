@@ -19,7 +19,7 @@ from tests.support.proxied_broker import proxied_broker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
-TRIALS = int(os.environ.get("PERCEPTRON_TORN_TRIALS", "5"))
+TRIALS = int(os.environ.get("PERCEPTRON_TORN_TRIALS", "3"))
 HALFWAY: dict[KafkaClient, int] = {"kafka-python": PRODUCE, "confluent": TXN_OFFSET_COMMIT}
 """The request before which a transaction has done one half: the offsets or the records."""
 

@@ -14,6 +14,7 @@ from tests.integration.worker_claims import (
     PARTITIONS,
     SHORT_SESSION,
     SLOW,
+    MembershipClaims,
     WorkerClaims,
     assert_each_once,
     wait_until_gone,
@@ -158,9 +159,14 @@ def by_id(answers):
 
 
 @pytest.mark.kafka
-class TestWorkersOnKafka(WorkerClaims):
-    """Everything workers promise, on Kafka."""
+class TestWorkersOnKafka(MembershipClaims):
+    """What workers promise as members of a group, on Kafka."""
 
     @pytest.fixture
     def url(self, kafka_bootstrap):
         return f"kafka://{kafka_bootstrap}"
+
+
+@pytest.mark.repetition
+class TestWorkersAgainOnKafka(TestWorkersOnKafka, WorkerClaims):
+    """Everything workers promise, on Kafka."""

@@ -23,6 +23,7 @@ HASHING = [
 CASES = [*LEARNERS, *MULTICLASS, *HASHING]
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(
         importlib.util.find_spec("_testcapi") is None,
         reason="this Python has no _testcapi to fail allocations",

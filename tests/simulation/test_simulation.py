@@ -11,7 +11,7 @@ import pytest
 from tests.simulation.defects import DEFECTS
 from tests.simulation.run import explain, first_failure, run_chunk, story
 
-SEEDS = int(os.environ.get("PERCEPTRON_SIMULATION_SEEDS", "3000"))
+SEEDS = int(os.environ.get("PERCEPTRON_SIMULATION_SEEDS", "1500"))
 PARTS = 6
 
 FOUND_WITHIN = 400

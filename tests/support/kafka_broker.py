@@ -135,6 +135,14 @@ class KafkaBroker:
         self.stop()
         self.start()
 
+    def ensure_running(self) -> None:
+        """Let it go on if it is frozen, and start it if it does not run."""
+        if self._process is None:
+            self.start()
+        else:
+            self.resume()
+            self.wait_until_ready()
+
     def close(self) -> None:
         """Kill it and remove its data."""
         self.kill()

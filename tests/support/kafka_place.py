@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
+import pytest
 from kafka import KafkaProducer
 
 from service.errors import ServiceError
@@ -22,6 +23,13 @@ from service.transport import open_transport
 from tests.support.kafka_member import SESSION_SECONDS
 
 KAFKA_CLIENTS = get_args(KafkaClient)
+KAFKA, REPETITION = pytest.mark.kafka, pytest.mark.repetition
+FIRST_CLIENT, *OTHER_CLIENTS = KAFKA_CLIENTS
+FIRST_CLIENT_AND_REPETITIONS = [
+    pytest.param(FIRST_CLIENT, marks=KAFKA),
+    *(pytest.param(client, marks=[KAFKA, REPETITION]) for client in OTHER_CLIENTS),
+]
+"""For claims in which the client has no part."""
 DEADLINE_SECONDS = 40.0
 
 

@@ -17,6 +17,7 @@ from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS
 from tests.support.interpreted import interpreted_core
 
+pytestmark = pytest.mark.slow
 numbers = st.floats(-1e100, 1e100) | st.floats(-3, 3) | st.integers(-3, 3) | st.booleans()
 keys = st.sampled_from(["a", "b", "c", "naïve", "語", 1, 2**63, -1, None, ("t", 2), 0.5])
 examples = st.tuples(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from river import checks, compose, datasets, linear_model, preprocessing
+from river import compose, datasets, linear_model, preprocessing
 
 from perceptron_core import FeatureError, LabelError, LearnerError, Perceptron, to_bytes
 
@@ -51,11 +51,6 @@ def test_worked_example_of_gormley_makes_its_three_mistakes_and_ends_at_3_1():
     assert mistakes == [1, 3, 5]
     assert trail == [(1, -2), (1, -2), (2, -1), (2, -1), (3, 1), (3, 1)]
     assert model.n_mistakes == model.n_updates == 3
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_passes_every_check_of_river(rule):
-    checks.check_estimator(Perceptron(**rule))
 
 
 @pytest.mark.parametrize(

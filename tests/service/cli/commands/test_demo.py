@@ -12,6 +12,7 @@ import pytest
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import phishing_events, run_bare
 
+pytestmark = pytest.mark.slow
 FAST = ("--rate", "5000")
 
 
@@ -25,9 +26,20 @@ def demo(tmp_path):
         yield start
 
 
-def test_it_ends_by_itself_with_a_summary_of_what_the_bare_model_does(demo):
-    process = demo(*FAST)
-    assert process.wait() == 0
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Return a demo that has run to its end, while port 8000 was in use."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # in use already: as good
+            stack.enter_context(contextlib.closing(socket.create_server(("127.0.0.1", 8000))))
+        process = PerceptronProcess("demo", *FAST, folder=tmp_path_factory.mktemp("demo"))
+        stack.enter_context(process)
+        assert process.wait() == 0
+        yield process
+
+
+def test_it_ends_by_itself_with_a_summary_of_what_the_bare_model_does(finished):
+    process = finished
     model = run_bare(phishing_events()).model
     figures = dict(re.findall(r"^(\w[\w ]*\w) {2,}([\d.,]+)$", process.stdout, re.MULTILINE))
     assert figures["events"] == figures["labelled"] == "1,250"
@@ -42,9 +54,8 @@ def test_it_ends_by_itself_with_a_summary_of_what_the_bare_model_does(demo):
     assert "Traceback" not in process.stderr
 
 
-def test_rows_appear_as_the_events_double_and_no_control_characters(demo):
-    process = demo(*FAST)
-    assert process.wait() == 0
+def test_rows_appear_as_the_events_double_and_no_control_characters(finished):
+    process = finished
     found = [line.split() for line in process.stderr.splitlines() if re.match(r" +\d+ +\d+ ", line)]
     assert [int(row[0]) for row in found] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1250]
     assert int(found[-1][1]) == run_bare(phishing_events()).model.n_mistakes
@@ -61,14 +72,9 @@ def test_metrics_are_served_while_it_runs(demo):
     assert f"metrics    {process.address}/metrics" in process.stderr
 
 
-def test_another_port_is_taken_where_8000_is_in_use(demo):
-    with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):  # in use already: as good
-            stack.enter_context(contextlib.closing(socket.create_server(("127.0.0.1", 8000))))
-        process = demo(*FAST)
-        assert not process.address.endswith(":8000")
-        assert process.wait() == 0
-    assert "1,250" in process.stdout
+def test_another_port_is_taken_where_8000_is_in_use(finished):
+    assert not finished.address.endswith(":8000")
+    assert "1,250" in finished.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -108,7 +114,5 @@ def test_kept_it_plays_on_with_its_page_up_until_it_is_told_to_end(demo, number)
     assert "Traceback" not in process.stderr
 
 
-def test_the_address_of_the_page_is_told_first(demo):
-    process = demo(*FAST)
-    assert process.wait() == 0
-    assert f"live page  {process.address}\n" in process.stderr
+def test_the_address_of_the_page_is_told_first(finished):
+    assert f"live page  {finished.address}\n" in finished.stderr

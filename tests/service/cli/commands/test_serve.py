@@ -21,6 +21,7 @@ from service.transport import open_transport
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import phishing_events, run_bare, sms_events, without_time
 
+pytestmark = pytest.mark.slow
 ANY_PORT = {"http": "127.0.0.1:0"}
 
 
@@ -77,23 +78,6 @@ def test_metrics_and_predictions_show_the_mistakes_of_the_bare_model(stream, ser
     assert process.metric("perceptron_consumer_lag_messages", topic="events", partition="0") == 0
     assert predictions(stream) == bare.predictions
     assert process.stop() == 0
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_signal_ends_it_after_a_commit_and_a_restart_goes_on_there(stream, serve, number, code):
-    events = [event.replace(b"page", b"%d" % n) for n in range(8) for event in phishing_events()]
-    produce(stream, events)
-    process = serve(max_batch_records=10).ready()
-    process.eventually(lambda: process.metric("perceptron_predictions_total") > 0)
-    process.signal(number)
-    assert process.wait() == code
-    done = len(predictions(stream))
-    assert 0 < done < len(events), "it was to be stopped on the way"
-    assert done % 10 == 0, "a batch was committed in part"
-    assert f"stopped: {done} events" in process.stderr
-    assert "Traceback" not in process.stderr
-    assert serve("--exit-at-end").wait() == 0
-    assert [answer["id"] for answer in predictions(stream)] == [json.loads(event)["id"] for event in events]
 
 
 def test_an_idle_service_ends_as_promptly(serve):

@@ -18,6 +18,7 @@ from service.errors import TransportUnavailable
 from service.stream import Output
 from service.transport.sqlite import SqliteTransport
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[4]
 DEADLINE_SECONDS = 60.0
 NEVER_SECONDS = 3600.0  # a session that does not end while the test runs
