@@ -3,6 +3,11 @@
 # make test-uncompiled   the same for the core as it runs where there is no compiler
 # make test-sanitized   the core with its memory and its arithmetic checked by the compiler, allocations failing
 # make test-lowest   the fast tests with the lowest releases of what the package depends on
+# make test-pythons  the fast tests on each Python from 3.11 to 3.14 that is found
+# make test-waiting, make test-computing   make test in two halves, to be run side by side, as CI does
+# make nightly  make test with all repetitions and the long forms of what is short by default
+# make coverage  the fast tests, and which lines they leave out
+# make lock   renew constraints.txt, the releases that CI installs
 # make dev    an editable installation, compiled in place; make quick   what to run before each commit, within a minute
 # make lint   ruff with all rules, import contracts, mypy --strict
 # make chaos  the long form of the tests that kill, freeze and cut things
@@ -22,8 +27,16 @@ BENCH  ?= .venv-bench
 RELEASE ?= .venv-release
 BENCH_ARGS ?=
 SEEDS ?= 10000
+# PERCEPTRON_LOCKED=1 installs the releases that constraints.txt names.
+export PIP_CONSTRAINT := $(if $(PERCEPTRON_LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAINT))
+# These wait for brokers and processes, so that six share two cores; the others compute.
+WAITING_TESTS := tests/chaos tests/integration tests/conformance/test_transport_contract.py
+WAITING ?= -n 6 --dist loadfile --no-loadscope-reorder
+COMPUTING ?= -n 2 --dist loadfile --no-loadscope-reorder
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
+UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays base formats/test_model_bytes.py structured text weights \
+  test_golden.py test_golden_multiclass.py test_import.py test_public_surface.py)
 SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_failing_allocations test_golden \
   test_golden_multiclass formats/test_model_bytes weights/test_weight_table weights/test_hashed_index \
   text/test_deduplication text/test_hasher arrays/test_text_batch))
@@ -33,9 +46,10 @@ LOWEST_TESTS ?= $(addprefix tests/service/,datasets messages models partition se
   $(addprefix tests/service/cli/,$(addsuffix .py,test_app test_options $(addprefix commands/test_,config replay schema train))) \
   tests/perceptron_core/test_golden.py
 QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
+PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-4].*/bin/python3),python3.11 python3.12 python3.13 python3.14)
 
-.PHONY: demo dev quick test test-uncompiled test-sanitized test-lowest lint chaos simulate bench docs docs-plots dist \
-  release-check clean
+.PHONY: demo dev quick test test-waiting test-computing test-uncompiled test-sanitized test-lowest test-pythons nightly \
+  coverage lock lint chaos simulate bench docs docs-plots dist release-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/perceptron demo $(DEMO_ARGS)
@@ -43,11 +57,42 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/pytest $(PARALLEL) $(PYTEST_ARGS)
 
+test-waiting: $(VENV)/installed-dev
+	$(BIN)/pytest $(WAITING_TESTS) $(WAITING) $(PYTEST_ARGS)
+
+test-computing: $(VENV)/installed-dev
+	$(BIN)/pytest $(addprefix --ignore=,$(WAITING_TESTS)) $(COMPUTING) $(PYTEST_ARGS)
+
+nightly: $(VENV)/installed-dev
+	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long PERCEPTRON_SIMULATION_SEEDS=100000 PERCEPTRON_TORN_TRIALS=50 \
+	  $(BIN)/pytest $(PARALLEL) --timeout 7200 $(PYTEST_ARGS)
+
+# The service in the tests' own process: machine code cannot be traced, and processes that tests start are not.
+coverage: dev
+	$(BIN)/pip install --quiet --group coverage
+	$(BIN)/coverage run -m pytest -q -m 'not slow and not kafka' $(QUICK_TESTS) $(PYTEST_ARGS)
+	$(BIN)/coverage report --skip-covered
+
+test-pythons:
+	@for python in $(PYTHONS); do \
+	  $$python --version 2>/dev/null || { echo "$$python: not found"; continue; }; \
+	  venv=$$($$python -c 'import sys; print(".venv-python%d.%d" % sys.version_info[:2])'); \
+	  $(MAKE) --no-print-directory test PYTHON=$$python VENV=$$venv \
+	    PYTEST_ARGS="-m 'not slow and not kafka' $(QUICK_TESTS) $(PYTEST_ARGS)" || exit 1; \
+	done
+
+lock: $(VENV)/bin/pip
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev \
+	  --no-annotate --no-emit-index-url --custom-compile-command 'make lock' pyproject.toml --output-file constraints.txt
+
+# Where the interpreter runs other code than the compiler's, or code that it alone can run; that each learner gives the
+# same bits in both is tested on the compiled core (tests/perceptron_core/base/test_compiled.py).
 test-uncompiled: $(VENV)/installed-dev
 	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)
 	find $(UNCOMPILED) -name '*.so' -delete
 	PYTHONPATH=$(UNCOMPILED) PERCEPTRON_REQUIRE_COMPILED=0 $(BIN)/pytest \
-	  tests/perceptron_core perceptron_core --ignore tests/perceptron_core/formats/test_sklearn.py $(PARALLEL) $(PYTEST_ARGS)
+	  perceptron_core $(UNCOMPILED_TESTS) $(COMPUTING) $(PYTEST_ARGS)
 
 # What lies here is what is imported; compiled again only what has changed.
 dev: $(VENV)/installed-editable
@@ -57,7 +102,7 @@ quick: dev
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/lint-imports --no-cache > /dev/null
-	$(BIN)/pytest -q -x -m 'not slow and not kafka' $(QUICK_TESTS) -n 2 --dist loadfile $(PYTEST_ARGS)
+	PERCEPTRON_TESTS=quick $(BIN)/pytest -q -x -m 'not slow and not kafka' $(QUICK_TESTS) -n 2 --dist loadfile $(PYTEST_ARGS)
 
 # A copy of the sources, so that nothing built for users is mixed with it. Python's own allocator hands out parts of
 # larger blocks, whose ends nobody could see.
@@ -65,13 +110,15 @@ test-sanitized: $(VENV)/installed-dev
 	@case "$$(gcc -print-file-name=libasan.so 2>/dev/null)" in /*) ;; \
 	  *) echo "skipped: the core is not sanitized, as gcc or its libasan is missing"; exit 0;; esac; set -ex; \
 	rm -rf $(SANITIZED); mkdir -p $(SANITIZED)/source; \
-	cp -R perceptron_core service setup.py pyproject.toml README.md LICENSE $(SANITIZED)/source; \
+	cp -Rp perceptron_core service setup.py pyproject.toml README.md LICENSE $(SANITIZED)/source; \
+	if [ -d build/c ]; then mkdir $(SANITIZED)/source/build && cp -Rp build/c $(SANITIZED)/source/build; fi; \
 	find $(SANITIZED)/source -name '*.so' -delete; \
 	PERCEPTRON_SANITIZE=address,undefined $(BIN)/pip install --quiet --no-deps --target $(SANITIZED)/site $(SANITIZED)/source; \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	  PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/site PERCEPTRON_REQUIRE_COMPILED=1 $(BIN)/pytest $(SANITIZED_TESTS) $(PARALLEL) $(PYTEST_ARGS)
 
 # The declared minimum of each package that is imported, and what these need as new as it comes.
+test-lowest: export PIP_CONSTRAINT :=
 test-lowest: $(VENV)/bin/pip
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/pip install --quiet --upgrade 'pip>=25.1' uv
@@ -121,7 +168,7 @@ release-check: dist
 	$(BIN)/python -m tools.release.audit "$$($(RELEASE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" dist/audit.json
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(RELEASE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-python3.* $(BENCH) $(RELEASE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -34,6 +34,8 @@ LINK_FLAGS = [f"-fsanitize={SANITIZERS}"] if SANITIZERS else []
 if sys.platform == "win32":
     FLAGS = []
 
+UNCOMPILED = os.environ.get("PERCEPTRON_UNCOMPILED") == "1"
+
 DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,  # the .pxd files alone say what is typed in C
@@ -51,7 +53,7 @@ class BuildAllOrNone(build_ext):
     def build_extensions(self) -> None:
         """Compile, or say why not."""
         self.parallel = self.parallel or os.cpu_count()
-        if os.environ.get("PERCEPTRON_UNCOMPILED") == "1":
+        if UNCOMPILED:
             self.leave_uncompiled("PERCEPTRON_UNCOMPILED=1")
             return
         try:
@@ -68,7 +70,7 @@ class BuildAllOrNone(build_ext):
 
 
 def extensions() -> list[Extension]:
-    """List what is to be compiled."""
+    """List what is to be compiled, as C sources unless it stays as it is."""
     modules = [
         Extension(
             ".".join(path.with_suffix("").parts),
@@ -79,8 +81,11 @@ def extensions() -> list[Extension]:
         for path in sorted(CORE.rglob("*.pxd"))
         if source(path).exists()  # else declarations for others
     ]
+    modules.insert(0, Extension(SHARED, [], extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS))
+    if UNCOMPILED:
+        return modules
     return cythonize(
-        [Extension(SHARED, [], extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS), *modules],
+        modules,
         build_dir="build/c",
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=SHARED,
