@@ -31,7 +31,13 @@ OTHER_PROGRAMS_OPTIONS = {
 }
 """Of Vowpal Wabbit; Docker; click, pytest and mypy."""
 NO_SETTINGS = {
-    *("PERCEPTRON_TEST_KAFKA", "PERCEPTRON_REQUIRE_KAFKA", "PERCEPTRON_CHAOS", "PERCEPTRON_SIMULATION_SEEDS"),
+    *(
+        "PERCEPTRON_LOCKED",
+        "PERCEPTRON_TEST_KAFKA",
+        "PERCEPTRON_REQUIRE_KAFKA",
+        "PERCEPTRON_CHAOS",
+        "PERCEPTRON_SIMULATION_SEEDS",
+    ),
     *("PERCEPTRON_UNCOMPILED", "PERCEPTRON_REQUIRE_COMPILED"),
 }
 """Read by the tests and by the build."""
