@@ -17,6 +17,7 @@ from service.transport.kafka.limits import (
     MAX_MESSAGE_BYTES,
     METADATA_SECONDS,
     SETTLE_SECONDS,
+    TOPIC_TIMEOUT_SECONDS,
     TopicLimits,
 )
 
@@ -58,10 +59,23 @@ class KafkaTopics(ABC, Generic[ClusterType]):
         if absent and not create:
             raise missing(next(iter(absent)), self._cluster.name)
         if absent:
-            self._create(absent, KEEP_FOREVER if keep_forever else {})
+            self._create_soon(absent, KEEP_FOREVER if keep_forever else {})
         if keep_forever:
             for topic in partitions.keys() - absent.keys():
                 self._keep_forever(topic, may_change=create)
+
+    def _create_soon(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
+        """Create topics; where every broker is fenced, as one that just started, ask again for a while."""
+        deadline = monotonic() + TOPIC_TIMEOUT_SECONDS
+        while True:
+            try:
+                self._create(partitions, options)
+            except ConfigurationError as error:
+                if "brokers are currently fenced" not in str(error) or monotonic() > deadline:
+                    raise
+                sleep(SETTLE_SECONDS / 10)
+            else:
+                return
 
     def _keep_forever(self, topic: str, *, may_change: bool) -> None:
         """Make sure that an existing topic loses no record by age, size or compaction."""
