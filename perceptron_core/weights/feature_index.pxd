@@ -27,7 +27,6 @@ cdef class FeatureIndex(Index):
     cpdef add(self, name, int slot)
     cpdef remove(self, name)
     cpdef list items(self)
-    cpdef dict by_name(self, Example x)
     cdef int resolve(self, x, Example example) except -1
     cdef int _take(
         self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known

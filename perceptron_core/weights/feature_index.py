@@ -22,9 +22,6 @@ class FeatureIndex(Index):
         self._slot_of: dict[Any, int] = {}
         self._name_at: dict[int, Any] = {}
 
-    def __len__(self) -> int:
-        return len(self._slot_of)
-
     def find(self, name: Any) -> int:
         """Return the slot of a name, `NO_SLOT` if it has none."""
         return self._slot_of.get(name, NO_SLOT)
@@ -50,11 +47,6 @@ class FeatureIndex(Index):
         except (TypeError, ValueError, OverflowError):
             raise refuse_features(x) from None
         example.n, example.n_missing, example.version = n, n_missing, version
-
-    def by_name(self, x: Example) -> dict[Any, float]:
-        """Return the values of an example by name that are not 0."""
-        values = x.values[x.first_value : x.first_value + x.n]
-        return {name: value for name, value in zip(x.names, values, strict=False) if value}
 
     def has(self, slot: int) -> bool:
         """Return whether a stored name has this slot."""

@@ -21,7 +21,7 @@ from perceptron_core.validation import MAX_MAGNITUDE as _MAX_MAGNITUDE, refuse_f
 
 from perceptron_core.weights.object_access cimport (
     PyFloat_AS_DOUBLE, PyFloat_CheckExact, PyList_GET_ITEM, PyLong_AsDouble, PyLong_CheckExact, PyUnicode_CheckExact,
-    Py_False, Py_None, Py_True, ask_for, hash_of, is_same_string, replace_item, same_text, state_of,
+    Py_False, Py_None, Py_True, ask_for, fingerprint, is_same_string, replace_item, same_text, state_of,
 )
 
 cdef int NO_SLOT = _NO_SLOT
@@ -33,9 +33,6 @@ cdef enum: AHEAD = 16
 
 # Stands where no name is: any other object, None too, may be a name.
 cdef object NOBODY = object()
-
-# 2⁶⁴ divided by the golden ratio: multiplied by it, hashes that lie in a row spread out (Knuth, 6.4).
-cdef unsigned long long SPREAD = 0x9E3779B97F4A7C15ULL
 
 
 @cython.final
@@ -53,9 +50,6 @@ cdef class FeatureIndex(Index):
 
     def __dealloc__(self):
         PyMem_Free(self._cells)
-
-    def __len__(self):
-        return self._n
 
     def __sizeof__(self):
         return object.__sizeof__(self) + sizeof(Cell) * (<size_t>1 << self._bits) + 8 * len(self._ordinals)
@@ -137,15 +131,6 @@ cdef class FeatureIndex(Index):
         for slot in slots:
             items.append((self._names[slot], slot))
         return items
-
-    cpdef dict by_name(self, Example x):
-        """Return the values of an example by name that are not 0."""
-        cdef Py_ssize_t k
-        found = {}
-        for k in range(x.n):
-            if x.values[x.first_value + k] != 0:
-                found[x.names[k]] = x.values[x.first_value + k]
-        return found
 
     cdef int resolve(self, x, Example example) except -1:
         """Make `example` those of `x`.
@@ -314,8 +299,3 @@ cdef class FeatureIndex(Index):
                     at = (at + 1) & mask
                 cells[at] = old[k]
         PyMem_Free(old)
-
-
-cdef unsigned int fingerprint(PyObject* name) except? 1:
-    """Return 32 bits of a name's hash, well mixed: the first of them say where it is at home."""
-    return <unsigned int>((<unsigned long long>hash_of(name) * SPREAD) >> 32)

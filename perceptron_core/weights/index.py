@@ -12,7 +12,7 @@ from perceptron_core.weights.example import Example
 class Index:
     """Slots by the name of the feature.
 
-    A kind of index adds `find`, `resolve` and `by_name`; one whose features come and go, all the others.
+    A kind of index adds `find` and `resolve`; one whose features come and go, all the others.
     """
 
     n_fixed: int
@@ -34,7 +34,8 @@ class Index:
 
     def by_name(self, x: Example) -> dict[Any, float]:
         """Return the values of an example by name that are not 0."""
-        raise NotImplementedError
+        values = x.values[x.first_value : x.first_value + x.n]
+        return {name: value for name, value in zip(x.names, values, strict=False) if value}
 
     def cells(self, default: float) -> array[float]:  # noqa: ARG002  of none
         """Make the cells of a column for the slots that are there from the start."""

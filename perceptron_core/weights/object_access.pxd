@@ -12,6 +12,13 @@ cdef extern from *:
         }
         return PyObject_Hash(name);
     }
+    /* 32 bits of a hash, well mixed: the first of them say where a name is at home. Multiplied by 2^64 over the golden
+       ratio, hashes that lie in a row spread out (Knuth, 6.4). 1 also where hashing raised. */
+    static inline unsigned int fingerprint(PyObject *name) {
+        Py_hash_t hash = hash_of(name);
+        if (hash == -1 && PyErr_Occurred()) return 1;
+        return (unsigned int)(((unsigned long long)hash * 0x9E3779B97F4A7C15ULL) >> 32);
+    }
     /* Of the two halves of the 16 bytes that end where a text of n bytes ends, those that are its own. */
     static const uint64_t OWN[17][2] = {
     #define TOP(n) (~(uint64_t)0 << (64 - 8 * (n)))
@@ -64,7 +71,7 @@ cdef extern from *:
         Py_DECREF(old);
     }
     """
-    Py_hash_t hash_of(PyObject* name) except -1
+    unsigned int fingerprint(PyObject* name) except? 1
     int same_text(PyObject* a, PyObject* b) noexcept
     bint is_same_string(PyObject* a, PyObject* b) noexcept
     uint64_t state_of(PyObject* dictionary) noexcept

@@ -43,7 +43,6 @@ cdef class WeightTable:
     @cython.locals(column=Column)
     cdef void prefetch(self, Example x, Py_ssize_t start, Py_ssize_t end) noexcept
 
-    @cython.locals(k=Py_ssize_t)
     cdef allocate(self, Example x)
 
     @cython.locals(k=Py_ssize_t, slot=int)
@@ -73,6 +72,9 @@ cdef class WeightTable:
 
     @cython.locals(column=Column)
     cdef bint _is_changed(self, int slot) noexcept
+
+    @cython.locals(k=Py_ssize_t, missing=list)
+    cdef _store_missing(self, Example x)
 
     @cython.locals(n_stored=Py_ssize_t, k=Py_ssize_t)
     cdef _store(self, list names)

@@ -73,7 +73,8 @@ class WeightTable:
         if example is None:
             example = Example()
         self._index.resolve(x, example)
-        self.refresh(example)  # a value's own __float__ may have changed the model
+        if example.version != self._index.version:  # a value's own __float__ has changed the model
+            self._index.look_up(example)
         return example
 
     def columns(self, names: Sequence[Any]) -> Example:
@@ -110,16 +111,10 @@ class WeightTable:
 
     def allocate(self, x: Example) -> None:
         """Assign a slot to every entry that has none and whose value is not 0."""
-        self.refresh(x)
-        if x.n_missing:
-            self._store(
-                [
-                    x.names[k]
-                    for k in range(x.n)
-                    if x.slots[x.first_slot + k] < 0 and x.values[x.first_value + k] != 0
-                ]
-            )
+        if x.version != self._index.version:
             self._index.look_up(x)
+        if x.n_missing:
+            self._store_missing(x)
 
     def drop_zero_rows(self, x: Example) -> None:
         """Let the features of an example go whose cells are 0 in all columns."""
@@ -211,6 +206,14 @@ class WeightTable:
             if column.cells[slot] != column.default:
                 return True
         return False
+
+    def _store_missing(self, x: Example) -> None:
+        missing = []
+        for k in range(x.n):
+            if x.slots[x.first_slot + k] < 0 and x.values[x.first_value + k] != 0:
+                missing.append(x.names[k])  # noqa: PERF401  compiled, a loop without a scope of its own
+        self._store(missing)
+        self._index.look_up(x)
 
     def _store(self, names: list[Any]) -> None:
         """Assign a slot to each of these features, which have none; to all of them, or to none."""
