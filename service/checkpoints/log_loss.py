@@ -8,24 +8,32 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 
 from service.checkpoints.log import RESET_HINT
-from service.errors import CheckpointError
+from service.errors import CheckpointError, TopicMissing
 from service.settings.load import Settings
+from service.stream import Transport
 
 _log = logging.getLogger(__name__)
 
 
-def refuse_emptied(settings: Settings, partition: int, committed: Mapping[str, int], first: int) -> None:
+def records_held(transport: Transport, topic: str, partition: int) -> int:
+    """Return how many records a log has held that has none left: at least so many, where it is not known."""
+    first, end = transport.bounds(topic, partition)
+    return end if transport.offsets_are_dense else first  # there may be nothing but transaction markers
+
+
+def refuse_emptied(settings: Settings, partition: int, committed: Mapping[str, int], held: int) -> None:
     """Refuse a log without checkpoints that has held some.
 
     Parameters
     ----------
     settings, partition
         Where the log is.
-    committed, first
-        The group's committed offsets by topic, as far as there are any, and the first offset of the log: both
-        as they were before the log was read. Others may have begun it since.
+    committed, held
+        The group's committed offsets by topic, as far as there are any, and how many records the log has
+        held: both as they were before the log was read. Others may have begun it since.
 
     Raises
     ------
@@ -36,8 +44,27 @@ def refuse_emptied(settings: Settings, partition: int, committed: Mapping[str, i
     place = f"{settings.checkpoints_topic}[{partition}]"
     if any(committed.values()):
         raise _lost(f"{place}: there is no checkpoint, but {_committed(settings, committed)}")
-    if first > 0:  # the offsets that would tell may be gone as well
-        raise _lost(f"{place}: there is no checkpoint, but the topic has held {first} records")
+    if held > 0:  # the offsets that would tell may be gone as well
+        raise _lost(f"{place}: there is no checkpoint, but the topic has held {held} records")
+
+
+def warn_of_predictions(transport: Transport, settings: Settings, partition: int) -> None:
+    """Warn if the predictions topic has held records at the first start of a group.
+
+    No more than a warning: a prediction does not name its group, and a new group may share the topic.
+    """
+    topic = settings.predictions_topic
+    n_partitions = 0
+    with suppress(TopicMissing):
+        n_partitions = transport.partition_count(topic)
+    if partition < n_partitions and transport.bounds(topic, partition)[1] > 0:
+        _log.warning(
+            "%s[%d]: starting with an untrained model, as the group %r has neither checkpoints nor committed "
+            "offsets, but %s[%d] has held predictions. If they are this group's, its checkpoints are lost; "
+            "each event is then predicted again. Hint: stop, and restore the checkpoints topic; give "
+            "a new group a predictions topic of its own",
+            *(settings.checkpoints_topic, partition, settings.group, topic, partition),
+        )
 
 
 def refuse_cut_off(

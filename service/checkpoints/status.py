@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError, from_bytes
 from service.checkpoints.log import CheckpointLog, StoredSnapshot, read_log
+from service.checkpoints.log_loss import records_held
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, TopicMissing
 from service.partition.label_join import LabelJoin
@@ -30,8 +31,8 @@ class PartitionStatus(NamedTuple):
     """The newest sound one."""
     batches_to_learn: int
     """Committed batches that a restart would have to learn again."""
-    log_start: int | None = None
-    """First offset of a log that has no checkpoints, from before it was read."""
+    log_held: int | None = None
+    """Records that a log without checkpoints has held, from before it was read."""
 
 
 def read_logs(transport: Transport, topic: str, group: str) -> dict[int, CheckpointLog]:
@@ -90,15 +91,15 @@ def partition_statuses(
     there = [topic for topic in topics if counts[topic]]
     found = []
     for partition in range(count):
-        start, log = None, None
+        held, log = None, None
         if partition < counts[checkpoints_topic]:
-            start, _ = transport.bounds(checkpoints_topic, partition)
+            held = records_held(transport, checkpoints_topic, partition)
             log = read_log(transport.read(checkpoints_topic, partition), group)
         if log is not None and (log.snapshots or log.progress):
             found.append(partition_status(transport, partition, log))
         else:
             lag = {topic: _lag(transport, topic, partition) for topic in there if partition < counts[topic]}
-            found.append(PartitionStatus(partition, lag, {}, None, 0, start))
+            found.append(PartitionStatus(partition, lag, {}, None, 0, held))
     return found
 
 

@@ -17,7 +17,7 @@ from perceptron_core import DamagedError
 from perceptron_core.formats.model_bytes import pack, unpack
 from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, read_log
-from service.checkpoints.log_loss import refuse_cut_off, refuse_emptied
+from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError
 from service.loop.record_queue import in_step
@@ -61,6 +61,8 @@ class Restored:
     """Number of the batch behind the newest snapshot."""
     settings_changed: bool = False
     """Whether that snapshot names other settings than those the next batch will be learned under."""
+    offsets_are_committed: bool = True
+    """Whether the group's committed offsets are these; Kafka forgets those of a group that was away long."""
     losses: Sequence[Loss] = ()
     """Input that is gone and that the settings say to go on without: committed with a snapshot at once."""
 
@@ -108,10 +110,11 @@ def restore(
         The stream cannot be read.
 
     """
-    first, _ = transport.bounds(settings.checkpoints_topic, partition)
+    held = records_held(transport, settings.checkpoints_topic, partition)
     log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
     if not log.snapshots:
-        refuse_emptied(settings, partition, committed, first)
+        refuse_emptied(settings, partition, committed, held)
+        warn_of_predictions(transport, settings, partition)
         return _begin(transport, settings, partition, log, committed)
     snapshot = _newest_sound(log, f"{settings.checkpoints_topic}[{partition}]")
     batches = log.progress_after(snapshot.sequence)
@@ -134,6 +137,7 @@ def restore(
         snapshot_offsets=[each.first_offset for each in log.snapshots],
         snapshot_sequence=snapshot.sequence,
         settings_changed=snapshot.identity != identity(settings),
+        offsets_are_committed=all(committed.get(topic) == offset for topic, offset in unread.items()),
         losses=losses,
     )
 

@@ -89,6 +89,8 @@ class Task:
             self._go_on_without(restored.losses)
         elif not self._snapshot_offsets or restored.settings_changed:
             self._commit_snapshot()  # what follows can be learned again under the settings it names only
+        elif not restored.offsets_are_committed:
+            self._commit((), compress=False)  # or nobody could tell where the group is until its next batch
         self._publish()
 
     def _go_on_without(self, losses: Sequence[Loss]) -> None:

@@ -65,6 +65,32 @@ def test_a_deleted_checkpoints_topic_is_no_fresh_start(stream, admin):
     assert len(stream.answers()) == len(EVENTS)
 
 
+def test_offsets_that_the_broker_forgot_are_committed_again(stream, admin):
+    """As it does a week after the last member has left."""
+    stream.create()
+    stream.produce(EVENTS)
+    run(stream)
+    group = stream.settings["group"]
+    admin.delete_groups([group])
+    run(stream)
+    committed = stream.transport.committed(group, [stream.topics["events"]], 0)
+    assert committed == {stream.topics["events"]: len(EVENTS)}
+    delete(admin, stream.topics["checkpoints"])
+    with pytest.raises(CheckpointError, match="there is no checkpoint, but the group"):
+        run(stream)
+    assert len(stream.answers()) == len(EVENTS)
+
+
+def test_a_start_from_nothing_beside_predictions_is_told(stream, admin, caplog):
+    stream.create()
+    stream.produce(EVENTS)
+    run(stream)
+    admin.delete_groups([stream.settings["group"]])
+    delete(admin, stream.topics["checkpoints"])
+    run(stream)
+    assert "has neither checkpoints nor committed offsets" in caplog.text
+
+
 def test_input_deleted_before_it_was_processed_is_not_passed_over(stream, admin):
     stream.create()
     stream.produce(EVENTS[:40])

@@ -65,11 +65,11 @@ def _warn_of_lost_checkpoints(
 ) -> None:
     """Warn of partitions whose checkpoints are gone: `serve` refuses to start on them."""
     for each in found:
-        if each.log_start is None:  # there are checkpoints, or `serve` creates the topic
+        if each.log_held is None:  # there are checkpoints, or `serve` creates the topic
             continue
         committed = transport.committed(settings.group, list(each.lag), each.partition)
         try:
-            refuse_emptied(settings, each.partition, committed, each.log_start)
+            refuse_emptied(settings, each.partition, committed, each.log_held)
         except CheckpointError as error:
             # The offsets were read after the log: a service may have begun in between.
             log = read_log(transport.read(settings.checkpoints_topic, each.partition), settings.group)

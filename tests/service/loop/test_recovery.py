@@ -1,6 +1,7 @@
 import json
 import logging
 import time
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ from service.partition.factory import make_processor
 from service.partition.label_join import LabelJoin
 from service.stream import Output
 from service.transport import open_transport
+from service.transport.sqlite.schema import place_of
 from tests.service.building import event, label, settings
 
 
@@ -608,6 +610,42 @@ def test_an_emptied_checkpoints_topic_is_no_fresh_start_for_a_group_without_offs
     empty_the_checkpoints(stream)
     with pytest.raises(CheckpointError, match=r"checkpoints\[0\]: .* the topic has held \d+ records"):
         restored(stream)
+
+
+def test_a_log_whose_records_are_gone_from_the_file_is_no_fresh_start(tmp_path):
+    path = tmp_path / "s.db"
+    with closing(open_transport(f"sqlite:///{path}")) as stream:
+        produce(stream, MESSAGES)
+        run(stream)
+        checkpoints = stream._log.log("checkpoints", 0)
+        with stream._database.writing() as connection:
+            connection.execute("DELETE FROM committed")
+            places = place_of(checkpoints, 0), place_of(checkpoints + 1, 0)
+            connection.execute("DELETE FROM records WHERE place >= ? AND place < ?", places)
+        with pytest.raises(CheckpointError, match=r"checkpoints\[0\]: .* the topic has held \d+ records"):
+            run(stream)
+
+
+def test_a_start_from_nothing_beside_predictions_is_told_as_no_output_says_whose_it_is(stream, caplog):
+    produce(stream, MESSAGES)
+    run(stream)
+    assert not caplog.messages
+    run(stream, group="other", checkpoints_topic="lost", predictions_topic="predictions")
+    (warning,) = caplog.messages
+    assert "lost[0]: starting with an untrained model, as the group 'other' has neither" in warning
+    assert "predictions[0] has held predictions" in warning
+
+
+def test_offsets_that_the_group_has_lost_are_committed_again_at_the_start(stream):
+    produce(stream, MESSAGES)
+    run(stream)
+    with stream._database.writing() as connection:
+        connection.execute("DELETE FROM committed")
+    before = stream.bounds("checkpoints", 0)
+    run(stream)
+    assert stream.committed(settings().group, ["events"], 0) == {"events": len(MESSAGES)}
+    assert stream.bounds("checkpoints", 0) == before
+    assert len(list(stream.read("predictions", 0))) == len(MESSAGES)
 
 
 def test_a_checkpoint_log_that_lost_its_end_is_refused(stream, monkeypatch):
