@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 
 from perceptron_core import FeatureError, Hyperplane
+from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 from service.messages.decoder import Reason, Rejection
 from service.messages.features import X
@@ -74,7 +75,7 @@ def read_examples(
             _refuse_insane(x)
         except Rejection as rejection:
             found.rejected[rejection.reason] += 1
-            on_rejection(rejection)
+            on_rejection(Rejection(rejection.reason, complaint_of(message, rejection.message)))
             continue
         if incoming.truth is None or incoming.is_label:
             found.unlabelled += 1

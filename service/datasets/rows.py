@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 MAX_LINE_BYTES = 16 << 20
 """Lines up to here are read, unless a message may be longer."""
@@ -20,6 +20,7 @@ LABEL_COLUMNS = ("label", "class", "target", "y")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LARGEST_EXACT_INTEGER = 1 << 53  # beyond it, a float stands for several integers
 _SKIPPED_BYTES = 1 << 17
+_LONGEST_COMPLAINT = 200  # a field that is named in it may be of any length
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
@@ -52,6 +53,23 @@ class CutLine(bytes):
     """The beginning of a line that is too long: one byte more than the limit."""
 
     __slots__ = ()
+
+
+class BadRow(bytes):
+    """A row that is no example in its format, as it was, and what is wrong with it."""
+
+    complaint: str
+
+    def __new__(cls, row: bytes, complaint: str) -> Self:
+        """Keep the row, and the beginning of the complaint."""
+        bad = super().__new__(cls, row)
+        bad.complaint = complaint[:_LONGEST_COMPLAINT]
+        return bad
+
+
+def complaint_of(message: bytes | None, otherwise: str) -> str:
+    """Return what is wrong with a row in its own format; else `otherwise`, what its decoder has said."""
+    return message.complaint if isinstance(message, BadRow) else otherwise
 
 
 class Lines:
@@ -103,15 +121,15 @@ def line_events(lines: Lines, parse: Parse, columns: Columns) -> Iterator[bytes]
             yield _event(
                 f"{columns.id_prefix}{row}", parse(line.decode().removesuffix("\r"), columns.classes)
             )
-        except ValueError:
-            yield line
+        except ValueError as error:
+            yield BadRow(line, str(error))
 
 
 def tsv_event(line: str, classes: Collection[str]) -> dict[str, Any]:
     """Read ``label<TAB>text``; nothing is quoted, further tabs belong to the text."""
     label, tab, text = line.partition("\t")
     if not tab:
-        raise BadRowError("no tab")
+        raise BadRowError("no tab between label and text")
     return {"text": text, "label": label_value(label, classes)}
 
 
@@ -143,9 +161,16 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
             row += 1
             try:
                 yield _event(f"{columns.id_prefix}{row}", place(cells))
-            except ValueError:
-                kind = CutLine if isinstance(pending[-1], CutLine) else bytes
-                yield kind(b"".join(pending).removesuffix(b"\n"))
+            except ValueError as error:
+                yield _bad_row(pending, str(error))
+
+
+def _bad_row(lines: list[bytes], complaint: str) -> bytes:
+    whole = b"".join(lines).removesuffix(b"\n")
+    if isinstance(lines[-1], CutLine):
+        return CutLine(whole)
+    open_quote = f" in a row of {len(lines)} lines: a quote may not be closed" if len(lines) > 1 else ""
+    return BadRow(whole, complaint + open_quote)
 
 
 def _read_header(reader: Iterator[list[str]]) -> list[str]:
@@ -219,12 +244,22 @@ def _place_columns(header: list[str], columns: Columns) -> Callable[[list[str]],
 def _check_header(header: list[str]) -> None:
     if not header:
         raise HeaderError("no header row", "The first line of a CSV file names its columns.")
+    if not all(_is_text(name) for name in header):
+        raise HeaderError(
+            "the header row is not UTF-8",
+            "Convert the file, for example with `iconv -f UTF-16 -t UTF-8`.",
+        )
     if "" in header:
         raise HeaderError(
             f"column {header.index('') + 1} has no name", "Name it, or leave an index column out."
         )
     if twice := next((name for name in header if header.count(name) > 1), ""):
-        raise HeaderError(f"two columns are named {twice!r}")
+        raise HeaderError(f"two columns are named {twice!r}", "Rename one of them, or leave it out.")
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name was UTF-8, and is not the half of a wider encoding."""
+    return "\0" not in name and not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _find(header: list[str], wanted: str | None, usual: tuple[str, ...], option: str) -> int | None:

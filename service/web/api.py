@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from email.message import Message
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
@@ -18,6 +19,7 @@ from service.web.responses import Explanation, LivePrediction, ModelDescription
 from service.web.views import Window
 
 _JSON: Final = "application/json"
+_UTF_8: Final = ("utf-8", "utf8", "us-ascii")
 _WHOLE_NUMBER: Final = re.compile("0|-?[1-9][0-9]*")
 _LONGEST_SHOWN: Final = 40
 _LARGEST_PARTITION: Final = 2**31 - 1
@@ -54,11 +56,17 @@ Top = Annotated[int, Field(ge=0, le=RANKED), _AsWritten, Query(description="How 
 
 async def event_body(request: Request) -> bytes:
     """Return the body as it came: it is read as a record of the stream is, by the same code."""
+    content_type = Message()
+    content_type["Content-Type"] = request.headers.get("content-type", "")
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != _JSON:
         raise HTTPException(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             f"the body must be {_JSON}, not {media_type or 'without a type'}",
+        )
+    if (charset := content_type.get_content_charset(_UTF_8[0])) not in _UTF_8:
+        raise HTTPException(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the body must be {_JSON} in UTF-8, not {charset}"
         )
     return await request.body()
 

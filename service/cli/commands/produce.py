@@ -29,7 +29,7 @@ from service.cli.progress import progress_bar
 from service.cli.sender import LateLabels, Sender
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
-from service.datasets.rows import CutLine
+from service.datasets.rows import CutLine, complaint_of
 from service.datasets.stream_simulator import Playback
 from service.errors import InputFileError
 from service.messages.decoder import Decoder, Rejection
@@ -172,7 +172,8 @@ def _send(sender: Sender, source: Source, playback: Playback, key_of: KeyOf) -> 
             except Rejection as rejection:
                 hint = refusal_hint({rejection.reason})
                 hint += "; nothing from there on was sent; --no-validate sends bad messages too"
-                raise InputFileError(f"{source.place}: {rejection}", hint=hint) from None
+                complaint = complaint_of(message, rejection.message)
+                raise InputFileError(f"{source.place}: {rejection.reason}: {complaint}", hint=hint) from None
             sender.add(key, message)
     sender.flush()
 

@@ -17,6 +17,7 @@ from service.cli.progress import ProgressTable, progress_bar
 from service.cli.summary import summary_text
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
+from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 from service.messages.dead_letter import MESSAGE, REASON
 from service.models.made_with import made_with
@@ -120,7 +121,7 @@ class _Replay:
         self._rejected += 1
         if self._rejected <= _REJECTIONS_SHOWN:
             headers = dict(letter.headers)
-            reason, message = headers[REASON].decode(), headers[MESSAGE].decode()
+            reason, message = headers[REASON].decode(), complaint_of(record.value, headers[MESSAGE].decode())
             report("rejected", "yellow", f"{self._source.name}:{record.offset}: {reason}: {message}")
         elif self._rejected == _REJECTIONS_SHOWN + 1:
             report("rejected", "yellow", "more; the summary counts them by reason")

@@ -72,9 +72,12 @@ class OpenFiles:
         """Return whether closing the connection does no harm.
 
         Closing writes the write-ahead log into the file. That saves a log that was deleted. It damages what
-        others have begun since: another file by this name, or a log, which they cannot delete before us.
+        others have begun since: another file by this name, or a log, which they cannot delete before us; and
+        what they have added to the log by another index, which ours does not know.
         """
-        return self._is_in_place("") and (self._is_in_place("-wal") or not self._beside("-wal").exists())
+        if not self._is_in_place(""):
+            return False
+        return self._is_in_place("-shm") if self._is_in_place("-wal") else not self._beside("-wal").exists()
 
     def _is_in_place(self, suffix: str) -> bool:
         return _identity(self._beside(suffix)) == self._opened[suffix]

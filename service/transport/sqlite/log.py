@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from service.errors import ConfigurationError, MessageTooLarge, TopicMissing
+from service.errors import ConfigurationError, MessageTooLarge, TopicMissing, TransportError
 from service.partitioner import partition_for_key
 from service.stream import Headers, Output, Record
 from service.transport.sqlite.database import Database, wall_clock_ms
@@ -193,13 +193,23 @@ class Log:
             (place_of(log, start), place_of(log, end)),
         )
         for place, timestamp_ms, key, value, headers in cursor:
-            found = decode_headers(headers) if headers else ()
+            try:
+                found = decode_headers(headers) if headers else ()
+            except (ValueError, TypeError, struct.error) as error:
+                raise self._unreadable(topic, partition, place) from error
             records.append(Record(topic, partition, offset_of(place), timestamp_ms, key, value, found))
             size += len(value or b"") + len(key or b"")
             if size >= _PAGE_BYTES:
                 break
         cursor.close()  # a cursor left half-way would hold its view of the file
         return records
+
+    def _unreadable(self, topic: str, partition: int, place: int) -> TransportError:
+        return TransportError(
+            f"{topic}[{partition}]@{offset_of(place)}: its headers in {self._database.name} are damaged",
+            hint="restore the file from a copy; or stop the service and set `headers` of the record with "
+            f"place = {place} to NULL in the table `records`, which drops them",
+        )
 
     def read(self, topic: str, partition: int, start: int, end: int | None) -> Iterator[Record]:
         """Yield records page by page; the end is the present one if None."""
@@ -251,7 +261,7 @@ def encode_headers(headers: Headers) -> bytes:
 
 
 def decode_headers(encoded: bytes) -> Headers:
-    """Read what `encode_headers` wrote."""
+    """Read what `encode_headers` wrote. Raises ValueError or `struct.error` for anything else."""
     parts = []
     at = 0
     while at < len(encoded):
@@ -259,4 +269,6 @@ def decode_headers(encoded: bytes) -> Headers:
         at += _LENGTH.size
         parts.append(encoded[at : at + length])
         at += length
+    if at != len(encoded):
+        raise ValueError("a header is cut off")
     return tuple((name.decode(), value) for name, value in zip(parts[::2], parts[1::2], strict=True))

@@ -12,6 +12,7 @@ import pytest
 
 from service.datasets import rows
 from service.datasets.files import Format, open_source
+from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 
 
@@ -141,6 +142,43 @@ def test_numbers_that_are_not_finite_are_left_for_decoding_to_refuse(messages):
 def test_a_header_that_does_not_fit_is_an_error_at_line_1(messages, content, options, said):
     with pytest.raises(InputFileError, match=rf"x\.csv:1: .*{said}"):
         messages("x.csv", content, **options)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
+def test_a_csv_header_in_another_encoding_is_refused_without_any_row(messages, encoding):
+    with pytest.raises(InputFileError, match=r"x\.csv:1: the header row is not UTF-8") as refused:
+        messages("x.csv", "größe,label\n".encode(encoding))
+    assert "iconv" in refused.value.hint
+
+
+def test_columns_of_the_same_name_come_with_a_hint(messages):
+    with pytest.raises(InputFileError, match="two columns are named 'id'") as refused:
+        messages("x.csv", b"id,id,label\n1,2,1\n")
+    assert "Rename one of them" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("x.svm", b"1 3:1 3:2\n", "an index is no number or occurs twice"),
+        ("x.svm", b"1 3:many\n", "could not convert string to float: 'many'"),
+        ("x.tsv", b"spam\n", "no tab between label and text"),
+        ("x.csv", b"text,label\nwin\n", "1 cells under 2 columns"),
+        (
+            "x.csv",
+            b'text,label\n"win,1\nlose,0\n',
+            "1 cells under 2 columns in a row of 2 lines: a quote may not be closed",
+        ),
+    ],
+)
+def test_a_bad_row_says_what_its_own_format_refuses(messages, name, content, complaint):
+    (row,) = messages(name, content)
+    assert complaint_of(row, "other") == complaint
+
+
+def test_a_complaint_is_short_however_long_the_row(messages):
+    (row,) = messages("x.svm", b"1 3:" + b"x" * 100_000 + b"\n")
+    assert len(complaint_of(row, "")) <= 200
 
 
 def test_a_label_spelled_like_a_class_name_stays_text(events):

@@ -121,6 +121,16 @@ def test_another_content_type_is_refused(client):
     assert (answer.status_code, answer.json()["where"]) == (415, "POST /predict")
 
 
+@pytest.mark.parametrize(
+    ("charset", "is_refused"), [("utf-16", True), ("latin-1", True), ("UTF-8", False), ('"utf-8"', False)]
+)
+def test_a_body_in_another_encoding_is_refused(charset, is_refused):
+    kind = {"Content-Type": f"application/json; charset={charset}"}
+    with Stage().served() as client:
+        answer = client.post("/predict", content=b'{"id":"a","text":"x"}', headers=kind)
+    assert (answer.status_code == 415) is is_refused
+
+
 def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch):
     monkeypatch.setattr("service.web.app.BODY_SECONDS", 0.2)
     head = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"

@@ -325,6 +325,40 @@ def test_a_file_that_is_gone_is_noticed_before_the_next_commit_and_within_second
     transport.close()
 
 
+def test_what_another_process_wrote_by_a_new_index_outlives_who_has_the_old_one(
+    path: Path, transport: SqliteTransport
+) -> None:
+    transport.produce([Output("events", None, b"a")])
+    path.with_name("stream.db-shm").unlink()
+    other = (
+        "from service.stream import Output; from service.transport.sqlite import SqliteTransport;"
+        f"t = SqliteTransport({str(path)!r}); t.produce([Output('events', None, b'b')]); t.close()"
+    )
+    subprocess.run([sys.executable, "-c", other], check=True)
+    with pytest.raises(TransportError, match=r"stream\.db-shm was deleted"):
+        transport.produce([Output("events", None, b"c")])
+    transport.close()
+    query = "SELECT value FROM records"
+    reader = f"import sqlite3; print(sqlite3.connect({str(path)!r}).execute({query!r}).fetchall())"
+    read = subprocess.run([sys.executable, "-c", reader], check=True, capture_output=True, text=True)
+    assert read.stdout.strip() == "[(b'a',), (b'b',)]"
+
+
+@pytest.mark.parametrize(
+    "headers", [b"\xff" * 6, b"\x01\x00\x00\x00a", b"\x01\x00\x00\x00\xff" * 2, "text", 7]
+)
+def test_damaged_headers_are_named_with_their_place(
+    path: Path, transport: SqliteTransport, headers: object
+) -> None:
+    transport.produce([Output("events", None, b"%d" % n, (("h", b"v"),)) for n in range(3)])
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE records SET headers = ? WHERE value = ?", (headers, b"1"))
+        connection.commit()
+    with pytest.raises(TransportError, match=r"events\[0\]@1: its headers in .* are damaged") as caught:
+        values(transport)
+    assert "to NULL in the table `records`" in caught.value.hint
+
+
 def test_a_waiting_consumer_notices_within_seconds_that_the_log_is_gone(
     path: Path, transport: SqliteTransport
 ) -> None:
