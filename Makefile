@@ -31,7 +31,7 @@ SEEDS ?= 10000
 export PIP_CONSTRAINT := $(if $(PERCEPTRON_LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAINT))
 # These wait for brokers and processes, so that six share two cores; the others compute.
 WAITING_TESTS := tests/chaos tests/integration tests/conformance/test_transport_contract.py
-WAITING ?= -n 6 --dist loadfile --no-loadscope-reorder
+WAITING ?= -n 4 --dist loadfile --no-loadscope-reorder
 COMPUTING ?= -n 2 --dist loadfile --no-loadscope-reorder
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
