@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+import msgpack
+
 from service.audit.findings import Fault, Findings, Place
-from service.messages.dead_letter import REASON, SOURCE
+from service.messages.dead_letter import (
+    EVENT_TIME,
+    REASON,
+    REPLAYED_FROM,
+    SOURCE,
+    TRUNCATED,
+    marks_of,
+    split_headers,
+    without_replayed,
+)
 from service.messages.decoder import Reason
-from service.stream import Record
+from service.stream import Headers, Record
 
 _NOT_SEEN_IN_THE_BYTES: Final = frozenset(
     {Reason.MODEL_ERROR, Reason.OUT_OF_RANGE, Reason.EVENT_TIME_OUT_OF_RANGE}
@@ -19,19 +30,60 @@ _NOT_SEEN_IN_THE_BYTES: Final = frozenset(
 _DEPENDS_ON_SETTINGS: Final = frozenset({Reason.UNKNOWN_LABEL, Reason.TOO_LARGE})
 """Reasons that other settings may have given."""
 
-REPLAYED_FROM: Final = "replayed.from"
-_WHOLE: Final = "source.sha256"
-
 
 class Letter(NamedTuple):
     """What a dead letter says."""
 
     place: Place
     reason: str
-    digest: str
-    """SHA-256 of the record that was refused."""
+    event_time: str
+    """The time of its record; empty in a letter of an earlier release."""
+    marks: Headers
+    """What it says of its record if that was cut, else nothing."""
+    content: Content
     was_moved: bool
     """Whether `dead-letters replay` has moved past it."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Return whether a part of the record is not here."""
+        return bool(self.marks)
+
+
+class Content(NamedTuple):
+    """How much of a record a letter holds, and its SHA-256."""
+
+    digest: bytes
+    key_bytes: int
+    value_bytes: int
+    n_headers: int
+
+    @classmethod
+    def of(cls, key: bytes | None, value: bytes | None, headers: Headers) -> Content:
+        """Sum up key, value and headers."""
+        digest = sha256(msgpack.packb((key, value, headers))).digest()
+        return cls(digest, len(key or b""), len(value or b""), len(headers))
+
+    def is_of(self, record: Record, *, is_cut: bool) -> bool:
+        """Return whether this is the content of a record, or the beginning of it."""
+        key, value, headers = record[4:]
+        if is_cut:
+            key, value = key and key[: self.key_bytes], value and value[: self.value_bytes]
+            headers = headers if self.n_headers else ()
+        return self == Content.of(key, value, headers)
+
+
+class _Moved(NamedTuple):
+    """A letter that a replay has moved past: what comes back of it."""
+
+    source: Place
+    key: bytes | None
+    headers: Headers
+
+    def brings(self, record: Record) -> bool:
+        """Return whether a record may be the one that came back."""
+        expected = (self.source.topic, self.key, self.headers)
+        return expected == (record.topic, record.key, record.headers[:-1])
 
 
 class Letters:
@@ -47,8 +99,10 @@ class Letters:
     def __init__(self, moved: Mapping[int, int]) -> None:
         self._moved = moved
         self._by_source: dict[Place, list[Letter]] = {}
-        self._sources_of_moved: dict[str, Place] = {}
+        self._moved_letters: dict[str, _Moved] = {}
+        """Those that have not been seen to come back, by where they lie."""
         self._replayed: dict[Place, int] = {}
+        self._any_moved = False
         self._judged: set[Place] = set()
         self.n_read = 0
         self.nameless: list[Place] = []
@@ -61,7 +115,7 @@ class Letters:
     @property
     def any_moved(self) -> bool:
         """Return whether a replay has moved past any."""
-        return bool(self._sources_of_moved)
+        return self._any_moved
 
     def moves_no_clock(self, source: Place) -> bool:
         """Return whether a record was refused for its time: then it moves no partition's event time."""
@@ -73,33 +127,42 @@ class Letters:
         """Take letters."""
         for record in records:
             self.n_read += 1
-            headers = {name: value.decode(errors="replace") for name, value in record.headers}
-            place, source = Place(*record[:3]), _source(headers)
+            place, (theirs, ours) = Place(*record[:3]), split_headers(record.headers)
+            told = {name: value.decode(errors="replace") for name, value in ours}
+            source = _source(told)
             if source is None:
                 self.nameless.append(place)
                 continue
             was_moved = record.offset < self._moved.get(record.partition, 0)
-            digest = headers.get(_WHOLE) or _digest(record.value)
-            letter = Letter(place, headers.get(REASON, ""), digest, was_moved)
+            names = [name for name, _ in ours]
+            marks = ours[names.index(TRUNCATED) :] if TRUNCATED in names else ()
+            content = Content.of(record.key, record.value, theirs)
+            letter = Letter(place, told.get(REASON, ""), told.get(EVENT_TIME, ""), marks, content, was_moved)
             self._by_source.setdefault(source, []).append(letter)
             if was_moved:
-                self._sources_of_moved[str(place)] = source
+                self._any_moved = True
+                self._moved_letters[str(place)] = _Moved(source, record.key, without_replayed(theirs))
 
     def note_replayed(self, record: Record) -> None:
-        """Note an input record that a replay has brought back."""
-        for name, value in record.headers:
-            if name == REPLAYED_FROM:
-                source = self._sources_of_moved.get(value.decode(errors="replace"))
-                if source is not None:
-                    self._replayed[source] = self._replayed.get(source, 0) + 1
+        """Note an input record that a replay has brought back: a letter comes back once, as it was.
+
+        Its value may have been repaired. Other records may have the header as well: of a record that was
+        brought back and copied, or of any producer.
+        """
+        name, value = record.headers[-1]
+        place = value.decode(errors="replace")
+        moved = self._moved_letters.get(place) if name == REPLAYED_FROM else None
+        if moved is not None and moved.brings(record):
+            del self._moved_letters[place]
+            self._replayed[moved.source] = self._replayed.get(moved.source, 0) + 1
 
     def judge(self, record: Record, reason: Reason | None, findings: Findings) -> None:
         """Judge the letters of a record that has some; `reason` is why its bytes are refused, if they are."""
         source = Place(*record[:3])
         self._judged.add(source)
         for letter in self._by_source[source]:
-            if letter.digest != _digest(record.value):
-                findings.add(Fault.WRONG, letter.place, f"its bytes are not those of {source}")
+            for message in _contradictions(letter, record):
+                findings.add(Fault.WRONG, letter.place, message)
             if not _is_plausible(letter.reason, reason):
                 because = f"is refused as {reason}" if reason else "is a valid message"
                 message = f"it says {letter.reason!r}, but {source} {because}"
@@ -127,6 +190,17 @@ class Letters:
                 yield source, letters[0]
 
 
+def _contradictions(letter: Letter, record: Record) -> Iterator[str]:
+    """Yield what a letter says of a record that is not so."""
+    source = Place(*record[:3])
+    if not letter.content.is_of(record, is_cut=letter.is_cut):
+        yield f"its bytes are not those of {source}"
+    if letter.event_time not in {"", str(record.timestamp_ms)}:
+        yield f"it says {EVENT_TIME} {letter.event_time}, that of {source} is {record.timestamp_ms}"
+    if letter.is_cut and letter.marks != marks_of(*record[4:]):
+        yield f"what it says of the whole is not so of {source}"
+
+
 def _is_plausible(said: str, reason: Reason | None) -> bool:
     if said in {*_NOT_SEEN_IN_THE_BYTES, reason}:
         return True
@@ -136,7 +210,3 @@ def _is_plausible(said: str, reason: Reason | None) -> bool:
 def _source(headers: Mapping[str, str]) -> Place | None:
     topic, partition, offset = (headers.get(name, "") for name in SOURCE)
     return Place(topic, int(partition), int(offset)) if partition.isdecimal() and offset.isdecimal() else None
-
-
-def _digest(value: bytes | None) -> str:
-    return sha256(value or b"").hexdigest()

@@ -14,11 +14,21 @@ from contextlib import closing
 from enum import StrEnum
 from itertools import islice
 from time import time
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import TopicMissing
-from service.messages.dead_letter import EVENT_TIME, HEADERS, MESSAGE, REASON, SIZE, SOURCE, TRUNCATED
+from service.messages.dead_letter import (
+    EVENT_TIME,
+    MESSAGE,
+    REASON,
+    REPLAYED_FROM,
+    SIZE,
+    SOURCE,
+    TRUNCATED,
+    split_headers,
+    without_replayed,
+)
 from service.messages.decoder import Rejection, rejection_of_time
 from service.partition.factory import make_decoder
 from service.settings.load import Settings
@@ -27,8 +37,6 @@ from service.transport.topics import input_topics
 
 Repair = Callable[[Sequence[bytes]], Sequence[bytes]]
 """Gives for each value the one to try instead, in the same order."""
-
-_REPLAYED_FROM: Final = "replayed.from"
 
 
 class DeadLetter(NamedTuple):
@@ -54,7 +62,7 @@ class DeadLetter(NamedTuple):
     @classmethod
     def of(cls, record: Record) -> DeadLetter:
         """Read a record of the dead-letters topic; what it does not tell is empty, or None."""
-        told = {name: value.decode(errors="replace") for name, value in record.headers[_own(record) :]}
+        told = {name: value.decode(errors="replace") for name, value in split_headers(record.headers)[1]}
         topic, *numbers = (told.get(name, "") for name in SOURCE)
         partition, offset = (int(text) if text.isdecimal() else None for text in numbers)
         size = told.get(SIZE, "") if told.get(TRUNCATED) == "true" else ""
@@ -70,22 +78,11 @@ class DeadLetter(NamedTuple):
 
     def own_headers(self) -> Headers:
         """Return the producer's headers."""
-        own = self.record.headers[: _own(self.record)]
-        return tuple(header for header in own if header[0] != _REPLAYED_FROM)
+        return without_replayed(split_headers(self.record.headers)[0])
 
 
 def _whole_number(text: str, default: int) -> int:
     return int(text) if text.removeprefix("-").isdecimal() else default
-
-
-def _own(record: Record) -> int:
-    """Count the producer's own headers: ours are the last ones, the reason first."""
-    names = [name for name, _ in record.headers]
-    n_ours = next((n for n, name in enumerate(reversed(names)) if name not in HEADERS), len(names))
-    ours = names[len(names) - n_ours :]
-    if REASON in ours:
-        n_ours = ours[::-1].index(REASON) + 1
-    return len(names) - n_ours
 
 
 class Action(StrEnum):
@@ -227,7 +224,7 @@ class Redelivery:
         partition = letter.source_partition
         if partition is not None and partition >= self._partitions[letter.source_topic]:
             partition = None
-        headers = (*letter.own_headers(), (_REPLAYED_FROM, letter.place.encode()))
+        headers = (*letter.own_headers(), (REPLAYED_FROM, letter.place.encode()))
         key, time_ms = letter.record.key, letter.event_time_ms
         return Output(letter.source_topic, key, value, headers, partition, time_ms)
 
@@ -237,7 +234,7 @@ class Redelivery:
         One of an earlier release has the time of its event as its own.
         """
         headers = record.headers
-        if EVENT_TIME not in dict(headers[_own(record) :]):
+        if EVENT_TIME not in dict(split_headers(headers)[1]):
             headers = (*headers, (EVENT_TIME, str(record.timestamp_ms).encode()))
         return Output(self._topic, record.key, record.value, headers, record.partition)
 

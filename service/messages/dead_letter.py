@@ -27,9 +27,30 @@ _KEY_SIZE: Final = "source.key_size"
 _N_HEADERS: Final = "source.headers"
 """What a letter that was cut says besides; value, key and headers are counted as they were before."""
 HEADERS: Final = frozenset({*_TOLD, TRUNCATED, SIZE, _SHA256, _KEY_SIZE, _N_HEADERS})
+REPLAYED_FROM: Final = "replayed.from"
+"""In a record that a replay has brought back: where its letter lies."""
 
 _COMPRESSED_MARGIN: Final = 1.05
 _COMPRESSED_FRAME_BYTES: Final = 1024
+
+
+def split_headers(headers: Headers) -> tuple[Headers, Headers]:
+    """Split a letter's headers into those of its record and its own.
+
+    A record may have headers with the names of a letter's own, be it a letter that was sent as an event: the
+    letter's are the last ones, beginning with the last reason.
+    """
+    names = [name for name, _ in headers]
+    n_own = next((n for n, name in enumerate(reversed(names)) if name not in HEADERS), len(names))
+    own = names[len(names) - n_own :]
+    if REASON in own:
+        n_own = own[::-1].index(REASON) + 1
+    return headers[: len(names) - n_own], headers[len(names) - n_own :]
+
+
+def without_replayed(headers: Headers) -> Headers:
+    """Return a record's headers without what earlier replays have said."""
+    return tuple(header for header in headers if header[0] != REPLAYED_FROM)
 
 
 def dead_letter(record: Record, rejection: Rejection, topic: str) -> Output:
@@ -64,6 +85,18 @@ def _compressed_bytes(letter: Output) -> int:
     return int(size * _COMPRESSED_MARGIN) + names + _COMPRESSED_FRAME_BYTES
 
 
+def marks_of(key: bytes | None, value: bytes | None, headers: Headers) -> Headers:
+    """Return what the letter of a record says besides if it is cut."""
+    key, value = key or b"", value or b""
+    return (
+        (TRUNCATED, b"true"),
+        (SIZE, b"%d" % len(value)),
+        (_SHA256, sha256(value).hexdigest().encode()),
+        (_KEY_SIZE, b"%d" % len(key)),
+        (_N_HEADERS, b"%d" % len(headers)),
+    )
+
+
 def _cut(letter: Output, max_bytes: int) -> Output:
     """Cut a letter: what says why and where from stays, then the key, the producer's headers, the value.
 
@@ -72,13 +105,7 @@ def _cut(letter: Output, max_bytes: int) -> Output:
     own, told = letter.headers[: -len(_TOLD)], letter.headers[-len(_TOLD) :]
     told = _with_message_cut(told, max_bytes // 8)
     key, value = letter.key or b"", letter.value or b""
-    marks = (
-        (TRUNCATED, b"true"),
-        (SIZE, b"%d" % len(value)),
-        (_SHA256, sha256(value).hexdigest().encode()),
-        (_KEY_SIZE, b"%d" % len(key)),
-        (_N_HEADERS, b"%d" % len(own)),
-    )
+    marks = marks_of(key, value, own)
     bare = letter._replace(key=b"", value=b"", headers=(*told, *marks))
     left = max_bytes - record_bytes(bare)
     key = key[: max(0, left // 2)]

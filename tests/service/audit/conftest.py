@@ -1,6 +1,6 @@
 import pytest
 
-from tests.service.audit.audited_stream import Audited
+from tests.service.audit.audited_stream import LOG, Audited, produce
 
 
 @pytest.fixture
@@ -22,3 +22,10 @@ def no_patience(monkeypatch):
     monkeypatch.setattr("service.loop.runner._IDLE_POLL_SECONDS", 0.002)
     monkeypatch.setattr("service.audit.auditor.SETTLE_SECONDS", 0.0)
     monkeypatch.setattr("service.audit.commits.SETTLE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def stream(open_stream):
+    stream = open_stream(labels_topic="")
+    produce(stream, *LOG)
+    return stream.run()

@@ -5,70 +5,11 @@ import json
 import pytest
 
 from service.audit.findings import Fault
-from service.dead_letters.replay import Redelivery
 from service.errors import CheckpointError
 from service.stream import Output
 from service.transport.sqlite.schema import place_of
+from tests.service.audit.audited_stream import LOG, doubled, findings, produce, replay, with_fields, without
 from tests.service.building import event, label
-
-
-def produce(stream, *messages, topic="events", partition=0):
-    stream.transport.ensure_topics({topic: 1})
-    stream.transport.produce(
-        [
-            Output(
-                topic,
-                message["id"].encode() if isinstance(message, dict) else None,
-                json.dumps(message).encode() if isinstance(message, dict) else message,
-                (),
-                partition,
-                at * 1000,
-            )
-            for at, message in enumerate(messages, start=1000)
-        ]
-    )
-
-
-LOG = [
-    event("a", "win", True),
-    event("b", "lose"),
-    b"junk",
-    event("c", "win"),
-    label("b", False),
-    event("d", "lose", False),
-    label("c", True),
-    b"more junk",
-    event("e", "win"),
-]
-"""Makes predictions of a, b, c at 0, 1, 2, then the outcome of b, d, the outcome of c, e."""
-
-
-@pytest.fixture
-def stream(open_stream):
-    stream = open_stream(labels_topic="")
-    produce(stream, *LOG)
-    return stream.run()
-
-
-def findings(stream, **given):
-    found = stream.audit(**given).findings.kept
-    return [(each.fault, str(each.place), each.event_id) for each in found]
-
-
-def without(at):
-    return lambda records: [record for record in records if record.offset != at]
-
-
-def doubled(at):
-    return lambda records: [*records, records[at]]
-
-
-def with_fields(at, **fields):
-    def change(records):
-        value = json.dumps(json.loads(records[at].value) | fields).encode()
-        return [record._replace(value=value) if record.offset == at else record for record in records]
-
-    return change
 
 
 def test_what_the_service_did_is_proved_with_numbers(stream):
@@ -226,11 +167,6 @@ def test_dead_letters_that_were_replayed_are_no_contradiction(stream, open_strea
     assert report.is_proved, report.findings
     assert report.dead_letters == 5
     assert report.predictions == 7
-
-
-def replay(stream):
-    settings = stream.settings.model_copy(update={"classes": ("ham", "spam")})
-    list(Redelivery(stream.transport, settings).replay())
 
 
 def test_a_record_refused_for_its_time_moves_no_clock_of_the_audit_either(open_stream):
