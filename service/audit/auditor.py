@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from operator import attrgetter
 from time import monotonic, sleep
@@ -22,16 +23,18 @@ from service.audit.counts import BatchCounts
 from service.audit.findings import Fault, Place, Report
 from service.audit.history import CommitHistory
 from service.audit.inputs import PartitionInput
-from service.audit.letters import Letters
+from service.audit.letters import Letters, replay_positions
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import read_output
+from service.audit.matching.pairing import ALL_HAVE_PARTNERS, WithoutPartner
 from service.audit.matching.shared_ids import SharedIds, find_shared
 from service.audit.matching.window import JoinWindow
 from service.audit.partition import Partition
 from service.audit.predictions import PredictionsReader
 from service.audit.reader import Reader
 from service.audit.settings_used import check_settings
-from service.audit.verdict import Verdict, events_with
+from service.audit.sightings import events_with
+from service.audit.verdict import Verdict
 from service.errors import TopicMissing
 from service.messages.labels import Vocabulary
 from service.partition.factory import make_decoder
@@ -84,7 +87,9 @@ class Auditor:
             return 0
 
     def run(self) -> Report:
-        """Audit; once more, if something contradicts that may be due to ids in several partitions.
+        """Audit; once more, if something contradicts that may be due to ids that came several times.
+
+        They may lie in several partitions; or their first records are deleted.
 
         Raises
         ------
@@ -94,12 +99,23 @@ class Auditor:
             The stream cannot be read.
 
         """
-        self._audit(SharedIds())
+        shared: AbstractSet[str] = frozenset()
+        self._audit(shared)
         if not self.report.is_proved and len(self._partitions) > 1:
             n_partitions = self._transport.partition_count(self._settings.events_topic)
             if shared := find_shared(self._events, n_partitions):
-                self._audit(SharedIds(shared))
+                self._audit(shared)
+        if not self.report.is_proved and self._is_deleted():
+            before, without_partner = self.report, self._ledger.pairing.without_partner()
+            self._audit(shared, without_partner)
+            self.report = min(before, self.report, key=lambda report: len(report.findings))
         return self.report
+
+    def _is_deleted(self) -> bool:
+        """Return whether events or predictions may have lost their partners."""
+        return any(self._predictions.first.values()) or not all(
+            partition.is_complete for partition in self._partitions
+        )
 
     def _events(self) -> Iterator[tuple[str, int]]:
         """Yield the id and the partition of each event; the reader has reported what is missing."""
@@ -110,7 +126,7 @@ class Auditor:
                     if event_id is not None:
                         yield event_id, partition.number
 
-    def _audit(self, shared: SharedIds) -> None:
+    def _audit(self, shared: AbstractSet[str], without_partner: WithoutPartner = ALL_HAVE_PARTNERS) -> None:
         self.report, self._n_read = Report(), 0
         self._reader = Reader(self._transport, self.report.findings)
         histories = read_commits(self._transport, self._settings, self.report)
@@ -121,7 +137,9 @@ class Auditor:
             for number in histories
         }
         order_is_known = self._order_is_known(histories, firsts)
-        self._ledger = Ledger(order_is_known=order_is_known, shared=shared)
+        self._ledger = Ledger(
+            order_is_known=order_is_known, shared=SharedIds(shared), without_partner=without_partner
+        )
         topic = self._settings.predictions_topic
         self._predictions = PredictionsReader(self._transport, self._reader, topic, self._take_prediction)
         self._partitions = [self._open(n, history, firsts[n]) for n, history in histories.items()]
@@ -167,19 +185,16 @@ class Auditor:
             letters=self._letters,
             findings=self.report.findings,
         )
-        return Partition(number, self._settings.checkpoints_topic, history, first, counts, window, judged)
+        log_topic = self._settings.checkpoints_topic
+        ends = {topic: self._transport.bounds(topic, number)[1] for topic in self._topics}
+        return Partition(
+            number, log_topic, history, first, counts, window, judged, ahead=history.offsets, ends=ends
+        )
 
     def _read_letters(self) -> tuple[Letters, dict[int, int]]:
         """Read all dead letters, and how far `dead-letters replay` has moved through them."""
-        topic, group = self._settings.dead_letters_topic, f"{self._settings.group}.dead-letters"
-        moved, ends = {}, {}
-        for partition in range(self._transport.partition_count(topic)):
-            while True:
-                found = self._transport.committed(group, [topic], partition)
-                ends[partition] = self._transport.bounds(topic, partition)[1]
-                if found == self._transport.committed(group, [topic], partition):
-                    break
-            moved[partition] = found.get(topic, 0)
+        topic = self._settings.dead_letters_topic
+        moved, ends = replay_positions(self._transport, self._settings)
         letters = Letters(moved)
         for partition, end in ends.items():
             letters.add(self._reader.read(topic, partition, 0, end))
@@ -197,7 +212,7 @@ class Auditor:
     def _has_enough(self, partition: Partition) -> bool:
         """Return whether the predictions have been read about as far as the events."""
         pairing = self._ledger.pairing
-        if not partition.is_complete and partition.number not in pairing.first_expected:
+        if not partition.is_complete and not pairing.lanes.is_begun(partition.number):
             return False  # those of deleted events come first
         return not pairing.n_expected or pairing.n_found >= pairing.n_expected + 2 * _CHUNK
 
@@ -244,11 +259,42 @@ class Auditor:
         return self._ledger.is_lacking() or any(place not in self._letters for place in without_letter)
 
     def _read_ahead(self) -> None:
-        """Read on behind the last commit, if there is something that only a later one can have written."""
-        pairing = self._ledger.pairing
-        if not (pairing.n_found or self._ledger.has_surplus() or self._letters.any_moved):
+        """Read on as far as the group has committed since, if there is something that it may explain.
+
+        Outputs and progress are one transaction: what is left over when the log has been read once more was
+        committed by nobody.
+        """
+        deadline = monotonic() + SETTLE_SECONDS
+        while self._has_surplus():
+            for partition in self._partitions:
+                self._read_on(partition)
+            if monotonic() >= deadline:
+                break
+            sleep(_PAUSE_SECONDS)
+        for partition in self._partitions if self._letters.any_moved else ():
+            for record in self._records(partition, partition.ahead, dict.fromkeys(self._topics)):
+                if record.headers:
+                    self._letters.note_replayed(record)
+
+    def _read_on(self, partition: Partition) -> None:
+        topic, number, history = self._settings.checkpoints_topic, partition.number, partition.history
+        if number >= self._transport.partition_count(topic):
             return
-        for partition in self._partitions:
-            starts = {topic: partition.history.offsets.get(topic, 0) for topic in self._topics}
-            for record in self._records(partition, starts, dict.fromkeys(self._topics)):
-                partition.input.take(record, is_ahead=True)
+        start = max(history.end, self._transport.bounds(topic, number)[0])
+        end = history.offsets_since(self._transport.read(topic, number, start))
+        for record in self._records(partition, partition.ahead, end):
+            partition.input.take(record, is_ahead=True)
+        partition.ahead = end
+
+    def _has_surplus(self) -> bool:
+        incomplete = [partition.number for partition in self._partitions if not partition.is_complete]
+        pairing = self._ledger.pairing
+        return (
+            self._ledger.has_surplus()
+            or any(not pairing.lanes.lost_its_event(found.place, incomplete) for found in pairing.surplus())
+            or any(map(self._has_unread_source, self._partitions))
+        )
+
+    def _has_unread_source(self, partition: Partition) -> bool:
+        """Return whether there is a dead letter of a record that was not read so far."""
+        return any(map(partition.is_beyond, (source for source, _ in self._letters.of_no_record())))

@@ -48,6 +48,7 @@ def read_commits(transport: Transport, settings: Settings, report: Report) -> di
             break
         sleep(_PAUSE_SECONDS)
     for partition, history in histories.items():
+        _check_ends(transport, settings, partition, history, report)
         for jump in history.jumps:
             _judge_jump(transport, partition, jump, report)
         report.findings.extend(history.findings.kept)
@@ -56,6 +57,17 @@ def read_commits(transport: Transport, settings: Settings, report: Report) -> di
     report.findings.extend(report_now.findings.kept)
     report.notes += report_now.notes
     return histories
+
+
+def _check_ends(
+    transport: Transport, settings: Settings, partition: int, history: CommitHistory, report: Report
+) -> None:
+    """Check that all input that was processed is there up to its end, which a broker may have lost."""
+    for topic in input_topics(settings):
+        (_, end), at = transport.bounds(topic, partition), history.offsets.get(topic, 0)
+        if end < at:
+            message = f"the group has processed records up to {at}, but the topic ends here"
+            report.findings.add(Fault.MISSING, Place(topic, partition, end), message)
 
 
 def _judge_jump(transport: Transport, partition: int, jump: Jump, report: Report) -> None:
@@ -121,8 +133,12 @@ def _check_committed(
             "there are none (they expire when a group stands still)"
         )
         return
+    log = Place(settings.checkpoints_topic, partition)
+    for topic in (history.offsets.keys() & set(input_topics(settings))) - after.keys():
+        message = f"the group {group!r} has committed no offset of {topic}, its checkpoint log has one"
+        report.findings.add(Fault.WRONG, log, message)
     for topic in before:
         at, least, most = history.offsets.get(topic, 0), before[topic], after[topic]
         if not least <= at <= most:
             message = f"the group {group!r} has committed {topic}@{most}, its checkpoint log ends at {at}"
-            report.findings.add(Fault.WRONG, Place(settings.checkpoints_topic, partition), message)
+            report.findings.add(Fault.WRONG, log, message)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from service.audit.findings import Fault, Findings, Place
-from service.audit.history import CommitHistory
+from service.audit.history import Batch, CommitHistory
 
 PREDICTIONS: Final = "predictions"
 REJECTED: Final = "rejected"
@@ -45,7 +45,7 @@ class BatchCounts:
         batches = self._batches
         for n in range(1, len(batches)):
             before, batch = batches[n - 1], batches[n]
-            if batch.sequence != before.sequence + 1 or not self._has_input_after(before.offsets):
+            if batch.sequence != before.sequence + 1 or not self._has_input(before, batch):
                 continue  # a gap is a finding of its own; or a model was put in between
             for name, made in self._made.items():
                 grown = batch.counts.get(name, 0) - before.counts.get(name, 0)
@@ -53,5 +53,12 @@ class BatchCounts:
                     message = f"{name} grew by {grown} in batch {batch.sequence}, its input makes {made[n]}"
                     findings.add(Fault.WRONG, batch.place, message)
 
-    def _has_input_after(self, offsets: Mapping[str, int]) -> bool:
-        return all(first <= offsets.get(topic, 0) for topic, first in self._first.items())
+    def _has_input(self, before: Batch, batch: Batch) -> bool:
+        """Return whether all that a batch has processed is there: none deleted, none of another topic."""
+        of_others = [
+            batch.offsets[topic] - before.offsets.get(topic, 0)
+            for topic in batch.offsets.keys() - self._first.keys()
+        ]
+        return not any(of_others) and all(
+            first <= before.offsets.get(topic, 0) for topic, first in self._first.items()
+        )

@@ -86,6 +86,8 @@ class Report:
     snapshots: int = 0
     not_yet_judged: int = 0
     """Predictions of events behind the last commit as it was when the audit began."""
+    unread: dict[str, int] = field(default_factory=dict)
+    """Offsets behind the last commit, by place, that the group has yet to process."""
 
     @property
     def is_proved(self) -> bool:

@@ -16,6 +16,10 @@ _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected")
 """Counts that never fall while a model lives."""
 
 
+LIMITS: Final = ("label_timeout_seconds", "max_pending", "max_pending_bytes")
+"""Settings that decide how long an event is kept for its label."""
+
+
 class Jump(NamedTuple):
     """A snapshot that goes on elsewhere than the batch before it ended."""
 
@@ -67,6 +71,10 @@ class CommitHistory:
         Snapshots that go on elsewhere: where input was lost, or a progress record is.
     consumed
         Records ever processed by input topic; None where a release wrote the log that did not count them.
+    limits_changed
+        Settings that decide how long an event is kept and differ between two snapshots.
+    end
+        Where the log goes on.
     identity
         The settings that the newest snapshot names; empty before the first.
     findings
@@ -84,7 +92,9 @@ class CommitHistory:
         self.jumps: list[Jump] = []
         self.consumed: Mapping[str, int] | None = {}
         self.identity: Mapping[str, Any] = {}
+        self.limits_changed: list[str] = []
         self.n_snapshots = 0
+        self.end = 0
         self.owners: set[bytes | None] = set()
         self.findings = Findings()
 
@@ -107,8 +117,18 @@ class CommitHistory:
         history._finish_snapshot()
         return history
 
+    def offsets_since(self, records: Iterable[Record]) -> Mapping[str, int]:
+        """Return the offsets of the last commit by now; `records` are those that the log has got since."""
+        offsets = dict(self.offsets)
+        for record in records:
+            if record.key == self._key and dict(record.headers).get("kind") == b"progress":
+                batch = _read_progress(Place(*record[:3]), record.value)
+                offsets |= batch.offsets if batch else {}
+        return offsets
+
     def _take(self, record: Record) -> None:
         place, headers = Place(*record[:3]), dict(record.headers)
+        self.end = record.offset + 1
         self.owners.add(record.key)
         kind = headers.get("kind")
         if kind not in {b"progress", b"snapshot"}:
@@ -177,10 +197,17 @@ class CommitHistory:
             self.findings.add(Fault.WRONG, stored.place, f"a snapshot that cannot be read: {error}")
             return
         self._check_snapshot(stored.place, snapshot)
+        self._note_changed_limits(snapshot.identity)
         self.identity = snapshot.identity
         if self.sequence is None or snapshot.sequence > self.sequence:
             self.sequence, self.offsets = snapshot.sequence, snapshot.offsets
             self.counts, self.consumed = _counts(snapshot), snapshot.state["counters"]["consumed"]
+
+    def _note_changed_limits(self, identity: Mapping[str, Any]) -> None:
+        for name in LIMITS:
+            used = self.identity.get(name), identity.get(name)
+            if None not in used and used[0] != used[1] and name not in self.limits_changed:
+                self.limits_changed.append(name)
 
     def _check_snapshot(self, place: Place, snapshot: Snapshot) -> None:
         """Check that it is the state after the last batch, or another model put in behind it."""

@@ -20,7 +20,8 @@ from service.messages.dead_letter import (
     without_replayed,
 )
 from service.messages.decoder import Reason
-from service.stream import Headers, Record
+from service.settings.load import Settings
+from service.stream import Headers, Record, Transport
 
 _NOT_SEEN_IN_THE_BYTES: Final = frozenset(
     {Reason.MODEL_ERROR, Reason.OUT_OF_RANGE, Reason.EVENT_TIME_OUT_OF_RANGE}
@@ -188,6 +189,20 @@ class Letters:
         for source, letters in self._by_source.items():
             if source not in self._judged:
                 yield source, letters[0]
+
+
+def replay_positions(transport: Transport, settings: Settings) -> tuple[dict[int, int], dict[int, int]]:
+    """Return how far `dead-letters replay` has moved through the letters, and their end at that time."""
+    topic, group = settings.dead_letters_topic, f"{settings.group}.dead-letters"
+    moved, ends = {}, {}
+    for partition in range(transport.partition_count(topic)):
+        while True:
+            found = transport.committed(group, [topic], partition)
+            ends[partition] = transport.bounds(topic, partition)[1]
+            if found == transport.committed(group, [topic], partition):
+                break
+        moved[partition] = found.get(topic, 0)
+    return moved, ends
 
 
 def _contradictions(letter: Letter, record: Record) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from service.audit.counts import BatchCounts
+from service.audit.findings import Place
 from service.audit.history import CommitHistory
 from service.audit.inputs import PartitionInput
 from service.audit.matching.window import JoinWindow
@@ -24,11 +25,25 @@ class Partition:
     counts: BatchCounts
     window: JoinWindow
     input: PartitionInput
+    ahead: Mapping[str, int]
+    """How far the group has committed by now, as far as that was asked for."""
+    ends: Mapping[str, int]
+    """Where its input ended when the audit began, by topic."""
+
+    @property
+    def topics_before(self) -> Mapping[str, int]:
+        """Return how far topics were read that are read no more: the settings named others then."""
+        return {topic: end for topic, end in self.history.offsets.items() if end and topic not in self.first}
+
+    def is_beyond(self, place: Place) -> bool:
+        """Return whether a record lies in this input, behind the last commit that is known."""
+        is_here = place.partition == self.number and place.topic in self.first
+        return is_here and (place.offset or 0) >= self.ahead.get(place.topic, 0)
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the input is there from its first record on."""
-        return not any(self.first.values()) and not self.was_created_again
+        """Return whether all input that was ever read is there."""
+        return not (any(self.first.values()) or self.topics_before or self.was_created_again)
 
     @property
     def was_created_again(self) -> bool:
@@ -44,3 +59,22 @@ class Partition:
         if consumed is None:
             return False
         return any(consumed.get(topic, 0) < number for topic, number in self.input.n_by_topic.items())
+
+    def not_verifiable(self) -> Iterator[str]:
+        """Yield what cannot be judged, and why."""
+        for topic, first in self.first.items():
+            if first:
+                yield f"not verifiable: {Place(topic, self.number)}: records 0-{first - 1} are deleted"
+        for topic, end in self.topics_before.items():
+            place = Place(topic, self.number)
+            yield f"not verifiable: {place}: records 0-{end - 1} were read under earlier settings"
+        if changed := " and ".join(self.history.limits_changed):
+            what = f"what depends on when an event was let go: {changed} was changed"
+            yield f"not verifiable: partition {self.number}: {what}"
+
+    def unread(self) -> Iterator[tuple[str, int]]:
+        """Yield how many offsets behind the last commit the group has yet to process, by place."""
+        for topic, end in self.ends.items():
+            n_offsets = end - self.ahead.get(topic, self.first[topic])
+            if n_offsets > 0:
+                yield str(Place(topic, self.number)), n_offsets

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from perceptron_core.formats.model_bytes import pack, unpack
-from service.audit.history import CommitHistory
+from service.audit.history import LIMITS, CommitHistory
 from service.errors import CheckpointError
 from service.settings.forms import written
 from service.settings.load import Settings
@@ -16,9 +16,7 @@ _JUDGED_BY: Final = (
     "events_topic",
     "labels_topic",
     "max_message_bytes",
-    "label_timeout_seconds",
-    "max_pending",
-    "max_pending_bytes",
+    *LIMITS,
 )
 """Settings that the audit depends on and that snapshots name."""
 

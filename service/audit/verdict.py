@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from math import inf
 from typing import Final
 
 from service.audit.counts import PREDICTIONS, REJECTED
@@ -15,7 +13,7 @@ from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import Found
 from service.audit.partition import Partition
 from service.audit.predictions import PredictionsReader
-from service.stream import Transport
+from service.audit.sightings import Sighting
 
 _MOST_LOOKED_FOR: Final = 1000
 
@@ -47,8 +45,12 @@ class Verdict:
         self._partitions = {partition.number: partition for partition in partitions}
         self._predictions = predictions
         self._begun_anew = self._check_totals()
+        self._older_ids: set[str] = set()
+        """Of events that are deleted."""
 
-    def conclude(self, whereabouts: Mapping[str, Sequence[Place]], letters_first: Mapping[int, int]) -> None:
+    def conclude(
+        self, whereabouts: Mapping[str, Sequence[Sighting]], letters_first: Mapping[int, int]
+    ) -> None:
         """Add all that is left to say.
 
         Parameters
@@ -88,7 +90,9 @@ class Verdict:
         """Return whether it is known for a partition which events were kept when."""
         partition = self._partitions[number]
         window = partition.window
-        kept = not window.may_be_full and (self._ledger.order_is_known or window.is_never_short)
+        kept = not (window.may_be_full or partition.history.limits_changed) and (
+            self._ledger.order_is_known or window.is_never_short
+        )
         return partition.is_complete and number not in self._begun_anew and kept
 
     def _check_totals(self) -> set[int]:
@@ -111,10 +115,7 @@ class Verdict:
 
     def _say_what_is_deleted(self) -> None:
         for partition in self._partitions.values():
-            for topic, first in partition.first.items():
-                if first:
-                    place = Place(topic, partition.number)
-                    self._report.notes.append(f"not verifiable: {place}: records 0-{first - 1} are deleted")
+            self._report.notes += partition.not_verifiable()
             if partition.number in self._begun_anew:
                 self._report.notes.append(
                     f"not verifiable: partition {partition.number}: its counts have begun anew "
@@ -126,13 +127,13 @@ class Verdict:
                 self._report.notes.append(f"not verifiable: {place}: records 0-{first - 1} are deleted")
 
     def _judge_unanswered(self) -> None:
-        pairing, deleted = self._ledger.pairing, any(self._predictions.first.values())
+        pairing, deleted = self._ledger.pairing, [q for q, first in self._predictions.first.items() if first]
         n_deleted = 0
         for expected in pairing.unanswered():
             place = expected.place
             if expected.is_ahead or place in self._letters:
                 continue
-            if deleted and (place.offset or 0) < pairing.first_expected.get(place.partition, inf):
+            if pairing.lanes.lost_its_prediction(place, deleted):
                 n_deleted += 1
             else:
                 message = "no prediction of this event, and no dead letter"
@@ -140,13 +141,13 @@ class Verdict:
         if n_deleted:
             self._report.notes.append(f"not verifiable: {n_deleted} events whose predictions are deleted")
 
-    def _judge_unasked(self, whereabouts: Mapping[str, Sequence[Place]]) -> None:
-        is_complete = all(partition.is_complete for partition in self._partitions.values())
+    def _judge_unasked(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
+        incomplete = [number for number, each in self._partitions.items() if not each.is_complete]
         n_older = 0
         for found in self._ledger.pairing.unasked():
-            first = self._ledger.pairing.first_found.get(found.place.partition, inf)
-            if not is_complete and (found.place.offset or 0) < first:
+            if self._ledger.pairing.lanes.lost_its_event(found.place, incomplete):
                 n_older += 1
+                self._older_ids.add(found.event_id)
             else:
                 self._surplus(found, "prediction", whereabouts, self._findings)
         for found in self._ledger.stray_outcomes():
@@ -160,20 +161,20 @@ class Verdict:
             )
 
     def _surplus(
-        self, found: Found, what: str, whereabouts: Mapping[str, Sequence[Place]], findings: Findings
+        self, found: Found, what: str, whereabouts: Mapping[str, Sequence[Sighting]], findings: Findings
     ) -> None:
         events = whereabouts.get(found.event_id)
         if events:
-            message = f"one more {what} of the event {events[0]}"
+            message = f"one more {what} of the event {events[0].place}"
             findings.add(Fault.DOUBLED, found.place, message, found.event_id)
         else:
             message = f"a {what} of no event that the group has read"
             findings.add(Fault.FOREIGN, found.place, message, found.event_id)
 
-    def _judge_order(self, whereabouts: Mapping[str, Sequence[Place]]) -> None:
+    def _judge_order(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
         for expected, found in self._ledger.pairing.suspects:
             # An id in several partitions does not tell which of them its prediction is of.
-            if len({place.partition for place in whereabouts.get(expected.event_id, ())}) <= 1:
+            if len({seen.place.partition for seen in whereabouts.get(expected.event_id, ())}) <= 1:
                 message = f"not in the order of the events around {expected.place}"
                 self._findings.add(Fault.OUT_OF_ORDER, found.place, message, found.event_id)
 
@@ -208,27 +209,38 @@ class Verdict:
         for place in self._letters.nameless:
             self._findings.add(Fault.FOREIGN, place, "it does not say which record it is of")
         for source, letter in self._letters.of_no_record():
-            if self._was_read(source):
+            if self._is_there(source):
                 message = f"it says that it is of {source}, which the group has not read"
                 self._findings.add(Fault.FOREIGN, letter.place, message)
 
-    def _was_read(self, source: Place) -> bool:
-        """Return whether a record at this place would have been judged."""
+    def _is_there(self, source: Place) -> bool:
+        """Return whether a record at this place is there to be judged, if the group has processed it."""
         partition = self._partitions.get(source.partition)
-        if partition is None or source.topic not in partition.first:
+        if partition is None:
             return True
-        offset = source.offset or 0
-        return partition.first[source.topic] <= offset < partition.history.offsets.get(source.topic, 0)
+        if source.topic not in partition.first:
+            return source.topic not in partition.topics_before
+        return (source.offset or 0) >= partition.first[source.topic]
 
-    def _settle_contradictions(self, whereabouts: Mapping[str, Sequence[Place]]) -> None:
+    def _settle_contradictions(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
         """Judge what contradicts: an event that came once was not let go before it came again."""
         for number, found in sorted(self._ledger.contradictions.items()):
             if self._is_certain(number):
                 self._findings.include(found)
                 continue
             for each in found.kept:
-                came_once = len(whereabouts.get(each.event_id or "", ())) == 1
+                came_once = self._came_once(number, each.event_id, whereabouts)
                 (self._findings if came_once else self._ledger.doubts[number]).extend([each])
+
+    def _came_once(
+        self, number: int, event_id: str | None, whereabouts: Mapping[str, Sequence[Sighting]]
+    ) -> bool:
+        """Return whether an event is the only one with its id that can have been kept at its time."""
+        partition, seen = self._partitions[number], whereabouts.get(event_id or "", ())
+        if len(seen) != 1 or event_id in self._older_ids:
+            return False
+        is_known = partition.is_complete or not any(self._predictions.first.values())
+        return is_known or partition.window.outlives_the_beginning(seen[0].timestamp_ms)
 
     def _settle_doubts(self) -> None:
         for number, doubts in sorted(self._ledger.doubts.items()):
@@ -247,7 +259,9 @@ class Verdict:
     def _check_labelled(self) -> None:
         """Hold the counts of labels and of mistakes against the topics, all partitions together."""
         partitions = self._partitions.values()
-        begun = any(not partition.is_complete for partition in partitions) or self._begun_anew
+        begun = self._begun_anew or any(
+            not partition.is_complete or partition.history.limits_changed for partition in partitions
+        )
         if begun or self._ledger.shared.ids or self._findings or any(self._predictions.first.values()):
             return  # what is there is not all, or said already
         ledger, most = (
@@ -269,20 +283,4 @@ class Verdict:
         report.predictions = ledger.pairing.n_paired + ledger.shared.n_paired
         report.outcomes = ledger.outcomes
         report.not_yet_judged = ledger.pairing.n_ahead
-
-
-def events_with(
-    ids: set[str], transport: Transport, partitions: Iterable[Partition]
-) -> Mapping[str, Sequence[Place]]:
-    """Read the input once more, and find the events with these ids."""
-    found: defaultdict[str, list[Place]] = defaultdict(list)
-    if not ids:
-        return found
-    for partition in partitions:
-        for topic, first in partition.first.items():
-            end = partition.history.offsets.get(topic, 0)
-            for record in transport.read(topic, partition.number, first, end):
-                event_id = partition.input.event_id(record)
-                if event_id in ids:
-                    found[event_id].append(Place(*record[:3]))
-    return found
+        report.unread = {place: n for each in self._partitions.values() for place, n in each.unread()}

@@ -12,7 +12,7 @@ from service.audit.findings import Fault, Finding, Findings
 from service.audit.matching.cases import Case
 from service.audit.matching.open_cases import OpenCases
 from service.audit.matching.outputs import Found
-from service.audit.matching.pairing import Pairing
+from service.audit.matching.pairing import Pairing, WithoutPartner
 from service.audit.matching.shared_ids import SharedIds
 from service.audit.matching.window import Expected
 
@@ -26,6 +26,8 @@ class Ledger:
         Whether events and labels are read in the order in which the service took them.
     shared
         The ids of which only the number of predictions can be judged.
+    without_partner
+        Events and predictions whose partner is deleted, as far as that is known.
 
     Attributes
     ----------
@@ -37,12 +39,12 @@ class Ledger:
 
     """
 
-    def __init__(self, *, order_is_known: bool, shared: SharedIds) -> None:
+    def __init__(self, *, order_is_known: bool, shared: SharedIds, without_partner: WithoutPartner) -> None:
         self.contradictions: defaultdict[int, Findings] = defaultdict(Findings)
         self.doubts: defaultdict[int, Findings] = defaultdict(Findings)
         self.order_is_known = order_is_known
         self.shared = shared
-        self.pairing = Pairing(self.contradictions, self.doubts if order_is_known else None)
+        self.pairing = Pairing(self.contradictions, self.doubts if order_is_known else None, without_partner)
         self._open: defaultdict[str, OpenCases] = defaultdict(OpenCases)
         self.outcomes = 0
         self.labelled = 0

@@ -2,19 +2,34 @@
 
 What is paired is forgotten, so memory is taken by what has no partner yet. Pairs that are in order are made
 in order, however far one topic is read ahead of the other: a pair that is not is a contradiction.
+
+Where the beginning of a topic is deleted, and an id came several times, its first records may have no
+partner: what is left of its events and its predictions belongs together from the end on.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from itertools import chain
+from typing import Final, NamedTuple, TypeVar
 
-from service.audit.findings import Fault, Findings, Place
+from service.audit.findings import Fault, Findings
+from service.audit.matching.lanes import Lanes
 from service.audit.matching.outputs import Found
 from service.audit.matching.window import Expected
 
 Each = TypeVar("Each", Expected, Found)
+
+
+class WithoutPartner(NamedTuple):
+    """How many of the first events and predictions of an id have no partner, by id."""
+
+    events: Counter[str]
+    predictions: Counter[str]
+
+
+ALL_HAVE_PARTNERS: Final = WithoutPartner(Counter(), Counter())
 
 
 class Pairing:
@@ -27,20 +42,26 @@ class Pairing:
     doubts
         By partition, told what contradicts if events are kept as long as the settings say; None where the
         order in which events and labels were taken is not known.
+    without_partner
+        Those of which it is known already.
 
     """
 
-    def __init__(self, contradictions: Mapping[int, Findings], doubts: Mapping[int, Findings] | None) -> None:
+    def __init__(
+        self,
+        contradictions: Mapping[int, Findings],
+        doubts: Mapping[int, Findings] | None,
+        without_partner: WithoutPartner,
+    ) -> None:
         self._contradictions = contradictions
         self._doubts = doubts
         self._expected: dict[str, deque[Expected]] = {}
         self._found: dict[str, deque[Found]] = {}
-        self._last: dict[tuple[str, int, int], tuple[int, int]] = {}
-        """The last pair's offsets, by topic and partition of the events and partition of the predictions."""
-        self.first_found: dict[int, int] = {}
-        """The first prediction that has an event, by partition of the predictions."""
-        self.first_expected: dict[int, int] = {}
-        """The first event that has a prediction, by partition of the events."""
+        self._due_alone = without_partner.events.copy()
+        self._found_alone = without_partner.predictions.copy()
+        self._events_alone: list[Expected] = []
+        self._predictions_alone: list[Found] = []
+        self.lanes = Lanes()
         self.suspects: list[tuple[Expected, Found]] = []
         """Pairs that are not in the order of the others."""
         self.n_expected = 0
@@ -51,6 +72,9 @@ class Pairing:
 
     def expect(self, expected: Expected) -> None:
         """Take an event."""
+        if _take_one(self._due_alone, expected.event_id):
+            self._events_alone.append(expected)
+            return
         found = _pop(self._found, expected.event_id)
         if found is None:
             self._expected.setdefault(expected.event_id, deque()).append(expected)
@@ -61,6 +85,9 @@ class Pairing:
 
     def find(self, found: Found) -> None:
         """Take a prediction."""
+        if _take_one(self._found_alone, found.event_id):
+            self._predictions_alone.append(found)
+            return
         expected = _pop(self._expected, found.event_id)
         if expected is None:
             self._found.setdefault(found.event_id, deque()).append(found)
@@ -71,32 +98,31 @@ class Pairing:
 
     def unanswered(self) -> Iterator[Expected]:
         """Yield the events without a prediction."""
-        return (each for waiting in self._expected.values() for each in waiting)
+        return chain(self._events_alone, (each for waiting in self._expected.values() for each in waiting))
 
     def unasked(self) -> Iterator[Found]:
         """Yield the predictions without an event."""
+        return chain(self._predictions_alone, self.surplus())
+
+    def surplus(self) -> Iterator[Found]:
+        """Yield those of them that were not known to have none."""
         return (each for waiting in self._found.values() for each in waiting)
+
+    def without_partner(self) -> WithoutPartner:
+        """Count the events and predictions without a partner."""
+        events = Counter(each.event_id for each in self.unanswered() if not each.is_ahead)
+        return WithoutPartner(events, Counter(each.event_id for each in self.unasked()))
 
     def _pair(self, expected: Expected, found: Found) -> None:
         self.n_paired += not expected.is_ahead
         self.n_ahead += expected.is_ahead
-        _lower(self.first_found, found.place)
-        _lower(self.first_expected, expected.place)
-        self._check_order(expected, found)
+        if not self.lanes.add(expected.place, found.place):
+            self.suspects.append((expected, found))
         self._check_truth(expected, found)
         if not expected.is_repeat:
             expected.case.prediction = found
         elif found.truth is not None:
             self.repeats_with_truth += 1
-
-    def _check_order(self, expected: Expected, found: Found) -> None:
-        pair = (expected.place.offset or 0, found.place.offset or 0)
-        lane = (*expected.place[:2], found.place.partition)
-        last = self._last.get(lane, (-1, -1))
-        if pair[0] > last[0] and pair[1] > last[1]:
-            self._last[lane] = pair
-        else:
-            self.suspects.append((expected, found))
 
     def _check_truth(self, expected: Expected, found: Found) -> None:
         if found.contradiction:
@@ -123,6 +149,8 @@ def _pop(waiting: dict[str, deque[Each]], event_id: str) -> Each | None:
     return first
 
 
-def _lower(first: dict[int, int], place: Place) -> None:
-    offset = place.offset or 0
-    first[place.partition] = min(offset, first.get(place.partition, offset))
+def _take_one(left: Counter[str], event_id: str) -> bool:
+    if not left[event_id]:
+        return False
+    left[event_id] -= 1
+    return True

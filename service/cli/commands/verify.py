@@ -79,6 +79,7 @@ def _as_json(group: str, found: Report) -> dict[str, Any]:
         "progress_records": found.batches,
         "snapshots": found.snapshots,
         "not_yet_judged": found.not_yet_judged,
+        "not_yet_processed": found.unread,
         "not_verifiable": found.notes,
         "faults": dict(found.findings.counts),
         "findings": [
@@ -97,6 +98,8 @@ def _show(found: Report) -> None:
         echo(one_line(note))
     if found.not_yet_judged:
         echo(f"not yet judged: {count_text(found.not_yet_judged)} predictions made meanwhile")
+    for place, n_offsets in found.unread.items():
+        echo(f"not yet processed: {place}: {count_text(n_offsets)} offsets behind the last commit")
     if found.is_proved:
         echo(f"proved: {_summary(found)}")
     else:

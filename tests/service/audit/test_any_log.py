@@ -100,6 +100,25 @@ def test_a_model_that_begins_anew_on_the_way_is_no_contradiction(no_patience, lo
     assert report.is_proved, report
 
 
+@LAW
+@given(logs, logs, st.booleans(), st.sampled_from([2, 1e6]), st.sampled_from([1, 500]), st.data())
+def test_whatever_is_deleted_from_the_beginning_on_is_no_contradiction(
+    no_patience, log, rest, apart, timeout_seconds, chunk, data
+):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        closing(run(log, apart=apart, label_timeout_seconds=timeout_seconds)) as stream,
+    ):
+        patch.setattr("service.audit.auditor._CHUNK", chunk)
+        more(stream, rest, now=1100)
+        for topic in (*input_topics(stream.settings), "predictions"):
+            for partition in range(PARTITIONS):
+                end = stream.transport.bounds(topic, partition)[1]
+                stream.transport.delete_before(topic, partition, data.draw(st.integers(0, end)))
+        report = stream.audit()
+    assert report.is_proved, report
+
+
 def one_less(records, draw):
     assume(records)
     at = draw(st.integers(0, len(records) - 1))

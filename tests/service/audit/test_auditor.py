@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from service.audit.commits import read_commits
 from service.audit.findings import Fault
 from service.errors import CheckpointError
 from service.stream import Output
@@ -112,28 +113,30 @@ def test_records_behind_the_last_commit_are_not_judged(stream):
     assert report.records == len(LOG)
 
 
-def test_predictions_behind_the_last_commit_are_not_yet_judged(stream):
+@pytest.fixture
+def meanwhile(stream, monkeypatch):
+    """Let the service go on as soon as the audit has read how far it had committed."""
+
+    def read_commits_and_go_on(*arguments):
+        histories = read_commits(*arguments)
+        stream.run()
+        return histories
+
+    monkeypatch.setattr("service.audit.auditor.read_commits", read_commits_and_go_on)
+
+
+def test_predictions_committed_meanwhile_are_not_yet_judged(stream, meanwhile):
     produce(stream, event("f"))
-    stream.transport.produce(
-        [Output("predictions", b"f", b'{"id":"f","label":true,"score":0.0,"updates":0}')]
-    )
     report = stream.audit()
     assert report.is_proved
-    assert report.not_yet_judged == 1
+    assert (report.not_yet_judged, report.predictions) == (1, 5)
 
 
-def test_an_outcome_behind_the_last_commit_is_no_contradiction(stream):
-    produce(stream, label("e", True))
-    predicted = json.loads(list(stream.transport.read("predictions", 0))[-1].value)["label"]
-    outcome = {
-        "id": "e",
-        "label": True,
-        "predicted": predicted,
-        "mistake": not predicted,
-        "label_delay_seconds": -8,
-    }
-    stream.transport.produce([Output("predictions", b"e", json.dumps(outcome).encode())])
-    assert stream.audit().is_proved
+def test_an_outcome_committed_meanwhile_is_no_contradiction(stream, meanwhile):
+    produce(stream, label("e", True), b"still more junk")
+    report = stream.audit()
+    assert report.is_proved, report.findings
+    assert report.records == len(LOG)
 
 
 def test_input_that_was_deleted_is_said_to_be_not_verifiable(stream):
@@ -429,3 +432,158 @@ def prediction_of(stream, event_id):
     """Return the first prediction of an event."""
     records = (record for q in range(2) for record in stream.transport.read("predictions", q))
     return next(record for record in records if record.key == event_id.encode())
+
+
+TEN = [event(f"e{n}", "win" if n % 2 else "lose") for n in range(10)]
+
+
+def resent(stream, *more):
+    """Process ten events, then the same ids once more."""
+    for _ in range(2):
+        produce(stream, *TEN)
+        stream.run()
+    produce(stream, *more)
+    return stream
+
+
+@pytest.mark.parametrize("first", [5, 10, 13])
+@pytest.mark.parametrize("chunk", [1, 500])
+def test_where_ids_came_again_predictions_of_deleted_events_are_not_verifiable(
+    open_stream, monkeypatch, first, chunk
+):
+    monkeypatch.setattr("service.audit.auditor._CHUNK", chunk)
+    stream = resent(open_stream(labels_topic=""))
+    stream.transport.delete_before("events", 0, first)
+    report = stream.audit()
+    assert report.is_proved, report.findings
+    assert report.predictions == 20 - first
+    assert f"not verifiable: {first} predictions and outcomes whose events are deleted" in report.notes
+
+
+@pytest.mark.parametrize("first", [5, 10, 13])
+def test_where_ids_came_again_events_whose_predictions_are_deleted_are_not_verifiable(open_stream, first):
+    stream = resent(open_stream(labels_topic=""))
+    stream.transport.delete_before("predictions", 0, first)
+    report = stream.audit()
+    assert report.is_proved, report.findings
+    assert f"not verifiable: {first} events whose predictions are deleted" in report.notes
+
+
+@pytest.mark.parametrize("change", [without(17), doubled(17), with_fields(17, truth=True, mistake=False)])
+def test_where_ids_came_again_a_fault_is_found_behind_what_was_deleted(open_stream, change):
+    changed = resent(open_stream(labels_topic="")).changed("predictions", change)
+    changed.transport.delete_before("events", 0, 5)
+    assert findings(changed)
+
+
+@pytest.mark.parametrize("first", [4, 8, 12, 16])
+def test_labels_of_events_that_came_again_and_are_deleted_are_not_verifiable(open_stream, first):
+    labels = [label(f"e{n}", n % 3 == 0) for n in range(10)]
+    stream = open_stream(labels_topic="", label_timeout_seconds=3)
+    for _ in range(2):
+        produce(stream, *[each for pair in zip(TEN, labels, strict=True) for each in pair], event("far"))
+        stream.run()
+    stream.transport.delete_before("events", 0, first)
+    stream.transport.delete_before("predictions", 0, first // 2)
+    assert stream.audit().is_proved, stream.audit().findings
+
+
+def test_ids_that_come_again_behind_input_that_was_lost_unread_are_no_contradiction(open_stream):
+    stream = resent(open_stream(labels_topic=""), *TEN, *TEN)
+    stream.transport.delete_before("events", 0, 24)
+    report = stream.run(on_data_loss="continue").audit()
+    assert report.is_proved, report.findings
+    assert report.predictions == 16
+
+
+def test_events_with_keys_of_their_own_deleted_from_one_partition_are_not_verifiable(open_stream):
+    stream = open_stream(labels_topic="", partitions=3)
+    stream.transport.ensure_topics({"events": 3})
+    for n in range(30):
+        value = json.dumps(event(f"e{n}")).encode()
+        stream.transport.produce([Output("events", b"user", value, (), n % 3, n)])
+    stream.run().transport.delete_before("events", 1, 6)
+    report = stream.audit()
+    assert report.is_proved, report.findings
+    assert report.predictions == 24
+
+
+def test_predictions_that_no_commit_covers_are_named(stream):
+    produce(stream, event("f"))
+    fields = {"id": "f", "label": True, "score": 0.0, "updates": 0}
+    stream.transport.produce([Output("predictions", b"f", json.dumps(fields).encode())])
+    assert findings(stream) == [(Fault.FOREIGN, "predictions[0]@7", "f")]
+
+
+def test_a_dead_letter_that_no_commit_covers_is_named(stream):
+    letter = list(stream.transport.read("dead-letters", 0))[1]
+    headers = tuple((name, b"9" if name == "source.offset" else value) for name, value in letter.headers)
+    produce(stream, b"more junk")
+    stream.transport.produce([Output("dead-letters", letter.key, letter.value, headers)])
+    assert findings(stream) == [(Fault.FOREIGN, "dead-letters[0]@2", None)]
+
+
+def test_a_partition_without_checkpoints_whose_predictions_are_there_is_refuted(open_stream):
+    stream = open_stream(labels_topic="", partitions=2)
+    stream.transport.ensure_topics({"events": 2})
+    for partition in range(2):
+        produce(stream, event(f"p{partition}a"), event(f"p{partition}b"), partition=partition)
+    stream.run()
+    end = stream.transport.bounds("checkpoints", 1)[1]
+    stream.transport.delete_before("checkpoints", 1, end)
+    report = stream.audit()
+    assert report.findings.counts[Fault.FOREIGN] == 2, report
+
+
+def test_input_behind_the_last_commit_is_mentioned(stream):
+    assert stream.audit().unread == {}
+    produce(stream, event("f"), event("g"))
+    report = stream.audit()
+    assert report.is_proved
+    assert report.unread == {"events[0]": 2}
+
+
+@pytest.mark.parametrize("given", [{"labels_topic": "lab2"}, {"labels_topic": "lab2", "partitions": 3}])
+def test_what_was_read_from_a_topic_of_earlier_settings_is_not_verifiable(open_stream, given):
+    stream = open_stream(labels_topic="labels")
+    produce(stream, *TEN, event("own", "win", True))
+    produce(stream, *[label(f"e{n}", n % 2 > 0) for n in range(8)], topic="labels")
+    stream.run()
+    stream.settings = stream.settings.model_copy(update=given)
+    stream.run()
+    produce(stream, event("x"), event("y", "win"))
+    produce(stream, label("x", True), topic="lab2")
+    report = stream.run().audit()
+    assert report.is_proved, report.findings
+    assert "not verifiable: labels[0]: records 0-7 were read under earlier settings" in report.notes
+
+
+def test_what_a_changed_limit_decided_is_not_verifiable(open_stream):
+    stream = open_stream(labels_topic="", snapshots_kept=9)
+    produce(stream, *TEN, label("e0", True), label("e3", False), label("e9", True))
+    stream.run()
+    stream.settings = stream.settings.model_copy(update={"max_pending": 1})
+    produce(stream, event("x"), label("x", True))
+    report = stream.run().audit()
+    assert report.is_proved, report.findings
+    assert "max_pending was changed" in " ".join(report.notes)
+
+
+def test_a_topic_that_ends_before_what_was_processed_is_refuted(open_stream):
+    stream = open_stream(labels_topic="labels")
+    produce(stream, event("a"), event("b"))
+    produce(stream, label("a", True), label("b", True), label("b", True), topic="labels")
+    stream.run()
+    changed = stream.changed("labels", lambda records: records[:-1])
+    assert findings(changed) == [(Fault.MISSING, "labels[0]@2", None)]
+
+
+def test_a_committed_offset_that_is_not_there_is_named(open_stream, monkeypatch):
+    stream = open_stream(labels_topic="labels")
+    produce(stream, event("a"))
+    produce(stream, label("a", True), topic="labels")
+    stream.run()
+    committed = stream.transport.committed
+    without_labels = lambda *where: {t: at for t, at in committed(*where).items() if t != "labels"}  # noqa: E731
+    monkeypatch.setattr(stream.transport, "committed", without_labels)
+    assert (Fault.WRONG, "checkpoints[0]", None) in findings(stream)
