@@ -221,6 +221,10 @@ class CommitHistory:
                 self.jumps.append(Jump(place, snapshot.sequence, dict(self.offsets), dict(snapshot.offsets)))
             else:
                 self.findings.add(Fault.WRONG, place, "the snapshot's position is not that of its batch")
+        elif snapshot.sequence == self.sequence:
+            counts = _counts(snapshot)
+            if any(counts[name] != count for name, count in self.counts.items() if name in counts):
+                self.findings.add(Fault.WRONG, place, "the snapshot's counts are not those of its batch")
 
 
 def _read_progress(place: Place, value: bytes | None) -> Batch | None:
@@ -231,6 +235,8 @@ def _read_progress(place: Place, value: bytes | None) -> Batch | None:
         offsets = {str(topic): int(offset) for topic, offset in fields["offsets"].items()}
         counts = {str(name): int(count) for name, count in fields["counts"].items()}
         consumed = {str(topic): int(count) for topic, count in fields.get("consumed", {}).items()}
+        if fields.get("now_ms", 1) <= 0:
+            return None
         return Batch(place, int(fields["sequence"]), offsets, counts, consumed)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -239,4 +245,5 @@ def _read_progress(place: Place, value: bytes | None) -> Batch | None:
 def _counts(snapshot: Snapshot) -> Mapping[str, int]:
     counters = snapshot.state["counters"]
     counts = {name: counters[name] for name in ("predictions", "labelled", "mistakes")}
-    return {**counts, "rejected": sum(counters["rejected"].values())}
+    pending = sum(truth is None for *_, truth in (each[:6] for each in snapshot.state["join"]["examples"]))
+    return {**counts, "rejected": sum(counters["rejected"].values()), "pending": pending}

@@ -159,11 +159,12 @@ def messages() -> str:
     reasons = "\n".join(f"- `{reason}`" for reason in Reason)
     return (
         "# Messages\n\nJSON objects in UTF-8. Unknown fields are refused, numbers must be finite. "
+        "If a field is there twice, the last one counts. "
         "`perceptron schema event|label|prediction|outcome` prints the JSON Schema of each kind.\n\n"
         + "\n".join(sections)
         + "\n## dead letter\n\nThe refused record, its key, value and headers unchanged, and six headers "
         "more: `error.reason`, `error.message`, `source.topic`, `source.partition`, `source.offset`, "
-        "`source.timestamp`. "
+        "`source.timestamp`. They are the last ones: a header of such a name before them is the record's. "
         "One that does not fit its topic, compressed or not, is cut, and says so: `error.truncated` is "
         "`true`; `source.size` is the size of the original value in bytes, `source.sha256` its SHA-256, "
         "`source.key_size` the size of its key, `source.headers` the number of its headers. "

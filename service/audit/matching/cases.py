@@ -57,7 +57,7 @@ class Case:
 
     def is_settled_by(self, outcome: Found, *, order_is_known: bool) -> bool:
         """Return whether an outcome says of this event all that it must say."""
-        if not self.has_predicted(outcome):
+        if not self.has_predicted(outcome) or not self._is_at_the_time_of(outcome):
             return False
         if not order_is_known:
             return self.awaits_label and self.agrees_with_a_label(outcome)
@@ -66,6 +66,9 @@ class Case:
     def has_predicted(self, outcome: Found) -> bool:
         """Return whether an outcome says what was predicted."""
         return self.prediction is not None and self.prediction.predicted == outcome.predicted
+
+    def _is_at_the_time_of(self, outcome: Found) -> bool:
+        return outcome.event_time_ms in {None, self.timestamp_ms}
 
     def agrees_with_a_label(self, outcome: Found) -> bool:
         """Return whether an outcome says what some label of this event says."""
@@ -91,6 +94,11 @@ class Case:
         if 1 < len(self.outcomes) <= 1 + self.repeats:
             yield self._finding(Fault.DOUBLED, self.outcomes[1].place, "one more outcome of the same event")
         for outcome in self.outcomes[:1]:
+            if not self._is_at_the_time_of(outcome):
+                message = (
+                    f"its event time is {outcome.event_time_ms}, that of {self.place} {self.timestamp_ms}"
+                )
+                yield self._finding(Fault.WRONG, outcome.place, message)
             if not any(self._agrees(outcome, said) for said in self._first_labels()):
                 message = f"no first label of the event {self.place} says this"
                 yield self._finding(Fault.WRONG, outcome.place, message)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any, Final, NamedTuple
 
 from service.audit.findings import Place
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
@@ -19,6 +21,8 @@ class Found(NamedTuple):
     truth: Truth | None
     delay_seconds: float | None
     """Of an outcome; None for a prediction."""
+    event_time_ms: int | None
+    """Of its event; None in messages of earlier releases."""
     contradiction: str
     """What in the message contradicts itself; empty if nothing does."""
 
@@ -28,19 +32,32 @@ class Found(NamedTuple):
         return self.truth is not None and self.truth != self.predicted
 
 
+_LONGEST: Final = 200
+
+_TRUTH: Final = ("truth", "mistake")
+_PREDICTION: Final = ("id", "label", "score", "updates")
+_OUTCOME: Final = ("id", "label", "predicted", "mistake", "label_delay_seconds")
+_TIME: Final = ("event_time_ms",)
+_FORMS: Final = frozenset(
+    form[: len(form) - n] + time + form[len(form) - n :]
+    for form, n in ((_PREDICTION, 0), (_PREDICTION + _TRUTH, len(_TRUTH)), (_OUTCOME, 0))
+    for time in ((), _TIME)
+)
+"""The fields of predictions and outcomes in their order; earlier releases did not write the event's time."""
+
+
 def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
     """Read a record of the predictions topic; None if it is neither a prediction nor an outcome."""
     try:
-        fields: dict[str, Any] = json.loads(record.value or b"")
+        fields, names = _read_object(record.value)
         event_id: str = fields["id"]
-        mistake = fields.get("mistake")
         if "predicted" in fields:
             predicted, truth = fields["predicted"], fields["label"]
             delay = float(fields["label_delay_seconds"])
         else:
             predicted, truth, delay = fields["label"], fields.get("truth"), None
             float(fields["score"]), int(fields["updates"])
-        key = event_id.encode()
+        key, event_time_ms = event_id.encode(), fields.get("event_time_ms")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     try:
@@ -48,10 +65,46 @@ def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
         known = None if truth is None else vocabulary.truth(truth)
     except (UnknownLabelError, TypeError):
         # It still answers its event, whatever it says.
-        return Found(Place(*record[:3]), event_id, False, None, delay, "its label is of no class")  # noqa: FBT003 - no class
-    wrong = ""
+        wrong = "its label is of no class"
+        return Found(
+            Place(*record[:3]),
+            event_id,
+            predicted=False,
+            truth=None,
+            delay_seconds=delay,
+            event_time_ms=event_time_ms,
+            contradiction=wrong,
+        )
+    mistake, wrong = fields.get("mistake"), _fault_of_form(record, fields, names)
     if record.key != key:
         wrong = "its key is not its id"
     elif mistake != (None if known is None else said != known):
         wrong = f"it says mistake: {json.dumps(mistake)}, which does not follow from its labels"
-    return Found(Place(*record[:3]), event_id, said, known, delay, wrong)
+    return Found(Place(*record[:3]), event_id, said, known, delay, event_time_ms, wrong)
+
+
+def _read_object(value: bytes | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Read an object, and the names of its fields as they are written, one twice if it is there twice."""
+    names: tuple[str, ...] = ()
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal names
+        names = tuple(name for name, _ in pairs)
+        return dict(pairs)
+
+    return json.loads((value or b"").decode(), object_pairs_hook=note), names
+
+
+def _fault_of_form(record: Record, fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """Return how the form of a message differs from what the service writes; empty if it does not."""
+    if names not in _FORMS:
+        return f"its fields are {', '.join(names)}"[:_LONGEST]
+    if record.headers:
+        return "it has headers"
+    numbers = (fields.get("score", 0.0), fields.get("label_delay_seconds", 0.0))
+    if not all(type(number) in {int, float} and isfinite(number) for number in numbers):
+        return "its score or its delay is not a finite number"
+    counts = (fields.get("updates", 0), fields.get("event_time_ms", 0))
+    if not all(type(count) is int and count >= 0 for count in counts):
+        return "its updates or its event time is not a whole number"
+    return ""

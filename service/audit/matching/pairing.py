@@ -127,6 +127,12 @@ class Pairing:
     def _check_truth(self, expected: Expected, found: Found) -> None:
         if found.contradiction:
             return  # said where it was read
+        if found.event_time_ms not in {None, expected.timestamp_ms}:
+            message = (
+                f"its event time is {found.event_time_ms}, that of {expected.place} {expected.timestamp_ms}"
+            )
+            findings = self._contradictions[expected.place.partition]
+            findings.add(Fault.WRONG, found.place, message, found.event_id)
         if expected.own_truth is not None:
             if found.truth != expected.own_truth:
                 self._wrong(self._contradictions[expected.place.partition], expected, found)

@@ -34,6 +34,7 @@ class Expected(NamedTuple):
     place: Place
     """Of its event."""
     event_id: str
+    timestamp_ms: int
     case: Case
     is_repeat: bool
     own_truth: Truth | None
@@ -102,7 +103,7 @@ class JoinWindow:
         place, event_id, timestamp_ms, truth, n_bytes = event
         case = self._cases.get(event_id)
         if case is not None:
-            return self._again(case, place, truth, is_ahead=is_ahead)
+            return self._again(case, event, is_ahead=is_ahead)
         early = self._early.pop(event_id, [])
         known = truth if truth is not None or not early else early[-1].truth
         truths = [] if known is None else [known]
@@ -112,16 +113,17 @@ class JoinWindow:
         self._cases[event_id] = case
         self._n_bytes += _EXAMPLE_BYTES + _BYTES_PER_BYTE * n_bytes
         self.may_be_full |= self._n_bytes > self._max_bytes
-        return Expected(place, event_id, case, False, truth, frozenset([known]), is_ahead)  # noqa: FBT003 - is_repeat
+        return Expected(place, event_id, timestamp_ms, case, False, truth, frozenset([known]), is_ahead)  # noqa: FBT003 - is_repeat
 
-    def _again(self, case: Case, place: Place, truth: Truth | None, *, is_ahead: bool) -> Expected:
+    def _again(self, case: Case, event: AuditedEvent, *, is_ahead: bool) -> Expected:
+        place, event_id, timestamp_ms, truth, _ = event
         case.repeats += 1
         if truth is not None:
             case.was_told_by_repeat |= not case.truths
             case.truths.append(truth)
         # A correction counts if the model can undo, else the first label stays.
         truths = frozenset([case.truths[0], case.truths[-1]] if case.truths else [None])
-        return Expected(place, case.event_id, case, True, None, truths, is_ahead)  # noqa: FBT003 - is_repeat
+        return Expected(place, event_id, timestamp_ms, case, True, None, truths, is_ahead)  # noqa: FBT003 - is_repeat
 
     def label(self, event_id: str, said: Said) -> None:
         """Take a label that came by itself."""
