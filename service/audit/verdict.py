@@ -239,8 +239,7 @@ class Verdict:
         partition, seen = self._partitions[number], whereabouts.get(event_id or "", ())
         if len(seen) != 1 or event_id in self._older_ids:
             return False
-        is_known = partition.is_complete or not any(self._predictions.first.values())
-        return is_known or partition.window.outlives_the_beginning(seen[0].timestamp_ms)
+        return partition.is_complete or not any(self._predictions.first.values())
 
     def _settle_doubts(self) -> None:
         for number, doubts in sorted(self._ledger.doubts.items()):

@@ -47,6 +47,7 @@ class Case:
     was_told_by_repeat: bool = False
     """Whether its first label came inside the same event, sent again."""
     prediction: Found | None = None
+    is_prediction_deleted: bool = False
     outcomes: list[Found] = field(default_factory=list)
     """Those that `OpenCases` brought to it."""
 
@@ -64,7 +65,9 @@ class Case:
         return self.due is not None and not self.was_told_by_repeat and self._agrees(outcome, self.due)
 
     def has_predicted(self, outcome: Found) -> bool:
-        """Return whether an outcome says what was predicted."""
+        """Return whether an outcome says what was predicted, as far as that is there."""
+        if self.is_prediction_deleted:
+            return True
         return self.prediction is not None and self.prediction.predicted == outcome.predicted
 
     def _is_at_the_time_of(self, outcome: Found) -> bool:

@@ -74,6 +74,7 @@ class Pairing:
         """Take an event."""
         if _take_one(self._due_alone, expected.event_id):
             self._events_alone.append(expected)
+            expected.case.is_prediction_deleted |= not expected.is_repeat
             return
         found = _pop(self._found, expected.event_id)
         if found is None:

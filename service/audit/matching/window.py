@@ -65,7 +65,6 @@ class JoinWindow:
         self._let_go = let_go
         self._now_ms = 0
         self._earliest_ms: int | None = None
-        self._begins_ms: int | None = None
         self._cases: OrderedDict[str, Case] = OrderedDict()
         self._early: OrderedDict[str, list[Said]] = OrderedDict()
         self._forgotten: OrderedDict[str, None] = OrderedDict()
@@ -79,15 +78,9 @@ class JoinWindow:
         span_ms = self._now_ms - (self._now_ms if self._earliest_ms is None else self._earliest_ms)
         return span_ms <= self._timeout_ms and self._n_records <= self._capacity
 
-    def outlives_the_beginning(self, timestamp_ms: int) -> bool:
-        """Return whether no event before the first record read can have been kept at this time."""
-        return self._begins_ms is not None and timestamp_ms > self._begins_ms + self._timeout_ms
-
     def advance(self, timestamp_ms: int) -> None:
         """Let event time pass."""
         self._n_records += 1
-        if self._begins_ms is None:
-            self._begins_ms = timestamp_ms
         self._earliest_ms = min(timestamp_ms, self._earliest_ms or timestamp_ms)
         if timestamp_ms <= self._now_ms:
             return
