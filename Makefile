@@ -13,7 +13,7 @@
 # make chaos  the long form of the tests that kill, freeze and cut things
 # make simulate  thousands of runs in which everything goes wrong that can; SEEDS=1000000, or SEED=7 for one with its story
 # make bench  speed, as ratios against peers in the same run
-# make docs   the documentation site, strictly; make docs-plots draws its pictures anew
+# make docs   the documentation site, strictly; make docs-plots redraws its pictures
 # make dist   sdist and wheel; make release-check adds licences, bill of materials, known vulnerabilities
 
 PYTHON ?= python3

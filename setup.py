@@ -62,7 +62,7 @@ class BuildAllOrNone(build_ext):
             self.leave_uncompiled(error)
 
     def leave_uncompiled(self, reason: object) -> None:
-        """Return up, and take away what was compiled."""
+        """Skip compilation and delete the extensions built so far."""
         self.warn(f"perceptron_core stays uncompiled, and slower: {reason}")
         for extension in self.extensions:
             Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)

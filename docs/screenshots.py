@@ -43,7 +43,7 @@ THEME = TerminalTheme(
 
 @contextmanager
 def demo() -> Iterator[str]:
-    """Run the demo, to be watched; give its address."""
+    """Run the demo, to be watched; yield its address."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as told:
         command = [sys.executable, "-m", "service", "demo", "--keep", "--rate", RATE]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told) as process:

@@ -1,4 +1,4 @@
-"""Seven classes in two ways: River's one-vs-rest around a binary learner, and a multiclass learner of ours.
+"""Seven classes in two ways: River's one-vs-rest around a binary learner, and a multiclass learner.
 
 python examples/image_segments.py
 """

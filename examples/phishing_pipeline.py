@@ -1,4 +1,4 @@
-"""A River pipeline that ends in a learner of ours, evaluated the way River does it.
+"""A River pipeline that ends in a learner of `perceptron_core`, evaluated the way River does it.
 
 python examples/phishing_pipeline.py
 """

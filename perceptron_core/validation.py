@@ -75,7 +75,7 @@ def example_weight(w: Any) -> float:
 
 
 def refuse_features(x: Mapping[Any, Any]) -> FeatureError:
-    """Make the error that names the first feature of `x` that cannot be taken."""
+    """Return the error that names the first feature of `x` that cannot be taken."""
     for name, value in x.items():
         try:
             double = as_double(value)
@@ -87,4 +87,5 @@ def refuse_features(x: Mapping[Any, Any]) -> FeatureError:
             return FeatureError(
                 f"feature {name!r} is {value!r}; values must be finite and at most {MAX_MAGNITUDE:g} in size"
             )
+    # Every value could be read and is in range now: it was not when the caller read it.
     return FeatureError("the features add up to no finite score")

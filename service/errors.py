@@ -1,13 +1,13 @@
-"""Every error the service raises on purpose, in one tree.
+"""Every error the service raises on purpose, in one tree, and the exit codes of the command line.
 
-    ServiceError
+    ServiceError                  exit code 1, as every class below but the first
      ├─ ConfigurationError        a setting is wrong; exit code 2
      ├─ InputFileError            a file given by the user cannot be read as said
      ├─ ServerError               the HTTP address cannot be used
      ├─ CheckpointError           what was committed cannot be restored
      │   └─ InputLost             records that are needed are gone from an input topic
      ├─ TooManyRejected           the poison limit: the stream itself seems wrong
-     ├─ NoSuchModel               a question about a partition that is not at work here
+     ├─ NoSuchModel               a question about a partition that is not served here
      ├─ ModelBusy                 a question that came while the model was learning
      └─ TransportError            the stream said no
          ├─ TransportUnavailable  try again later: broker away, file locked
@@ -21,9 +21,23 @@
 
 What a client library or the operating system raises is translated into this tree
 at one boundary (``service/transport``); nothing foreign passes it.
+
+`LazyGroup.main` (``service/cli/app.py``) reports errors and turns them into exit codes: 0 success, 1 failure,
+2 a wrong setting or usage, 130 interrupted (Ctrl-C).
 """
 
 from __future__ import annotations
+
+from typing import Final
+
+FAILURE: Final = 1
+"""Exit code after any other error than a `ConfigurationError`."""
+
+USAGE: Final = 2
+"""Exit code after a `ConfigurationError`, or a command line that cannot be parsed."""
+
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C."""
 
 
 class ServiceError(Exception):
@@ -69,7 +83,7 @@ class TooManyRejected(ServiceError):
 
 
 class NoSuchModel(ServiceError):
-    """The partition asked about is not at work in this process."""
+    """The partition asked about is not served by this process."""
 
 
 class ModelBusy(ServiceError):

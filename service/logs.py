@@ -87,7 +87,7 @@ def log_to_stderr(level: str, form: LogFormat = "auto", worker: int | None = Non
 
 
 def end_log() -> None:
-    """Log no more than what Python prints by itself: warnings of ours."""
+    """Log no more than what Python prints by itself: the service's warnings."""
     _hear_clients_from(_NEVER)
     root = logging.getLogger()
     for handler in _handlers():

@@ -17,7 +17,7 @@ def partition_for_key(key: bytes | None, partitions: int) -> int:
 
 
 def partition_at_work(at_work: Collection[int], event_id: str | None, partitions: int) -> int:
-    """Choose one of those at work: where an event with this id as its key would go, else the first.
+    """Choose an open partition: the one that the event id as key is sent to if it is open, else the first.
 
     `partitions` is how many there are in all; 0 while that is not known.
     """

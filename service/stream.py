@@ -124,7 +124,7 @@ class Consumer(Protocol):
         Raises
         ------
         TransportUnavailable
-            The stream is away; call again later.
+            The stream is unreachable; call again later.
         OffsetOutOfRange
             A partition's position is not in the topic any more. Nothing more of that partition is
             delivered before `start`; records of the others come with the next call.
@@ -183,7 +183,7 @@ class Consumer(Protocol):
         """
 
     def has_joined(self) -> bool:
-        """Return whether the group has given this member its share, be it nothing, and no more is to come.
+        """Return whether the group has assigned this member all its partitions, which may be none.
 
         False before that, and while other members have yet to hand partitions over to this one.
         """

@@ -1,6 +1,6 @@
 """Learners over hashed features. In: dictionaries or arrays of indexed features. Out: scores and classes.
 
-Everything a learner of ours decides, it decides here to the last bit: only where a weight is kept differs.
+A wrapped learner gives the same answers to the last bit: only the place where a weight is stored differs.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ LINEAR_STATE: Final = ("weights", "bias", "n_mistakes", "n_updates")
 
 
 class LinearRule:
-    """What decides by the sign of w·x + b, and learns.
+    """The base of two-class linear learners: decides by the sign of w·x + b.
 
     An algorithm adds `learn_at`.
 

@@ -164,7 +164,7 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
             setattr(self, name, state[name])
 
     def _restart(self, labels: Iterable[Label]) -> None:
-        """Start anew with these classes."""
+        """Restart with these classes."""
         self.clear()
         for label in labels:
             self.meet(label)

@@ -18,7 +18,7 @@ from perceptron_core.weights.weight_table import WeightTable
 
 
 class MulticlassRule:
-    """What decides for the class with the highest score, the first of them at a tie, and learns.
+    """The base of multiclass learners: decides for the class with the highest score, the first at a tie.
 
     An algorithm adds `learn`.
     """
@@ -119,7 +119,7 @@ class MulticlassRule:
         return None if best < 0 else self.labels[best]
 
     def update_one(self, x: Any, y: Any, w: float = 1.0) -> Update | None:
-        """Learn from one example as `learn_one` does; give the step made, None if nothing was written."""
+        """Learn from one example as `learn_one` does; return the step made, None if nothing was written."""
         label = y if type(y) is str and y in self.numbers else self.check_label(y)
         weight = example_weight(w)
         example = self.resolve(x)
@@ -203,7 +203,7 @@ class AdditiveMulticlassRule(MulticlassRule):
             self.table.drop_zero_rows(x)
 
     def add(self, x: Example, number: int, size: float) -> int:
-        """Add size·x to the weights of a class and size to its bias; give how many became 0."""
+        """Add size·x to the weights of a class and size to its bias; return how many became 0."""
         if self.fit_intercept:
             self.biases.cells[number] += size
         column = self.weight_columns[number]

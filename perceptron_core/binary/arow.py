@@ -1,4 +1,4 @@
-"""Adaptive regularisation of weights. In: features and a label. Out: weights and how sure they are."""
+"""Adaptive regularisation of weights (AROW). In: features and a label. Out: weights and their variances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ _LARGEST: Final = 1e200
 
 
 class AROWRule(ConfidenceWeightedRule):
-    """Updates while y·a < 1, as far as r lets it."""
+    """Updates an example with y·a < 1: `AROW` explains the rule.
+
+    With v = xᵀΣx and β = 1/(v + r), `learn_at` computes
+
+        α = max(0, 1 − y·a)/(v + r)
+
+    and `update` writes w ← w + α·y·Σx and Σ ← Σ − Σx(Σx)ᵀ/(r + v) = Σ − β·Σx(Σx)ᵀ. `Variances.shrink`
+    computes the diagonal of the latter in a form that does not cancel.
+    """
 
     r: float
 
@@ -43,7 +51,8 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
 
         v = xᵀΣx,  w ← w + α·y·Σx,  Σ ← Σ − β·Σx(Σx)ᵀ
 
-    The intercept is the weight of a constant feature 1, with a variance of its own.
+    `AROWRule.learn_at` computes α, `ConfidenceWeightedRule.update` moves w and Σ. The intercept is the
+    weight of a constant feature 1, with a variance of its own.
 
     Parameters
     ----------

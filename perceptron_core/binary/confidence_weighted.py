@@ -1,6 +1,6 @@
-"""What learners share that know how sure they are. In: features and a label. Out: weights and variances.
+"""The base of confidence-weighted learners (AROW, SCW). In: features and a label. Out: weights and variances.
 
-AROW, SCW and what else keeps a variance for each weight: their files say when, how far and how much surer.
+Each weight has a variance; an algorithm's own file decides when an update is made, its step α and its ρ.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class KernelPerceptron(BinaryClassifier):
         return self._score(dict(sparse.checked(x)))
 
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
-        """Learn from one example as `learn_one` does; give its α, 0 if it was not kept."""
+        """Learn from one example as `learn_one` does; return its α, 0 if it was not kept."""
         sign = sign_of(y)
         w = example_weight(w)
         entries = dict(sparse.checked(x))

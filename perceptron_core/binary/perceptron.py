@@ -77,7 +77,7 @@ class Perceptron(PerceptronRule, BinaryClassifier):
     -----
     It has River's interface, not River's arithmetic. `river.linear_model.Perceptron` predicts through a
     sigmoid, where a = 1e-17 becomes False; it takes −1 for a label and then makes a triple step; and one
-    NaN spoils a weight for ever. Here the sign of a − θ decides, −1 means False, and a value that is not
+    NaN spoils a weight permanently. Here the sign of a − θ decides, −1 means False, and a value that is not
     finite, or is larger than 1e100, is refused before anything is written.
 
     Each update raises y·a of its example by exactly η·(‖x‖² + 1), without intercept η·‖x‖². On data

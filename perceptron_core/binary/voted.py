@@ -106,7 +106,7 @@ class VotedPerceptron(BinaryClassifier):
         return {False: 1.0 - p, True: p}
 
     def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
-        """Learn from one example as `learn_one` does; give the step, 0 if the current vector survived."""
+        """Learn from one example as `learn_one` does; return the step, 0 if the current vector survived."""
         sign = sign_of(y)
         w = example_weight(w)
         entries = dict(sparse.checked(x))

@@ -18,7 +18,7 @@ def seal(kind: bytes, version: int, body: bytes) -> bytes:
 
 
 def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
-    """Check the seal; give the version and the body.
+    """Check the seal; return the version and the body.
 
     Raises
     ------

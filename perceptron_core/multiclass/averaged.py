@@ -173,7 +173,7 @@ class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier)
 
     @property
     def current_bias(self) -> dict[Label, float]:
-        """B by class."""
+        """The current bias b of each class."""
         return self.by_class(self.biases)
 
     @current_bias.setter

@@ -116,7 +116,7 @@ class AveragedTable:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Become what `state` told."""
+        """Restore what `state` returned."""
         self._row_of = {key: row for row, key in enumerate(state["keys"], start=1)}
         self._n_columns = state["columns"]
         shape = max(_FIRST_CAPACITY, len(self._row_of) + 1), self._n_columns

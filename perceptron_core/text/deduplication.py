@@ -31,7 +31,7 @@ class Repeats:
         self._stamp = 1
 
     def merge(self, indices: array[int], values: array[float], start: int, end: int) -> int:
-        """Keep the first of equal indices from `start` to `end`, in their order; give where those kept end.
+        """Keep the first of equal indices from `start` to `end`, in their order; return where those kept end.
 
         How often each occurs goes to `values`, if they are counted.
         """
@@ -40,7 +40,7 @@ class Repeats:
         return self._merge_by_table(indices, values, start, end)
 
     def _merge_by_table(self, indices: array[int], values: array[float], start: int, end: int) -> int:
-        """Do so with a table (open addressing, linear probing) of where a feature is among those kept.
+        """Merge with a hash table (open addressing, linear probing) of the positions of the indices kept.
 
         A stamp that has grown by as much is added: an entry of an earlier text is smaller than any of this
         one, so the table is never cleared.

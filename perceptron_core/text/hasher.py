@@ -18,7 +18,7 @@ MAX_BITS = 30
 """An index fits a signed integer of 32 bits."""
 
 _FIRST_CAPACITY = 1 << 10
-_LARGEST_CAPACITY_KEPT = 1 << 20  # a huge text or batch must not hold its memory for ever
+_LARGEST_CAPACITY_KEPT = 1 << 20  # a huge text or batch must not hold its memory indefinitely
 
 
 class Rows(NamedTuple):
@@ -181,7 +181,7 @@ class TextHasher:
             self.indices, self.values = indices, values
 
     def _hash_ngrams(self, data: Bytes) -> int:
-        """Write the index of each n-gram behind those of earlier texts; give where they end."""
+        """Append the index of each n-gram to those of earlier texts; return where they end."""
         at = self.filled
         for n in range(self._shortest, self._longest + 1):
             if n == 4 and self._tokens.gap == 0:  # noqa: PLR2004  characters
@@ -199,7 +199,7 @@ class TextHasher:
             indices[at + token] = murmur.hash(data, starts[token], starts[token + n] - gap) & index_mask
 
     def _hash_fours(self, data: Bytes, at: int) -> None:
-        """Do so for n-grams of four characters: several at once as if of one byte each, then those not."""
+        """Write the indices of 4-grams: several at once as if of single bytes, then correct the others."""
         size = self._tokens.starts[self._tokens.count]
         self._murmur.hash_fours(data, size - 3, self._index_mask, self.indices, at)
         if size > self._tokens.count:

@@ -77,7 +77,7 @@ class Tokenizer:
             self.starts, self._joined, self._copy, self._n_in_a_row = starts, joined, copy, 0
 
     def cut(self, text: str) -> Bytes:
-        """Set `starts` and `count`; give the bytes they are about, which the next call may overwrite.
+        """Set `starts` and `count`; return the bytes they refer to, which the next call may overwrite.
 
         Raises `UnicodeEncodeError` for a token with a lone surrogate.
         """

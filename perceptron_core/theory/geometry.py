@@ -18,7 +18,7 @@ Examples = Iterable[Example]
 
 
 class LinearModel(Protocol):
-    """Whatever decides by the sign of w·x + b; a `threshold` it may have counts as a bias of −θ."""
+    """A model that decides by the sign of w·x + b; a `threshold` θ, if it has one, counts as a bias of −θ."""
 
     @property
     def weights(self) -> Mapping[Any, float]:
@@ -26,7 +26,7 @@ class LinearModel(Protocol):
 
     @property
     def bias(self) -> float:
-        """B."""
+        """The bias b."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,7 @@ class OnlineMistakeBound:
         self.n_examples = 0
         """Examples since the model's last update, all of which it separates."""
         self._n_updates = 0
-        self._signed_score = math.inf
+        self._least_signed_score = math.inf
         self._squared_radius = 0.0
 
     def observe(self, x: Features, y: Any, score: float, n_updates: int) -> None:
@@ -213,7 +213,7 @@ class OnlineMistakeBound:
             self._restart()
             return
         self.n_examples += 1
-        self._signed_score = min(self._signed_score, signed_score)
+        self._least_signed_score = min(self._least_signed_score, signed_score)
         self._squared_radius = max(self._squared_radius, sparse.squared_norm(x) + self.fit_intercept)
 
     def value(self, model: LinearModel) -> MistakeBound:
@@ -222,9 +222,9 @@ class OnlineMistakeBound:
         if self.n_examples < self.min_examples:
             reason = f"the model was right, unchanged, on the last {self.n_examples} of {self.min_examples}"
             return MistakeBound(math.inf, R, math.nan, reason)
-        return _bound(R, self._signed_score, Hyperplane.of(model))
+        return _bound(R, self._least_signed_score, Hyperplane.of(model))
 
     def _restart(self) -> None:
         self.n_examples = 0
-        self._signed_score = math.inf
+        self._least_signed_score = math.inf
         self._squared_radius = 0.0

@@ -158,7 +158,7 @@ def linear_separability(examples: Examples, *, fit_intercept: bool = True) -> Se
 
 
 def _solve(samples: NormalisedSamples) -> tuple[list[float], tuple[float, ...], float]:
-    """Solve the linear program; give a, the convex combination of the z, and what is left of its sum."""
+    """Solve the linear program; return a, the convex combination of the z, and the residual of its sum."""
     import numpy as np  # noqa: PLC0415  takes long to import
     from scipy import optimize, sparse  # noqa: PLC0415  as above
 
@@ -256,7 +256,7 @@ def _as_examples(samples: NormalisedSamples) -> list[tuple[dict[Any, Any], bool]
 
 
 def _least_distance(z: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Minimise ‖a‖ subject to z·a ≥ 1; give a and λ with a = Σ λ·z, or None if that cannot be satisfied."""
+    """Minimise ‖a‖ subject to z·a ≥ 1; return a and λ with a = Σ λ·z, or None if that cannot be satisfied."""
     import numpy as np  # noqa: PLC0415  takes long to import
     from scipy import optimize  # noqa: PLC0415  as above
 

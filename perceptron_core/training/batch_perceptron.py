@@ -156,7 +156,7 @@ class BatchPerceptron(base.Base):
         return [(z, sign) for z, sign in samples if sparse.dot(self.weights, z, bias * sign) <= self.margin]
 
     def _step(self, k: int, samples: list[tuple[sparse.Vector, float]]) -> float:
-        """Make step k; give its length."""
+        """Move the weights by step k; return the length of the step."""
         rate = self.learning_rate(k) if callable(self.learning_rate) else self.learning_rate
         _check_rate(rate)
         total: sparse.Vector = {}

@@ -72,8 +72,8 @@ def perceptron_train(
     seed
         Of all that is drawn; the same seed gives the same result.
     stop_on_convergence
-        Whether to stop after an epoch without an update: a mistake-driven learner makes no mistake any
-        more, and would go on like that for ever (Gormley). Draws with replacement prove no such thing.
+        Whether to stop after an epoch without an update: a mistake-driven learner would make none in any
+        later epoch (Gormley). Draws with replacement prove no such thing.
     quiet_draws
         Stop after this many consecutive draws without an update, even within an epoch (Nath).
     held_out
@@ -144,7 +144,7 @@ class _Run:
         self._quiet = 0
 
     def through(self, max_iter: int, observe: Callable[[Epoch], None]) -> Stopped:
-        """Make the epochs; tell why they ended."""
+        """Run the epochs; return why they ended."""
         for number in range(1, max_iter + 1):
             epoch = self._epoch(number)
             self.curve.append(epoch)
@@ -167,7 +167,7 @@ class _Run:
         )
 
     def _learn(self) -> int:
-        """Learn from each draw of an epoch; give their number."""
+        """Learn from each draw of an epoch; return their number."""
         model, limit = self.model, self.quiet_draws or math.inf
         drawn = self._drawn()
         for number, index in enumerate(drawn, start=1):
@@ -227,7 +227,7 @@ def _check(
 
 
 def _start_at_random(model: Any, data: Sequence[Example], generator: np.random.Generator) -> None:
-    """Return every feature of the data a random weight, and the intercept if there is one."""
+    """Set a random weight for every feature, and for the intercept if there is one."""
     if not {"weights", "bias"} <= set(getattr(model, "STATE", ())) or not isinstance(model.bias, float):
         raise ValueError(f"{type(model).__name__} keeps no weights and bias to start at random")
     names = dict.fromkeys(name for x, _ in data for name in x)

@@ -95,7 +95,7 @@ class Column:
         return total
 
     def dot_with_gaps(self, x: Example, start: float) -> float:
-        """Do so where cells are missing; without a branch, as no processor can guess which."""
+        """Compute `dot` where cells are missing; without a branch, as no processor can predict which."""
         total = start
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
@@ -104,7 +104,7 @@ class Column:
         return total
 
     def add(self, x: Example, step: float) -> int:
-        """Add step·x; give the number of cells that are 0 now."""
+        """Add step·x; return the number of cells that are 0 now."""
         n_zeros = 0
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]

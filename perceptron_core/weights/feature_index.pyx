@@ -155,7 +155,7 @@ cdef class FeatureIndex(Index):
         return 0
 
     cdef int _resolve_dictionary(self, x, Example example, Py_ssize_t n_known) except -1:
-        """Do so for a dictionary; for one that is the last example, as it was then, nothing is to be done."""
+        """Resolve a dictionary; return at once if it is the last example's, unchanged."""
         cdef uint64_t state = state_of(<PyObject*>x)
         if state != 0 and state == example.state and example.version == self.version:
             return 0
@@ -194,7 +194,7 @@ cdef class FeatureIndex(Index):
     cdef inline int _take_plain(
         self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -2:
-        """Do as `_take` does, but only where no code of others can run; -1, and nothing is done, where it might."""
+        """Do as `_take` does if no foreign Python code can run; where it might, change nothing and return -1."""
         cdef double number
         cdef PyObject* old
         cdef Cell* cell
@@ -225,7 +225,7 @@ cdef class FeatureIndex(Index):
     cdef int _take(
         self, x, Example example, Py_ssize_t k, PyObject* name, PyObject* value, Py_ssize_t n_known
     ) except -1:
-        """Make (name, value) entry k; tell whether it has no slot."""
+        """Write (name, value) as entry k; return whether it has no slot."""
         cdef object kept = <object>name  # no-cython-lint: alive, whatever the code of others does to the example
         cdef double number = as_double(<object>value)
         if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:

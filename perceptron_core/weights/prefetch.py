@@ -1,6 +1,6 @@
-"""Cells asked for before they are needed. In: slots. Out: nothing, sooner.
+"""Memory prefetching of cells. In: slots. Out: nothing.
 
-This is the interpreted form, in which it makes no difference; `prefetch.pyx` is the compiled one.
+This is the interpreted form, which does nothing; `prefetch.pyx` is the compiled one.
 """
 
 from __future__ import annotations
@@ -9,4 +9,4 @@ from array import array
 
 
 def prefetch(cells: array[float], slots: array[int], start: int, end: int) -> None:
-    """Ask the memory for the cells of `slots[start:end]`."""
+    """Prefetch the cells of `slots[start:end]` into the processor's cache."""

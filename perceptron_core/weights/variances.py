@@ -1,4 +1,4 @@
-"""How sure a learner is of each weight. In: entries. Out: variances, 1 at first, that shrink.
+"""The variance of each weight. In: entries. Out: variances, 1 at first, that shrink with every update.
 
 `variances.pxd` gives this module its C types.
 """
@@ -46,7 +46,9 @@ class Variances(Column):
     def shrink(self, x: Example, r: float, total: float) -> None:
         """Replace each σᵢ by σᵢ − σᵢ²·xᵢ²/(r + total), where total = Σ σⱼ·xⱼ².
 
-        Written as σᵢ·(r + the others' part)/(r + total), which cannot become negative, nor 0 too soon.
+        This is the diagonal of Σ ← Σ − Σx(Σx)ᵀ/(r + v) with v = total. It is computed as
+        σᵢ·(r + total − σᵢ·xᵢ²)/(r + total): equal, but without the subtraction from σᵢ, which would cancel
+        where r is small and leave a variance negative, or 0 too soon.
         """
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]

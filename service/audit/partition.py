@@ -53,7 +53,7 @@ class Partition:
         return more or history.begun_again_at >= 0
 
     @property
-    def was_counted_anew(self) -> bool:
+    def has_restarted(self) -> bool:
         """Return whether the model has processed fewer records than the input holds: it had a predecessor."""
         consumed = self.history.consumed
         if consumed is None:

@@ -44,7 +44,7 @@ class Verdict:
         self._letters = letters
         self._partitions = {partition.number: partition for partition in partitions}
         self._predictions = predictions
-        self._begun_anew = self._check_totals()
+        self._restarted = self._check_totals()
         self._older_ids: set[str] = set()
         """Of events that are deleted."""
 
@@ -93,32 +93,32 @@ class Verdict:
         kept = not (window.may_be_full or partition.history.limits_changed) and (
             self._ledger.order_is_known or window.is_never_short
         )
-        return partition.is_complete and number not in self._begun_anew and kept
+        return partition.is_complete and number not in self._restarted and kept
 
     def _check_totals(self) -> set[int]:
-        """Hold the newest counts against the topics; return the partitions whose counts have begun anew."""
-        anew = set()
+        """Compare the newest counts with the topics; return the partitions whose counts have restarted."""
+        restarted = set()
         for number, partition in self._partitions.items():
             counts = partition.history.counts
-            fewer, more = partition.was_counted_anew, False
+            fewer, more = partition.has_restarted, False
             for name in (PREDICTIONS, REJECTED) if counts else ():
                 fewer |= counts.get(name, 0) < partition.counts.total(name)
                 more |= counts.get(name, 0) > partition.counts.total(name)
             if fewer:
-                anew.add(number)
+                restarted.add(number)
             elif more and partition.is_complete:
                 totals = {name: partition.counts.total(name) for name in (PREDICTIONS, REJECTED)}
                 found = {name: counts.get(name, 0) for name in totals}
                 message = f"the newest counts are {found}, the input makes {totals}"
                 self._findings.add(Fault.WRONG, Place(partition.log_topic, number), message)
-        return anew
+        return restarted
 
     def _say_what_is_deleted(self) -> None:
         for partition in self._partitions.values():
             self._report.notes += partition.not_verifiable()
-            if partition.number in self._begun_anew:
+            if partition.number in self._restarted:
                 self._report.notes.append(
-                    f"not verifiable: partition {partition.number}: its counts have begun anew "
+                    f"not verifiable: partition {partition.number}: its counts have restarted "
                     "(`checkpoint reset`, or `checkpoint import --no-restore`)"
                 )
         for q, first in self._predictions.first.items():
@@ -258,7 +258,7 @@ class Verdict:
     def _check_labelled(self) -> None:
         """Hold the counts of labels and of mistakes against the topics, all partitions together."""
         partitions = self._partitions.values()
-        begun = self._begun_anew or any(
+        begun = self._restarted or any(
             not partition.is_complete or partition.history.limits_changed for partition in partitions
         )
         if begun or self._ledger.shared.ids or self._findings or any(self._predictions.first.values()):

@@ -6,6 +6,28 @@ Every transaction appends a small *progress* record: which offsets its batch end
     s0 p1 p2 p3 s3 p4 p5 …      (s: snapshot after that batch, p: progress)
 
 Records are told apart by the header `kind`; their key is the consumer group they belong to.
+
+A progress record is JSON: `version` and the fields of `Progress`.
+
+    sequence      number of the batch
+    offsets       next offset, by input topic
+    counts        predictions, labelled, mistakes, updates, rejected, pending (`recovery.progress_counts`)
+    consumed      records ever processed, by input topic
+    now_ms        the time at which the batch was processed, which bounds event times
+
+A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hold `sequence`, `chunk` and
+`chunks`. Its fields (`service.checkpoints.snapshot.Snapshot`):
+
+    sequence      number of the batch that it follows
+    offsets       next offset, by input topic
+    identity      the settings under which the state came about (`recovery.identity`)
+    topic_ids     id of each input topic, by which one that was deleted and created again is told
+    state         `Processor.state`:
+      model         the learner's weights and counts, as `Learner.dump` writes them
+      join          event time, kept examples, early labels, ids of expired examples (`LabelJoin.state`)
+      counters      records, dead letters, labels, predictions, mistakes, rolling error (`Counters.state`)
+      spelling      how answers write the two classes
+      classes       the class names of the vocabulary
 """
 
 from __future__ import annotations
@@ -147,7 +169,7 @@ def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
     Raises
     ------
     CheckpointError
-        A record is no checkpoint of ours, of another version, or another group's.
+        A record is no checkpoint, of another version, or another group's.
 
     """
     log = CheckpointLog()

@@ -18,14 +18,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from service.cli.output import echo, echo_line
-from service.errors import ConfigurationError, ServiceError, StorageFull
+from service.errors import FAILURE, INTERRUPTED, USAGE, ConfigurationError, ServiceError, StorageFull
 from service.logs import end_log, logs_json
 from service.visible import one_line
 
 _log = logging.getLogger(__name__)
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-FAILURE, USAGE, INTERRUPTED = 1, 2, 130
 
 # Each is the click command named `command` in the module `service.cli.commands.<name>`, - written as _.
 COMMANDS = {
@@ -39,7 +38,7 @@ COMMANDS = {
     "status": "Show how each partition stands: lag, mistakes, pending labels, snapshots.",
     "verify": "Prove from the topics alone that everything was done exactly once.",
     "checkpoint": "Look at what is committed of the models; take one out, put one in.",
-    "dead-letters": "Look at the messages that were refused; give them a second chance.",
+    "dead-letters": "Show the messages that were refused; replay them.",
     "inspect": "Show the weights and counts of a model file.",
     "plot": "Draw the boundary, the learning curve, the mistakes or the weights.",
     "schema": "Print the JSON Schema of a message.",
@@ -106,7 +105,7 @@ class LazyGroup(click.Group):
             result = super().main(args, prog_name or "perceptron", **extra)
             code = result if isinstance(result, int) else 0
         except ConfigurationError as error:
-            end_log()  # this is for who has typed it
+            end_log()  # a usage error is for the terminal, not for the log
             report_error(*error.lines, hint=error.hint)
             code = USAGE
         except ServiceError as error:

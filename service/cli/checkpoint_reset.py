@@ -107,7 +107,7 @@ def _is_asked_by_a_person() -> bool:
 def _reset(
     transport: Transport, settings: Settings, partitions: Sequence[int], start: Start, count: int
 ) -> None:
-    """Own every partition of the group, so that nobody else is at work, and reset those chosen."""
+    """Own every partition of the group, so that no other process runs, and reset those chosen."""
     topics = input_topics(settings)
     with TemporaryMember(transport, settings.group, topics, settings.session_timeout_seconds) as visitor:
         visitor.wait_for(range(count), hint=STOP_FIRST)

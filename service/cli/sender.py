@@ -22,7 +22,7 @@ class LateLabels:
         self.topic = topic
 
     def take(self, key: bytes | None, message: bytes) -> bytes:
-        """Take the label out of an event, if it has one; give the event without."""
+        """Take the label out of an event, if it has one; return the event without it."""
         event, label = split_label(message)
         if label is not None:
             self._new.append(Output(self.topic, key, label))

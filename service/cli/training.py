@@ -109,7 +109,7 @@ def make_trainable(settings: Settings) -> Any:  # noqa: ANN401 - a learner with 
     Raises
     ------
     ConfigurationError
-        It is none of ours: River's models count no updates, so training could not tell convergence.
+        It is a River model: those count no updates, so training could not detect convergence.
 
     """
     learner: Learner = make_learner(settings.model, settings.model_params, settings.classes)

@@ -216,7 +216,7 @@ class _Decoded:
 
 
 def _place_columns(header: list[str], columns: Columns) -> Callable[[list[str]], dict[str, Any]]:
-    """Find the columns in the header; give a function that makes a row's cells the fields of an event."""
+    """Find the columns in the header; return a function that turns a row into the fields of an event."""
     _check_header(header)
     label = _find(header, columns.label, LABEL_COLUMNS, "--label-column")
     row_id = _find(header, columns.id, ("id",), "--id-column")

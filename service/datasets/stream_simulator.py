@@ -41,7 +41,7 @@ class Playback:
         self.id_suffix = ""
 
     def play(self, message: bytes) -> bytes:
-        """Return the next message its id in this round, and its label the meaning that holds now."""
+        """Return the message with this round's id suffix and the drifted label."""
         turns = self._played // self._drift_every if self._drift_every else 0
         self._played += 1
         fields = _fields(message)

@@ -1,1 +1,1 @@
-"""Dead letters that are given another chance."""
+"""Replay of dead letters."""

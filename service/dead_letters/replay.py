@@ -1,4 +1,4 @@
-"""Dead letters that get another chance. In: the dead-letters topic. Out: those now accepted, to their source.
+"""Replay of dead letters. In: the dead-letters topic. Out: those now accepted, to their source.
 
 A letter is *outstanding* from the offset on that the group `<group>.dead-letters` has committed. A replay
 moves through what was outstanding when it began, in transactions that hold outputs and offset together:
@@ -148,7 +148,7 @@ class Redelivery:
         Raises
         ------
         OwnershipLost
-            Another replay is at work.
+            Another replay is running.
         TransportError
             What was yielded is committed; the rest stays outstanding.
 

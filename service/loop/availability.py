@@ -49,5 +49,5 @@ class Availability:
         return bool(names)
 
     def note(self, error: TransportError) -> None:
-        """Take from an error whether the stream is away."""
+        """Note from an error whether the stream is unreachable."""
         self.is_away = isinstance(error, TransportUnavailable)

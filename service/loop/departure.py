@@ -20,18 +20,17 @@ from time import monotonic
 from types import TracebackType
 from typing import Final, Self
 
+from service.errors import INTERRUPTED
+
 _log = logging.getLogger(__name__)
 
 LEAVE_SECONDS: Final = 4.0
-"""How long after a request to leave an answer of the stream is waited for."""
+"""How long to wait for the stream's answer after a request to leave."""
 
 _LAST_WAIT_SECONDS: Final = 0.5
-"""How long an answer is waited for that is asked for later than that."""
+"""How long to wait for an answer to a request that is sent later than that."""
 
 _LOOK_SECONDS: Final = 0.1
-
-INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C."""
 
 
 class Departure:

@@ -49,7 +49,7 @@ class EndOfInput:
         self._look_at_others = 0.0
 
     def is_reached(self, ours: Collection[int]) -> bool:
-        """Return whether all is done, with these partitions at work here; not while the stream is away."""
+        """Return whether all is processed, `ours` being open here; False if the stream is unreachable."""
         others = set(range(self._growth.n_partitions)).difference(ours)
         try:
             return self._consumer.at_end() and self._others_are_done(others)

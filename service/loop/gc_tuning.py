@@ -6,14 +6,14 @@ import gc
 from typing import Final
 
 _YOUNG: Final = 10_000
-"""New objects between two looks at the young ones; one batch makes more than Python's own 700 to 2,000."""
+"""New objects between two collections of the young ones; one batch makes more than Python's 700 to 2,000."""
 
 
 def look_less_often() -> None:
-    """Have what is there now never looked at again, and what comes less often.
+    """Freeze existing objects (`gc.freeze`) and collect new ones less often.
 
     Examples that wait for labels hold no cycles, yet each full collection goes through all of them. This
-    changes the whole process: it is for those that serve, not for who uses our classes.
+    changes the whole process: only `serve` and its workers call it, not a program that imports the classes.
     """
     gc.collect()
     gc.freeze()

@@ -18,7 +18,7 @@ _LOOK_SECONDS: Final = 3.0
 
 
 class Growth:
-    """Has the other topics follow when the events topic gets more partitions.
+    """Adds partitions to the other topics when the events topic gets more.
 
     Parameters
     ----------

@@ -52,9 +52,9 @@ def start_offsets(
 
 
 def _newest_checkpoint(transport: Transport, settings: Settings, partition: int) -> Mapping[str, int]:
-    """Return where the newest readable checkpoint ends: Kafka forgets the offsets of a group that is away.
+    """Return where the newest readable checkpoint ends: Kafka deletes the offsets of an inactive group.
 
-    Of a partition that was never at work, nothing.
+    Empty for a partition that has no checkpoint.
     """
     topic = settings.checkpoints_topic
     log = read_log(transport.read(topic, partition), settings.group)

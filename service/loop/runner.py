@@ -30,21 +30,20 @@ from service.stream import Consumer, Place, Record, Transport
 from service.transport.topics import input_topics
 
 _IDLE_POLL_SECONDS: Final = 0.2
-"""How long one poll waits when nothing comes: the delay with which a stop is noticed."""
+"""Timeout of a poll while no records wait here: the longest delay before a stop is noticed."""
 
 _SHORT_POLL_SECONDS: Final = 0.02
-"""How long one waits for records that others here wait for."""
+"""Timeout of a poll for the other topic's records, which the waiting ones must not overtake."""
 
 _MOST_POLLED: Final = 1000
-"""Records that one poll asks for, in search of those that others here wait for."""
-
+"""Least records to ask for in such a poll."""
 
 _SILENT_SECONDS: Final = 1.0
-"""How long a stream may say nothing before it is asked something."""
+"""How long polls may return nothing before the stream is asked where its topics end."""
 
 _BLOCKED_SECONDS: Final = 5.0
-"""How long records wait for those of another topic before it is said: a client may take more than a second to
-begin with a topic."""
+"""How long records wait for those of another topic before `/readyz` names it: a client may take more than a
+second to begin with a topic."""
 
 
 class Runner:
@@ -59,9 +58,9 @@ class Runner:
     settings
         Topics, group, model, batch size.
     metrics, health
-        Where the loop tells how it does.
+        Where the loop reports.
     live
-        Where it shows its models, if anybody is to look at them.
+        Where its models are published for the API and the page; None: nowhere.
     observe
         Told the labelled predictions of each batch, in order, before it is committed.
     clock, random
@@ -92,9 +91,9 @@ class Runner:
         self._inbox = RecordQueues(input_topics(settings))
         self._lag: Mapping[Place, int] = {}
         self._due = inf
-        """When (monotonic seconds) a batch is to be taken of what is here, full or not."""
+        """When (monotonic seconds) the waiting records are processed as a batch, full or not."""
         self._is_blocked = False
-        """Whether nothing of it could be taken."""
+        """Whether all waiting records have to wait for those of another topic."""
         self._heard_at = clock.monotonic()
         random = random or Random()  # noqa: S311  nothing to guess here
         self._backoff = Backoff(random)
@@ -156,7 +155,7 @@ class Runner:
         Returns
         -------
         bool
-            Whether no record was there, and every partition that is ours has its task now.
+            Whether no record was there, and every assigned partition has its task now.
 
         """
         batch = self._gather()
@@ -238,7 +237,7 @@ class Runner:
         self._metrics.lag = {place: count + waiting[place] for place, count in self._lag.items()}
 
     def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, list[Record]]:
-        """Poll; while the stream is away or full, wait for it to come back."""
+        """Poll; while the stream is unreachable or full, wait until it is not."""
         try:
             held = self._inbox.held(self._settings.max_batch_records)
             with self._health.doing("a poll"), self._health.asking():
@@ -275,7 +274,7 @@ class Runner:
             self._heard_at = self._clock.monotonic()
 
     def _report_health(self) -> None:
-        """Ready once every partition that is ours is at work, and has done what it failed to do before."""
+        """Report ready once every assigned partition has a task and has repeated the batch that failed."""
         if self._tasks.is_behind:
             return
         if self._availability.waits_for(self._inbox.blocked(self._clock.monotonic() - _BLOCKED_SECONDS)):

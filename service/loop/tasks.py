@@ -3,7 +3,7 @@
 Partitions come and go between polls; each has its `Task`. A partition whose task failed waits, longer
 each time, and is opened again from its last commit:
 
-    assigned ─→ waiting ─→ at work ─→ handed over
+    assigned ─→ waiting ─→  open   ─→ handed over
                   ↑  failed  │
                   └──────────┘
 """
@@ -60,7 +60,7 @@ class Tasks:
     transport, settings, metrics
         The stream, what to do, and where to tell of it.
     inbox
-        Where the records of the partitions at work wait.
+        Where the records of the open partitions wait.
     availability
         Told of every error that passes.
     live
@@ -112,28 +112,28 @@ class Tasks:
         self._growth: Growth
 
     def join(self, growth: Growth) -> Consumer:
-        """Become a member of the group, which decides from now on which partitions these are."""
+        """Join the group, which assigns the partitions from now on."""
         self._growth = growth
         self._consumer = self._transport.join(self._settings.group, self._topics, self)
         return self._consumer
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a partition is ours and has no task."""
+        """Whether an assigned partition has no task."""
         return bool(self._waiting)
 
     @property
     def is_behind(self) -> bool:
-        """Whether a partition is ours and has no task, or has yet to do again what it failed to do."""
+        """Whether an assigned partition has no task, or has yet to repeat a batch that failed."""
         return bool(self._waiting or self._failed)
 
     def forget_failures(self) -> None:
-        """Nothing is left to process: take it that what seemed to fail had reached the stream after all."""
+        """Forget failures, as nothing is left to process: commits that seemed to fail had been written."""
         if not self._waiting:
             self._failed.clear()
 
     def process_and_commit(self, partition: int, records: Sequence[Record]) -> None:
-        """Let a task do a batch; if that fails in passing, close it, to be opened again."""
+        """Process and commit a batch; on a passing error, close the task and open it again later."""
         try:
             self.at_work[partition].process_and_commit(records)
         except MessageTooLarge as error:
@@ -227,7 +227,7 @@ class Tasks:
         self._leave(partitions, self._hand_over)
 
     def partitions_lost(self, partitions: frozenset[int]) -> None:
-        """Forget partitions that are no longer ours."""
+        """Drop the tasks of partitions that were lost: another member owns them."""
         self._leave(partitions, Task.close)
 
     def _leave(self, partitions: frozenset[int], how: Callable[[Task], None]) -> None:
@@ -242,7 +242,7 @@ class Tasks:
                 how(task)
 
     def _hand_over(self, task: Task) -> None:
-        """Hand one over; one failure is enough to know that the stream is away, each would take its time."""
+        """Hand a task over; after one failure, close the others without a snapshot: each would time out."""
         if self._availability.is_away:
             task.close()
             return

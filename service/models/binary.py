@@ -14,7 +14,7 @@ from service.messages.labels import Truth
 
 
 class BinaryLearner:
-    """Drives a two-class learner of ours."""
+    """Drives a two-class learner of `perceptron_core`."""
 
     def __init__(self, model: BinaryClassifier) -> None:
         self.model = model
@@ -22,7 +22,7 @@ class BinaryLearner:
     updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
 
     def learn(self, x: X, truth: Truth) -> float:
-        """Learn one example; give the step that was made."""
+        """Learn one example; return the step that was made."""
         return self.model.update_one(x, truth)
 
     def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, float]:
@@ -61,7 +61,7 @@ class BinaryLearner:
         return to_bytes(self.model)
 
     def load(self, data: bytes) -> None:
-        """Become the model that was written."""
+        """Load the model that `dump` wrote."""
         self.model = from_bytes(data)
 
 

@@ -43,7 +43,7 @@ class ModelKind(NamedTuple):
 
 
 def refuse_pickle(learner: Learner) -> None:
-    """Refuse a learner whose model has no file format of ours. Raises `ConfigurationError`."""
+    """Refuse a learner whose model has no file format. Raises `ConfigurationError`."""
     if isinstance(learner, RiverLearner):
         raise ConfigurationError(
             "model: a River model can only be written down as a pickle, and reading a pickle runs whatever "
@@ -127,7 +127,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def _take_over_rights(path: Path, descriptor: int) -> None:
-    """Return a new file the owner, as far as allowed, and the rights of the one it is to replace."""
+    """Copy owner (as far as allowed) and permissions of the replaced file to the new one."""
     if not path.exists() or not hasattr(os, "fchown"):
         return
     status = path.stat()

@@ -16,7 +16,7 @@ from service.messages.labels import BINARY, Truth
 
 
 class MulticlassLearner:
-    """Drives a multiclass learner of ours.
+    """Drives a multiclass learner of `perceptron_core`.
 
     The score of a prediction is that of the winning class. With two classes it is signed, as everywhere:
     the score of True less that of False.
@@ -49,7 +49,7 @@ class MulticlassLearner:
         return predicted, scores[predicted]
 
     def learn(self, x: X, truth: Truth) -> Update | None:
-        """Learn one example; give the step that was made."""
+        """Learn one example; return the step that was made."""
         return self.model.update_one(x, truth)
 
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  what `learn` gave, or that read from a snapshot
@@ -91,7 +91,7 @@ class MulticlassLearner:
         return to_bytes(self.model)
 
     def load(self, data: bytes) -> None:
-        """Become the model that was written."""
+        """Load the model that `dump` wrote."""
         self.model = from_bytes(data)
 
 

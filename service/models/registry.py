@@ -78,7 +78,7 @@ class Learner(Protocol):
         """Predict as `assess`, then learn as `learn`: the class, the score and the step."""
 
     def learn(self, x: X, truth: Truth) -> object:
-        """Learn one example; give the step to undo, in plain values, or what is false if there is none."""
+        """Learn one example; return the step for `undo` in plain values, a false value if there is none."""
 
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  each learner knows its own
         """Take an update back; False if this model cannot."""
@@ -96,7 +96,7 @@ class Learner(Protocol):
         """Write the model down."""
 
     def load(self, data: bytes) -> None:
-        """Become the model that `dump` wrote. Raises `DamagedError` if that cannot be trusted."""
+        """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""
 
 
 def make_learner(
@@ -141,7 +141,7 @@ def make_learner(
 
 
 def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:
-    """Return a learner its weights in arrays, if it can have them and they are of a sensible size."""
+    """Return the learner with array weights if its type and `hash_bits` allow it."""
     if not 0 < hash_bits <= _MOST_BITS_IN_ARRAYS:
         return made
     return HashedClassifier(made, hash_bits) if isinstance(made, LinearRule) else made

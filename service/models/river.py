@@ -142,7 +142,7 @@ class RiverLearner:
         return self._signature(body) + body
 
     def load(self, data: bytes) -> None:
-        """Become the model that was written, if it was signed with our key."""
+        """Load the model that `dump` wrote, if its signature fits the key."""
         signature, body = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
         if not hmac.compare_digest(signature, self._signature(body)):
             raise DamagedError(

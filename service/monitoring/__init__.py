@@ -1,1 +1,1 @@
-"""What the service shows of itself: metrics, health, models at work, curves."""
+"""What the service shows of itself: metrics, health, the models it runs, curves."""

@@ -200,7 +200,7 @@ def _scatter(axes: Axes, points: Sequence[Point], label: str, **style: Any) -> N
 
 
 def _fix_limits(axes: Axes, points: Sequence[Point]) -> tuple[float, float]:
-    """Leave a rim around the points; give, for each axis, what is equally long in the picture."""
+    """Leave a margin around the points; return, for each axis, the span of equal length in the picture."""
     spans = []
     for values, set_limits in (
         ([p.x for p in points], axes.set_xlim),

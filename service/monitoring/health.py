@@ -100,7 +100,7 @@ class Health:
 
     @property
     def is_live(self) -> bool:
-        """Whether the loop is still at work, be it waiting for the stream to come back."""
+        """Whether the loop still runs, even if it only waits for the stream."""
         return self.state is not State.STOPPED
 
     @property

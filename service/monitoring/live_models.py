@@ -1,6 +1,6 @@
-"""The models at work, for who looks at them from other threads. In: what the loop does. Out: answers.
+"""The models of the open partitions, as other threads read them. In: what the loop does. Out: answers.
 
-A lock for each model: the loop holds it while it learns a batch, who looks holds it for one answer.
+A lock for each model: the loop holds it while it learns a batch, a reader holds it for one answer.
 So nobody ever sees a model in the middle of an update, and the loop waits for an answer at most. What
 is seen may be a batch ahead of the last commit: should that commit fail, the same batch is learned again.
 """
@@ -177,7 +177,7 @@ class LiveModel:
 
 
 class LiveModels:
-    """The models that are at work in this process.
+    """The models of the partitions that this process serves.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class LiveModels:
         return Question(event.id, self._extractor.extract(event.features, event.text))
 
     def partitions(self) -> list[int]:
-        """List the partitions at work here."""
+        """List the partitions served here."""
         return sorted(self._shown())
 
     def _shown(self) -> dict[int, LiveModel]:
@@ -234,12 +234,12 @@ class LiveModels:
         """Return the model of a partition.
 
         With no partition named: that of the one an event with this id as its key would go to, if it is
-        at work here, else the first that is.
+        served here, else the first that is.
 
         Raises
         ------
         NoSuchModel
-            It is not at work here, or none is.
+            It is not served here, or none is.
 
         """
         models = self._shown()
@@ -249,7 +249,7 @@ class LiveModels:
             here = ", ".join(map(str, sorted(models))) or "none"
             what = "no partition" if partition is None else f"partition {partition}: not"
             raise NoSuchModel(
-                f"{what} at work in this process; at work here: {here}",
+                f"{what} served by this process; served here: {here}",
                 hint="/readyz tells how it does; another member of the group may have the partition",
             )
         return models[partition]

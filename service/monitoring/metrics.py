@@ -133,7 +133,7 @@ class Metrics:
         self.snapshot_time.labels(partition).set(timestamp_seconds)
 
     def publish(self, partition: int, processor: Processor) -> Published:
-        """Show a partition's state, which has just been committed; give what is shown."""
+        """Publish a partition's state, which has just been committed; return what is published."""
         state = Published(
             processor.counters.copy(),
             processor.learner.updates,
@@ -156,7 +156,7 @@ class Metrics:
 
 
 def _since_last_update(steps: Iterable[Step]) -> Sequence[Step]:
-    """Return the steps from the last update of the model on: with that, its bound begins anew.
+    """Return the steps from the last update of the model on: the update restarts its bound.
 
     Of a label that came later, the score is an older model's and says nothing of this one.
     """

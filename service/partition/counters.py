@@ -66,7 +66,7 @@ class Counters:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Counters:
-        """Make the counters that `state` told of."""
+        """Return the counters that `state` described."""
         counters = cls(**state)
         for name in ("consumed", "rejected", "labels"):
             setattr(counters, name, Counter(state[name]))

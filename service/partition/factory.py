@@ -1,4 +1,4 @@
-"""Puts the rooms together. In: settings. Out: a stream, and a processor ready for its first record."""
+"""Makes streams and processors. In: settings. Out: a stream, and a processor ready for its first record."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class LabelJoin:
         self.size_bytes = 0
 
     def advance(self, timestamp_ms: int) -> int:
-        """Let event time pass; give the number of early labels whose event never came."""
+        """Advance event time; return the number of early labels dropped, whose event never came."""
         if timestamp_ms <= self._now_ms:
             return 0
         self._now_ms = timestamp_ms
@@ -151,7 +151,7 @@ class LabelJoin:
         self.n_pending -= 1
 
     def forget_steps(self) -> None:
-        """Take it that no kept example has moved the model."""
+        """Reset the step of every kept example, as if none had changed the model."""
         for example in self.examples.values():
             example.step = 0.0
 
@@ -160,7 +160,7 @@ class LabelJoin:
         del self.early[event_id]
 
     def hold(self, event_id: str, label: EarlyLabel) -> bool:
-        """Hold a label until its event comes; tell whether the oldest one had to give way to it."""
+        """Hold a label until its event comes; return whether the oldest one was dropped for it."""
         gives_way = event_id not in self.early and len(self.early) >= self._capacity
         if gives_way:
             self.early.popitem(last=False)
@@ -181,7 +181,7 @@ class LabelJoin:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Become what `state` told."""
+        """Restore what `state` returned."""
         self._now_ms = state["now_ms"]
         self.examples = {event_id: Example(*fields) for event_id, *fields in state["examples"]}
         self._order = deque(self.examples)

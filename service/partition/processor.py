@@ -130,7 +130,7 @@ class Processor:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Become what `state` told: the next record has the same effect as it had there.
+        """Restore what `state` returned: the next record has the same effect as it had there.
 
         Raises
         ------

@@ -43,7 +43,7 @@ __all__ = [
 
 COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
 
-# Variables of ours that configure the tests or the build, not the service.
+# Variables of this project that configure the tests or the build, not the service.
 _NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE)")
 
 _TABLES = {"kafka": frozenset(KafkaSettings.model_fields), "model_params": frozenset[str]()}

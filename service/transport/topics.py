@@ -22,7 +22,7 @@ def output_topics(settings: Settings) -> tuple[str, ...]:
 
 
 def ensure_topics(transport: Transport, settings: Settings) -> int:
-    """Create what is missing, and have all topics as many partitions as the events have; return that number.
+    """Create missing topics, and partitions so that all have as many as the events topic; return how many.
 
     Raises
     ------

@@ -36,7 +36,7 @@ _EVENT_BODY: Final[dict[str, Any]] = {
 
 _WHICH: Final = (
     "Whose model to ask. Default: that of the partition that an event with this id as its key would go to, "
-    "if it is at work in this process; else, and where there is no event, the first one that is. The answer "
+    "if it is served by this process; else, and where there is no event, the first one that is. The answer "
     "tells whose it was as `partition`, and as `owned` whether the event's own."
 )
 

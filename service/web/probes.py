@@ -1,4 +1,4 @@
-"""The endpoints for who watches the service. In: metrics and health. Out: both, as they are asked for."""
+"""The endpoints for monitoring. In: metrics and health. Out: both, as they are asked for."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def add_probes(app: FastAPI, registry: CollectorRegistry, health: Health) -> Non
 
     @api.get("/livez", responses=unready)
     def livez(response: Response) -> Condition:
-        """Return whether the loop is at work; 503 when a restart would help."""
+        """Return whether the loop runs; 503 when a restart would help."""
         response.status_code = HTTPStatus.OK if health.is_live else HTTPStatus.SERVICE_UNAVAILABLE
         state, reason = health.condition
         return Condition(state=state, reason=reason)

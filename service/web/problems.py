@@ -53,7 +53,7 @@ def documented(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
 
 
 def translate_errors(app: FastAPI) -> None:
-    """Return every error that an endpoint may raise its answer."""
+    """Register a handler for every error that an endpoint may raise."""
     app.add_exception_handler(ServiceError, _of_service_error)
     app.add_exception_handler(RequestValidationError, _of_parameters)
     app.add_exception_handler(HTTPException, _of_http)

@@ -1,4 +1,4 @@
-"""Questions about models that are at work in other processes. In: a request. Out: that process's answer.
+"""Questions about models in other processes. In: a request. Out: that process's answer.
 
 The parent of workers passes a request on to the HTTP server of the worker that has the partition, so the
 same code answers, and says what is wrong, wherever a model is.
@@ -67,10 +67,10 @@ def add_relay(app: FastAPI, elsewhere: Elsewhere, health: Health) -> None:
 def _partition(request: Request, body: bytes, addresses: Mapping[int, str], n_partitions: int) -> int:
     """Choose as a single process would: what is asked for, else the event's own, else the first.
 
-    The worker of the first is also who says what is wrong with what is asked for.
+    The worker of the first also reports what is wrong with the request.
     """
     if not addresses:
-        raise NoSuchModel("no partition is at work yet", hint="/readyz tells how the workers do")
+        raise NoSuchModel("no partition is served yet", hint="/readyz tells how the workers do")
     asked_for = request.query_params.get("partition")
     for partition in addresses:
         if str(partition) == asked_for:
@@ -81,7 +81,7 @@ def _partition(request: Request, body: bytes, addresses: Mapping[int, str], n_pa
 def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
     here = ", ".join(map(str, sorted(addresses)))
     return NoSuchModel(
-        f"partition {partition}: not at work in this service; at work here: {here}",
+        f"partition {partition}: not served by this service; served here: {here}",
         hint="/readyz tells how it does; another member of the group may have the partition",
     )
 

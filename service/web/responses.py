@@ -32,7 +32,7 @@ _OWNED: Final = (
 
 
 class LivePrediction(Answered):
-    """A prediction by a model that is at work."""
+    """A prediction by the model of an open partition."""
 
     id: str
     label: LabelValue = Field(description="The predicted class, in the events' own label vocabulary.")
@@ -87,8 +87,8 @@ class Bound(Answered):
 
     updates: float | None = Field(description="(R/γ)²; null while no separator is known.")
     radius: float = Field(description="R: the largest length of an example.")
-    margin: float | None = Field(description="γ: by how much the model separates them.")
-    examples: int = Field(description="How many there are since the model's last update.")
+    margin: float | None = Field(description="γ: the smallest margin of an example.")
+    examples: int = Field(description="How many examples there are since the model's last update.")
     reason: str = Field(description="Why there is no bound; empty if there is.")
 
     @classmethod

@@ -61,7 +61,7 @@ class HttpServer:
             app,
             http=_ImpatientProtocol,
             ws="none",
-            log_config=None,  # its lines are lines of ours
+            log_config=None,  # `service.logs` formats its lines
             log_level="warning",
             access_log=False,
             server_header=False,

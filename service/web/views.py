@@ -1,6 +1,6 @@
 """What the web side may look at. In: metrics, health, live models. Out: the answers' contents.
 
-The one place that knows both what is committed (`Metrics`) and what is at work (`LiveModels`).
+The one place that knows both what is committed (`Metrics`) and the models in memory (`LiveModels`).
 """
 
 from __future__ import annotations

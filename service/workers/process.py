@@ -20,7 +20,7 @@ from service.workers.merged_metrics import NOTHING
 from service.workers.worker import Request, ServeHttp, WorkerReport, work
 
 ANSWER_SECONDS: Final = 1.0
-"""How long to wait for an answer; who is slower is shown as it last was."""
+"""How long to wait for an answer; a slower worker is shown with its last one."""
 
 LEAVE_SECONDS: Final = 5.0
 """How long a worker that was told to leave may send no report: one that waits for its stream sends them,

@@ -1,11 +1,11 @@
 """Several workers as one service. In: settings. Out: processes that share the partitions; one health.
 
-    starting ─→ at work ─→ left
+    starting ─→ running ─→ left
        ↑ backoff   │ died
        └───────────┘
 
 Each worker is a member of the consumer group like any other process, so nothing else is shared: a worker
-that dies loses nothing, and its partitions are at work elsewhere while it is started again. An error that
+that dies loses nothing, and other workers process its partitions while it is started again. An error that
 would end a single process ends all of them.
 """
 
@@ -40,10 +40,10 @@ _SILENT_SECONDS: Final = 10.0
 """Without a report for so long, a worker is frozen or starved: longer than any step of the interpreter."""
 
 _STABLE_SECONDS: Final = 60.0
-"""Who dies after so long a life has not died of what it died of before."""
+"""A worker that ran for longer than this starts with a fresh backoff when it dies."""
 
 _PASSING: Final = (TransportUnavailable, StorageFull)
-"""Errors at joining that are no reason to end, once a worker has been at work."""
+"""Errors at joining that are no reason to end, once a worker has run."""
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ class Workers:
         self._is_stopping = True
 
     def run(self) -> Mapping[int, Totals]:
-        """Keep the workers at work until `stop`, the end of the stream, or an error.
+        """Keep the workers running until `stop`, the end of the stream, or an error.
 
         Returns
         -------
@@ -151,7 +151,7 @@ class Workers:
         return self._totals
 
     def expositions(self) -> Sequence[Exposition]:
-        """Ask all for their metrics, from any thread; who does not answer in time is shown as it last was."""
+        """Ask all workers for their metrics, from any thread; a late one is shown with its last metrics."""
         with self._changed:
             for worker in self._at_work():
                 worker.ask_metrics()
@@ -269,7 +269,7 @@ class _MetricsOfAll(Collector):
         self._workers = workers
 
     def describe(self) -> Sequence[Metric]:
-        """Name nothing in advance: nobody is at work yet."""
+        """Name nothing in advance: no worker runs yet."""
         return []
 
     def collect(self) -> Iterator[Metric]:

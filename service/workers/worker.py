@@ -82,7 +82,7 @@ class WorkerReport:
     address: str = ""
     """URL of the worker's own server, which knows the models; empty if there is none."""
     partitions: Sequence[int] = ()
-    """Whose models are at work here."""
+    """The partitions whose models this worker holds."""
     n_partitions: int = 0
     """Of the events topic; 0 before it is known."""
     is_finished: bool = False
@@ -100,7 +100,7 @@ def work(
     serve_http: ServeHttp,
     exit_at_end: bool,
 ) -> None:
-    """Be worker `number` until told to leave; the whole life of its process."""
+    """Run worker `number` until it is told to leave: the entry point of its process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent decides
     log_to_stderr(settings.log_level, settings.log_format, number)
     from prometheus_client import CollectorRegistry  # noqa: PLC0415  see above
@@ -122,7 +122,7 @@ def work(
 
 
 def _settings_of(number: int, settings: Settings) -> Settings:
-    """Give each worker a name of its own where Kafka wants one."""
+    """Return the settings with Kafka client and instance ids that are unique to the worker."""
     kafka = settings.kafka
     names = {"client_id": f"{kafka.client_id}-{number}"}
     if kafka.instance_id:
@@ -175,7 +175,7 @@ class Reporter:
         self._shown = NOTHING
 
     def attend(self, runner: Runner, departure: Departure) -> None:
-        """WorkerReport from now on, and let the parent, or its end, stop the runner."""
+        """Start the reporting thread; it stops the runner on request or when the parent exits."""
         threading.Thread(target=self._attend, args=(runner, departure), name="reporter", daemon=True).start()
 
     def _attend(self, runner: Runner, departure: Departure) -> None:

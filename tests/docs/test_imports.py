@@ -11,7 +11,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_picture_shows_the_imports_there_are(package):
     drawn = (FOLDER / f"imports-{package}.svg").read_text(encoding="utf-8")
-    assert drawn == picture(package), "draw it anew: make docs-plots"
+    assert drawn == picture(package), "redraw it: make docs-plots"
 
 
 @pytest.mark.parametrize("package", PACKAGES)

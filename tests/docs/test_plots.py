@@ -17,7 +17,7 @@ def digest_in(path):
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_picture_shows_what_the_learners_do_now(name):
-    assert digest_in(FOLDER / f"{name}.svg") == CHARTS[name]().digest(), "draw it anew: make docs-plots"
+    assert digest_in(FOLDER / f"{name}.svg") == CHARTS[name]().digest(), "redraw it: make docs-plots"
 
 
 def test_every_picture_is_drawn_by_the_script_is_small_and_is_shown_somewhere():

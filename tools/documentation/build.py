@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def assemble(work: Path) -> Path:
-    """Put all pages into `work`/docs, written and generated ones; give the configuration file.
+    """Put all pages into `work`/docs, written and generated ones; return the configuration file.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _target(page: PurePosixPath, link: str) -> PurePosixPath:
 
 
 def _rewrite(pages: Path, page: PurePosixPath) -> Iterator[PurePosixPath]:
-    """Let a page's links point into the site; give the source files among their targets."""
+    """Point a page's links into the site; yield the source files among their targets."""
     here = site_path(page)
     found = []
 

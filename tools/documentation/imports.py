@@ -2,7 +2,7 @@
 
 A square for each package. A folder's row says how often it imports from the folder of each column; the
 folders stand in the order of the layers in .importlinter, so that all numbers lie below the diagonal.
-`make docs-plots` draws it anew; a test fails when a picture is no longer what the code says.
+`make docs-plots` redraws it; a test fails when a picture is no longer what the code says.
 """
 
 from __future__ import annotations

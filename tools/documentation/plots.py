@@ -1,6 +1,6 @@
 """The documentation's pictures, drawn by the learners themselves. Out: docs/plots/*.svg.
 
-`make docs-plots` draws them anew. Each file carries a digest of the numbers behind it: a test computes these
+`make docs-plots` redraws them. Each file carries a digest of the numbers behind it: a test computes these
 again, and fails when a picture no longer shows what the code does.
 """
 

@@ -20,7 +20,7 @@ _OURS: Final = "online-perceptron"
 
 
 def main(site_packages: str, report: Path) -> int:
-    """Audit; give 1 if a vulnerability is known, 0 if none is or nobody could be asked."""
+    """Audit; return 1 if a vulnerability is known, 0 if none is or the database cannot be reached."""
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pip_audit", "--path", site_packages, "--timeout", str(_TIMEOUT_SECONDS)]
     command += ["--format", "json", "--output", str(report), "--progress-spinner", "off"]

@@ -18,13 +18,12 @@ from typing import Final
 import click
 from prometheus_client import CollectorRegistry
 
-from service.cli.app import INTERRUPTED
 from service.cli.commands.serve import http_server, stopping
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, counted_bar
 from service.cli.summary import summary_text
 from service.datasets.stream_simulator import Playback
-from service.errors import ServerError
+from service.errors import INTERRUPTED, ServerError
 from service.loop.runner import Runner
 from service.messages.labels import Vocabulary
 from service.monitoring.evaluation import Evaluation, summarise
@@ -58,7 +57,7 @@ _WHERE_NEXT: Final = """
 where to look next
   perceptron demo --keep        the same, and the live page stays up
   perceptron replay FILE        the same over a file of yours (NDJSON, CSV, TSV or LIBSVM)
-  perceptron serve              the loop for ever, on SQLite or, with --broker kafka://…, on Kafka
+  perceptron serve              the loop, on SQLite or, with --broker kafka://…, on Kafka
   perceptron schema event       what a message looks like
   perceptron --help             everything else"""
 
@@ -153,7 +152,7 @@ def _sum_up(done: Published, evaluation: Evaluation, seconds: float) -> None:
 
 
 def _events() -> list[bytes]:
-    """Write River's data set as the messages a producer of ours would send."""
+    """Write River's data set as the messages that `perceptron produce` would send."""
     from river import datasets  # noqa: PLC0415  brings pandas and scikit-learn along
 
     return [

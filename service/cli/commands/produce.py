@@ -52,7 +52,7 @@ KeyOf = Callable[[bytes], bytes | None]
     "--rate", type=click.FloatRange(0, min_open=True), metavar="NUMBER", help="Events per second at most."
 )
 @click.option(
-    "--loop", is_flag=True, help="Begin again at the end of FILE, for ever; ids tell the rounds apart."
+    "--loop", is_flag=True, help="Begin again at the end of FILE, indefinitely; ids tell the rounds apart."
 )
 @click.option(
     "--label-delay",
@@ -146,7 +146,7 @@ def _rounds(sources: Iterator[Source], playback: Playback, *, loop: bool) -> Ite
         with source:
             yield source
         if loop and not source.line:
-            raise InputFileError(f"{source.name}: empty", hint="--loop would wait for ever.")
+            raise InputFileError(f"{source.name}: empty", hint="--loop would wait indefinitely.")
 
 
 def _send_all(sender: Sender, sources: Iterator[Source], playback: Playback, key_of: KeyOf) -> None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from service.cli.app import INTERRUPTED, report_progress
+from service.cli.app import report_progress
 from service.cli.options import LEARNING, SERVICE, broker_url, setting_options
+from service.errors import INTERRUPTED
 from service.loop.departure import Departure
 from service.monitoring.health import Health
 from service.partition.counters import Totals
@@ -68,7 +69,7 @@ class Stoppable(Protocol):
 )
 @click.option("--exit-at-end", is_flag=True, help="Process what is there, commit, and exit with 0.")
 def command(loaded: Loaded, *, exit_at_end: bool) -> None:
-    """Read events, predict, learn on mistakes; for ever, or to the end with --exit-at-end.
+    """Read events, predict, learn on mistakes: until stopped, or to the end with --exit-at-end.
 
     Every event gets one prediction on the predictions topic, every bad message one dead letter; each
     batch is one transaction together with the model's checkpoint and the position in the input: killed at
@@ -89,7 +90,7 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
 
 
 def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapping[int, Totals], list[int]]:
-    """Be the one process; give the counts by partition, and the signals received."""
+    """Run the loop in this process; return the counts by partition and the signals received."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
     from service.loop.gc_tuning import look_less_often  # noqa: PLC0415
@@ -118,7 +119,7 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
 def _run_workers(
     settings: Settings, url: str, *, exit_at_end: bool
 ) -> tuple[Mapping[int, Totals], list[int]]:
-    """Let several processes do it; results as of one."""
+    """Run the loop in several worker processes; return as `_run_alone` does."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
     from service.workers.supervisor import Workers  # noqa: PLC0415
@@ -154,7 +155,7 @@ def http_server(
     live: LiveModels | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Iterator[str]:
-    """Serve the page, the API, metrics and probes meanwhile; give the URL, empty if there is no server."""
+    """Serve the page, the API, metrics and probes meanwhile; yield the URL, empty if there is no server."""
     if not settings.http:
         yield ""
         return

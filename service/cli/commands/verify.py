@@ -9,11 +9,12 @@ import click
 
 from service.audit.auditor import Auditor
 from service.audit.findings import Finding, Report
-from service.cli.app import FAILURE, report
+from service.cli.app import report
 from service.cli.options import SERVICE, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.progress import counted_bar
 from service.cli.table import count_text
+from service.errors import FAILURE
 from service.partition.factory import open_stream
 from service.settings.load import Loaded
 from service.visible import one_line

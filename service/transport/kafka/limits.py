@@ -16,7 +16,7 @@ from service.stream import RecordLimit
 CONNECT_TIMEOUT_SECONDS: Final = 5.0
 # An unanswered request ends its connection after this; a frozen broker is noticed by it.
 REQUEST_TIMEOUT_SECONDS: Final = 10.0
-# Connections come and go when leaders move or a broker restarts; a cluster is away when none came back.
+# Connections come and go when leaders move or a broker restarts; it is unreachable when none came back.
 AWAY_AFTER_SECONDS: Final = 3.0
 # A look at where partitions end, on which the loop waits.
 LOOK_SECONDS: Final = 2.0

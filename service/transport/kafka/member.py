@@ -244,7 +244,7 @@ class KafkaMember(ABC):
 
     @abstractmethod
     def _check_alive(self) -> None:
-        """Raise a `ServiceError` if the stream is away or a position has no record: no client raises that."""
+        """Raise a `ServiceError` for an unreachable stream or a position without a record: clients do not."""
 
     @abstractmethod
     def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:

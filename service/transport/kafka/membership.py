@@ -1,4 +1,4 @@
-"""Which partitions are ours. In: what the group gives and takes. Out: calls to the assignee."""
+"""Rebalances, for both clients. In: partitions assigned and revoked. Out: calls to the assignee (`Tasks`)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from service.stream import Assignee
 class KafkaMembership(ABC):
     """Keeps the set of one consumer's partitions; a subclass listens to the rebalances of its client.
 
-    A client calls it while the polling thread waits inside the client's poll or close, be it on that thread
-    or on the client's own: so there is one writer at a time, and no lock.
+    A client calls it while the polling thread waits inside the client's poll or close, either on that thread
+    or on a thread of the client: so there is one writer at a time, and no lock.
 
     Parameters
     ----------
     assignee
-        Who is told.
+        Informed of every rebalance.
 
     """
 

@@ -127,7 +127,7 @@ class KafkaWriter:
         return self._producer
 
     def _look_for(self, topics: set[str]) -> None:
-        """Make sure that the topics exist, each writer anew: a deleted one only ever shows as a timeout."""
+        """Make sure that the topics exist, once per writer: a deleted one only ever shows as a timeout."""
         self._check_topics(topics - self._found_topics)
         self._found_topics |= topics
 

@@ -41,8 +41,8 @@ class SqliteConsumer:
         self._group = group
         self._topics = tuple(topics)
         self._assignee = assignee
-        self._assigned: frozenset[int] = frozenset()  # what the assignee was told
-        self._positions: dict[Source, int] = {}  # of what was started
+        self._announced: frozenset[int] = frozenset()  # the partitions that the assignee knows of
+        self._positions: dict[Source, int] = {}  # by (partition, topic), of partitions that were started
         self._ends: dict[Source, int] = {}  # as last seen
         self._settled = False
         self._seen: tuple[int, int] | None = None
@@ -80,32 +80,32 @@ class SqliteConsumer:
         return False
 
     def _look(self, version: tuple[int, int]) -> bool:
-        """Follow the group if it may have changed; tell whether our partitions did."""
+        """Follow the group if it may have changed; return whether this member's partitions did."""
         now = time.monotonic()
         if version == self._seen and now < self._look_at:
             return False
-        before = self._assigned
+        before = self._announced
         self._membership.renew()
         self._follow(self._settle())
         self._seen, self._look_at = version, now + _LOOK_SECONDS
-        return self._assigned != before
+        return self._announced != before
 
     def _settle(self) -> Standing:
         standing = self._membership.settle()
         while standing is None:
-            self._lose(self._assigned)
+            self._lose(self._announced)
             self._membership.enter()
             standing = self._membership.settle()
         return standing
 
     def _follow(self, standing: Standing) -> None:
-        """Tell the assignee what went, what must go and what came, in this order."""
-        self._lose(self._assigned - standing.held)
-        self._hand_over(standing.held - standing.planned)
-        fresh = (standing.held & standing.planned) - self._assigned
-        self._settled = standing.held == standing.planned
+        """Call the assignee for partitions that were lost, must be released and came, in this order."""
+        self._lose(self._announced - standing.owned)
+        self._hand_over(standing.owned - standing.assigned)
+        fresh = (standing.owned & standing.assigned) - self._announced
+        self._settled = standing.owned == standing.assigned
         if fresh:
-            self._assigned |= fresh
+            self._announced |= fresh
             try:
                 self._assignee.partitions_assigned(fresh)
             except BaseException:
@@ -113,7 +113,7 @@ class SqliteConsumer:
                 raise
 
     def _hand_over(self, partitions: frozenset[int]) -> None:
-        if known := partitions & self._assigned:
+        if known := partitions & self._announced:
             self._assignee.partitions_revoked(known)
             self._forget(known)
         if partitions:
@@ -125,11 +125,15 @@ class SqliteConsumer:
             self._assignee.partitions_lost(partitions)
 
     def _forget(self, partitions: frozenset[int]) -> None:
-        self._assigned -= partitions
+        self._announced -= partitions
         self._positions = {s: at for s, at in self._positions.items() if s[0] not in partitions}
 
     def _fetch(self, max_records: int, hold: AbstractSet[Place]) -> dict[int, list[Record]]:
-        """Read the next records of what was started and is not held, each source getting its fair share."""
+        """Read the next records of the started partitions, each source getting its fair share.
+
+        A `Source` is (partition, topic), a `Place` of the protocol (topic, partition): nothing is read of a
+        place in `hold`.
+        """
         if not self._positions:
             return {}
         records: dict[int, list[Record]] = {}
@@ -194,7 +198,7 @@ class SqliteConsumer:
         return SqliteWriter(self._database, self._log, self._membership, self._group, partition)
 
     def _require(self, partition: int) -> None:
-        if partition not in self._assigned:
+        if partition not in self._announced:
             raise OwnershipLost(f"{self._topics[0]}[{partition}] is not assigned to {self._membership}")
 
     def positions(self, partition: int) -> dict[str, int]:
@@ -217,13 +221,13 @@ class SqliteConsumer:
         }
 
     def has_joined(self) -> bool:
-        """Return whether we own what the group has planned for us; not before the first poll."""
+        """Return whether this member owns all that it is assigned; not before the first poll."""
         return self._settled
 
     def at_end(self) -> bool:
-        """Return whether everything there is was delivered; not before all partitions of ours have come."""
+        """Return whether everything there is was delivered; False until every assigned partition has come."""
         started = {partition for partition, _ in self._positions}
-        if not self._settled or started != self._assigned:
+        if not self._settled or started != self._announced:
             return False
         return not any(self.remaining([(topic, partition) for partition, topic in self._positions]).values())
 
@@ -238,16 +242,16 @@ class SqliteConsumer:
             self.abandon()
 
     def _part(self) -> None:
-        self._lose(self._assigned - self._membership.held())
-        if self._assigned:
-            self._assignee.partitions_revoked(self._assigned)
-            self._forget(self._assigned)
+        self._lose(self._announced - self._membership.owned())
+        if self._announced:
+            self._assignee.partitions_revoked(self._announced)
+            self._forget(self._announced)
 
     def abandon(self) -> None:
         """Leave the group without a word to the assignee: nothing more can be committed. Idempotent."""
         self._closed = True
         self._heartbeat.stop()
         self._settled = False
-        # If the stream is away, the lease expires by itself.
+        # If the stream is unreachable, the lease expires by itself.
         with suppress(TransportError):
             self._membership.leave()

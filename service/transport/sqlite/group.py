@@ -7,7 +7,7 @@ Three rules keep a group safe, whatever its processes do:
 - Whenever a partition changes hands, or gets a new writer, its epoch grows. A commit checks the
   epoch and the owner's lease within its own transaction.
 - A lease that has expired is never renewed: a process that was frozen for longer than its session
-  finds itself outside, and joins anew.
+  is no longer a member, and joins again.
 
 Leases use the wall clock, which all processes of a machine share. A clock that jumps can cost a
 member its place, never a record.
@@ -33,9 +33,9 @@ _PROBE_SECONDS = 1.0
 class Standing(NamedTuple):
     """A member's partitions."""
 
-    held: frozenset[int]
+    owned: frozenset[int]
     """Owned now."""
-    planned: frozenset[int]
+    assigned: frozenset[int]
     """To be owned when every hand-over is done."""
 
 
@@ -90,7 +90,7 @@ class Membership:
         return f"member {self._id} of group {self._group!r} in {self._database.name}"
 
     def enter(self) -> None:
-        """Become a (new) member, giving up what an earlier membership held."""
+        """Become a (new) member; the partitions of an earlier membership are released."""
         self.leave()
         with self._database.writing() as connection:
             self._group_id = _group_id(connection, self._group, self._topic)
@@ -109,7 +109,7 @@ class Membership:
         self._probe_at = 0.0
 
     def leave(self) -> None:
-        """Free everything held and stop being a member. Idempotent."""
+        """Release all partitions and leave the group. Idempotent."""
         try:
             if self._id:
                 with self._database.writing() as connection:
@@ -140,16 +140,16 @@ class Membership:
         with self._database.reading() as connection:
             view = self._view(connection)
         dead = self._abandoned(view.members)
-        planned = view.standing(self._id).planned
-        if dead or view.expired or any(view.owners[partition] is None for partition in planned):
+        assigned = view.standing(self._id).assigned
+        if dead or view.expired or any(view.owners[partition] is None for partition in assigned):
             view = self._take(dead)
         return view.standing(self._id) if self._id in view.members else None
 
-    def held(self) -> frozenset[int]:
+    def owned(self) -> frozenset[int]:
         """Return the partitions owned now: none once the lease has expired."""
         with self._database.reading() as connection:
             view = self._view(connection)
-        return view.standing(self._id).held if self._id in view.members else frozenset()
+        return view.standing(self._id).owned if self._id in view.members else frozenset()
 
     def _take(self, dead: list[int]) -> View:
         """Evict members and take free partitions, on a view that cannot change meanwhile."""
@@ -157,7 +157,7 @@ class Membership:
             gone = dead + self._view(connection).expired
             _remove(connection, gone)
             view = self._view(connection)
-            free = [p for p in view.standing(self._id).planned if view.owners[p] is None]
+            free = [p for p in view.standing(self._id).assigned if view.owners[p] is None]
             self._set_owner(connection, self._id, free)
             view.owners.update(dict.fromkeys(free, self._id))
         for path in filter(None, map(self._lock_path, gone)):
@@ -167,8 +167,8 @@ class Membership:
     def release(self, partitions: Iterable[int]) -> None:
         """Free partitions for their next owners, fencing their writers."""
         with self._database.writing() as connection:
-            held = self._view(connection).standing(self._id).held
-            self._set_owner(connection, None, held.intersection(partitions))
+            owned = self._view(connection).standing(self._id).owned
+            self._set_owner(connection, None, owned.intersection(partitions))
 
     def next_epoch(self, partition: int) -> int:
         """Fence the partition's writers so far, and give the epoch of the next one.
@@ -180,7 +180,7 @@ class Membership:
 
         """
         with self._database.writing() as connection:
-            if partition not in self._view(connection).standing(self._id).held:
+            if partition not in self._view(connection).standing(self._id).owned:
                 raise self._not_ours(partition)
             self._set_owner(connection, self._id, [partition])
             (epoch,) = connection.execute(

@@ -97,9 +97,9 @@ class Log:
                 )
             self._load(topic)
 
-    def logs(self, topic: str, *, anew: bool = False) -> list[int]:
-        """Return the log of each partition of `topic`, as of now with `anew`. Raises `TopicMissing`."""
-        if found := self._load(topic) if anew else self._find(topic):
+    def logs(self, topic: str, *, refresh: bool = False) -> list[int]:
+        """Return the log of each partition of `topic`; `refresh` reads them again. Raises `TopicMissing`."""
+        if found := self._load(topic) if refresh else self._find(topic):
             return found
         raise self._missing(topic)
 
@@ -107,7 +107,7 @@ class Log:
         """Return the log of one partition. Raises `TopicMissing`."""
         logs = self.logs(topic)
         if partition >= len(logs):
-            logs = self.logs(topic, anew=True)
+            logs = self.logs(topic, refresh=True)
         if 0 <= partition < len(logs):
             return logs[partition]
         raise TopicMissing(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 Source = tuple[int, str]
-"""A partition and one of the topics."""
+"""(partition, topic), unlike `service.stream.Place`, which is (topic, partition)."""
 
 
 def shares(budget: int, available: Mapping[Source, int], turn: int) -> dict[Source, int]:

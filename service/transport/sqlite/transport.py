@@ -73,7 +73,7 @@ class EmbeddedTransport:
         partitions: Mapping[str, int],
         *,
         create: bool = True,
-        keep_forever: bool = False,  # noqa: ARG002 - here every topic is kept for ever
+        keep_forever: bool = False,  # noqa: ARG002 - here no record expires
     ) -> None:
         """Make sure that each topic exists; one that exists keeps its partitions."""
         self._log.ensure(partitions, create=create)
@@ -84,7 +84,7 @@ class EmbeddedTransport:
 
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`. Raises `TopicMissing`."""
-        return len(self._log.logs(topic, anew=True))
+        return len(self._log.logs(topic, refresh=True))
 
     def record_limit(self, topic: str) -> RecordLimit:
         """Return how large a record of `topic` may be: nothing is compressed here."""
@@ -125,7 +125,7 @@ class EmbeddedTransport:
                 raise ConfigurationError(
                     f"{topic} has {partitions} partitions and {topics[0]} has {counts[0]}: "
                     "topics consumed together need the same number",
-                    hint=f"create {topic} anew with {counts[0]} partitions",
+                    hint=f"delete {topic} and create it with {counts[0]} partitions",
                 )
         consumer = SqliteConsumer(
             self._database,

@@ -22,7 +22,7 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-// Roles that HTML implies are written out: where a style sheet lays a table out anew, browsers forget them.
+// Roles that HTML implies are written out: where a style sheet changes a table's layout, browsers forget them.
 export function table(headings, rows) {
   const row = (cells) => element("tr", { role: "row" }, ...cells);
   const head = headings.map(([text, style]) =>

@@ -15,7 +15,7 @@ const say = (id, text) => {
 
 const errorChart = new ErrorChart(at("error-chart"));
 const mistakesChart = new MistakesChart(at("mistakes-chart"));
-let partition = null; // null: the first one that is at work
+let partition = null; // null: the first one that is served
 let paused = false;
 let latest = null;
 

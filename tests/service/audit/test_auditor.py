@@ -375,7 +375,7 @@ def test_a_setting_changed_since_is_the_one_of_the_newest_snapshot(stream):
 
 def test_labels_of_events_before_a_model_was_put_in_without_restoring_are_not_verifiable(stream):
     stream.begin_anew()
-    assert "counts have begun anew" in stream.audit().notes[0]
+    assert "counts have restarted" in stream.audit().notes[0]
     produce(stream, label("e", True), event("e", "win"), label("e", False), event("f"), label("f", True))
     report = stream.run().audit()
     assert report.is_proved, report.findings
@@ -390,7 +390,7 @@ def test_a_label_forgotten_before_its_event_came_is_not_verifiable(open_stream):
     produce(stream, event("a"))
     report = stream.run().audit()
     assert report.is_proved, report.findings
-    assert "counts have begun anew" in report.notes[0]
+    assert "counts have restarted" in report.notes[0]
 
 
 @pytest.fixture

@@ -194,7 +194,7 @@ def test_each_partition_has_its_own_model_and_an_id_goes_to_its_own():
         assert client.get("/model").json()["partition"] == 1
         missing = client.get("/model", params={"partition": 0})
     assert missing.status_code == 404
-    assert "at work here: 1, 2" in missing.json()["what"]
+    assert "served here: 1, 2" in missing.json()["what"]
 
 
 def test_before_any_partition_is_at_work_the_answer_is_to_come_back_later():
@@ -202,7 +202,7 @@ def test_before_any_partition_is_at_work_the_answer_is_to_come_back_later():
         for answer in (client.get("/model"), client.get("/state"), client.post("/predict", json=event("a"))):
             assert answer.status_code == 503
             assert answer.headers["Retry-After"] == "1"
-            assert "no partition at work" in answer.json()["what"]
+            assert "no partition served" in answer.json()["what"]
 
 
 def test_who_asks_waits_for_a_batch_to_be_learned_but_not_for_ever(stage, client, monkeypatch):

@@ -106,7 +106,7 @@ def test_the_api_is_described_as_the_workers_describe_it(parent, workers):
 def test_a_partition_that_none_of_them_has_is_not_found_and_those_of_all_are_named(parent):
     answer = parent.get("/model", params={"partition": 7})
     assert answer.status_code == 404
-    assert "at work here: 0, 1" in answer.json()["what"]
+    assert "served here: 0, 1" in answer.json()["what"]
 
 
 def test_before_any_is_at_work_the_answer_is_to_come_back_later():

@@ -33,7 +33,7 @@ _OPTIONS: Final[dict[str, object]] = {
     "log.connection.close": False,
 }
 # When no broker is left, librdkafka (2.16) begins again from the first addresses, but goes on asking the
-# coordinators it knew before: a transaction's step then waits for ever, whatever its time limit. Only a
+# coordinators it knew before: a transaction's step then never returns, whatever its time limit. Only a
 # consumer knows its coordinator otherwise; of the others we make new ones after any trouble.
 _NEVER_BEGINS_AGAIN: Final[dict[str, object]] = {"metadata.recovery.strategy": "none"}
 _CONSUMER_OPTIONS: Final[dict[str, object]] = {
@@ -146,12 +146,12 @@ class Cluster:
         timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
         **options: object,
     ) -> dict[Subject, Answer]:
-        """Ask one of `AdminClient`'s questions; give the answer for each subject.
+        """Ask one of `AdminClient`'s questions; return the answer for each subject.
 
         A broker that says "not now", as while it chooses a leader, is asked again for as long as a request
-        may take; nobody is waited for who does not answer at all. A client that gave no answer is let go at
-        once: librdkafka (2.16) aborts the process when a group's coordinator comes back to a question whose
-        own time (`QUESTION_SECONDS`) is over.
+        may take; a broker that does not answer at all is not waited for. A client that gave no answer is
+        dropped at once: librdkafka (2.16) aborts the process when a group's coordinator comes back to a
+        question whose own time (`QUESTION_SECONDS`) is over.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ def committed_offsets(client: Consumer, topics: Sequence[str], partition: int) -
 
 
 def _is_done(future: Future[Any]) -> bool:
-    """Wait a moment; tell whether there is an answer."""
+    """Wait a moment; return whether there is an answer."""
     return bool(wait([future], _LOOK_SECONDS).done)
 
 

@@ -143,7 +143,7 @@ class ConfluentConsumer(KafkaMember):
         self._trouble = translate(error, where or self._cluster.name)
 
     def _check_alive(self) -> None:
-        """Raise if the stream is away: librdkafka says only when it went, not whether it came back.
+        """Raise if the stream is unreachable: librdkafka says only when it went, not whether it came back.
 
         What it says of generations and rebalances is left to the rebalance that follows.
         """
@@ -233,7 +233,7 @@ class ConfluentConsumer(KafkaMember):
     def __del__(self) -> None:
         """Leave without a word to the assignee, if nobody has closed us.
 
-        The client's own destructor would wait for ever: it hands back what the group has given, and knows
+        The client's own destructor would never return: it hands back what the group has given, and knows
         no part of it that was not fetched.
         """
         if getattr(self, "_client", None) is not None:

@@ -1,4 +1,4 @@
-"""Which partitions are ours. In: rebalances, as librdkafka reports them. Out: calls to the assignee."""
+"""The partitions of one member. In: rebalances, as librdkafka reports them. Out: calls to the assignee."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ConfluentMembership(KafkaMembership):
         return any(member.member_id == me for member in self._describe().members)
 
     def is_settled(self) -> bool:
-        """Return whether every one of the leading topic's partitions has its owner, and we know of ours.
+        """Return whether every partition of the leading topic has an owner, and this member has all its own.
 
         Asks the group once after each rebalance, and until it is so.
         """

@@ -232,7 +232,7 @@ def _do_step(step: Callable[[float], None], deadline: float) -> None:
 def _do_by(deadline: float, step: Callable[[], None]) -> None:
     """Do what ought to end in time, and go on without it if it does not.
 
-    librdkafka (2.16) was seen to wait for ever in `send_offsets_to_transaction` when its broker was killed
+    librdkafka (2.16) was seen never to return from `send_offsets_to_transaction` when its broker was killed
     at that moment. The thread stays behind there, with the client, until the process ends.
     """
     failures: list[object] = []

@@ -160,7 +160,7 @@ class KafkaPythonConsumer(KafkaMember):
             hold_still(self._further, wanted - present)
 
     def _check_alive(self) -> None:
-        """Distinguish a stream without records from one that is away: kafka-python reports neither."""
+        """Distinguish a stream without records from an unreachable one: kafka-python reports neither."""
         nodes = [client._client for client in self._clients]  # noqa: SLF001 - nothing public tells it
         if all(any(node.connected(broker.node_id) for broker in node.cluster.brokers()) for node in nodes):
             self._last_alive = monotonic()

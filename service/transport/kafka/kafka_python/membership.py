@@ -1,4 +1,4 @@
-"""Which partitions are ours. In: rebalances, as kafka-python reports them. Out: calls to the assignee."""
+"""The partitions of one member. In: rebalances, as kafka-python reports them. Out: calls to the assignee."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
         """Make the next poll take the answer to a join that has come since the last one.
 
         kafka-python throws such an answer away and joins again, which sets off another rebalance: two
-        members that poll at different moments would go on for ever.
+        members that poll at different moments would repeat that without end.
         """
         coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
         if isinstance(coordinator._join_task, Future) and not coordinator._join_task.failed():  # noqa: SLF001

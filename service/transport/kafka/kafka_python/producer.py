@@ -72,7 +72,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
                 raise future.exception
 
     def _append(self, outputs: Iterable[Output]) -> list[Any]:
-        """Hand records over for sending, as `send` does; give their futures.
+        """Hand records over for sending, as `send` does; return their futures.
 
         `send` looks up for each record what is the same for all of a partition, which takes longer than the
         record itself. And it refuses a record with neither key nor value: the protocol has such records, and
@@ -170,7 +170,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
             raise TransactionAbortedError("the producer's epoch changed during the transaction")
 
     def _await(self, result: Any, deadline: float) -> None:  # noqa: ANN401 - kafka-python has no types
-        """Wait as send_offsets_to_transaction() and commit_transaction() do, but not for ever."""
+        """Wait as send_offsets_to_transaction() and commit_transaction() do, but with a time limit."""
         self._sender.wakeup()
         if not any(result.wait(timeout_ms=1000 * each) for each in (seconds_left(deadline), MOMENT_SECONDS)):
             raise KafkaTimeoutError("no answer to a step of the commit")
