@@ -1,4 +1,4 @@
-"""Lets ``python -m service`` be the `perceptron` command."""
+"""Runs the `perceptron` command as ``python -m service``."""
 
 from __future__ import annotations
 

@@ -62,23 +62,23 @@ class Assignee(Protocol):
     """Told by `Consumer.poll` which partitions come and go."""
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
-        """These are ours now. No record of them arrives before `Consumer.start`.
+        """Take these partitions, which are assigned now. No record of them arrives before `Consumer.start`.
 
         Called on the thread that polls.
         """
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
-        """These are still ours and will be handed over when this returns: a last commit is possible.
+        """Hand these partitions over when this returns; until then a last commit is possible.
 
         May be called on a client's own thread, while the polling thread waits in `poll` or `close`.
         """
 
     def partitions_lost(self, partitions: frozenset[int]) -> None:
-        """These are no longer ours; whatever was not committed is void. Threads as for revoked."""
+        """Drop these partitions, which were lost: nothing can be committed. Threads as for revoked."""
 
 
 class Writer(Protocol):
-    """The only one who may write for one partition of one group; made by `Consumer.writer`.
+    """The only writer of one partition of one group; made by `Consumer.writer`.
 
     Making a writer fences the one before it, in whatever process, and ends its open transaction:
     what that writer had committed is visible to `Transport.read` when the new one exists, and

@@ -74,7 +74,7 @@ class AveragedRule(LinearRule):
             self._late_bias += late
 
     def tick(self) -> None:
-        """Let an example's time pass."""
+        """Advance the time by one example."""
         self.n_examples += 1
         if self.decay == 1:
             return

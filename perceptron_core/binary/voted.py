@@ -133,7 +133,7 @@ class VotedPerceptron(BinaryClassifier):
             self._dismiss_one()
 
     def _dismiss_one(self) -> None:
-        """Let the shortest-lived vector but the current one leave; its difference goes to the next."""
+        """Drop the shortest-lived vector but the current one; its difference is added to the next."""
         former = range(len(self.survivors) - 1)
         leaving = min(former, key=lambda index: self.survivors[index].count)
         gone = self.survivors.pop(leaving)

@@ -12,7 +12,7 @@ _VERSION_BYTES: Final = 2
 
 
 def seal(kind: bytes, version: int, body: bytes) -> bytes:
-    """Put a kind, a version and a BLAKE2b checksum of all of it before `body`."""
+    """Prefix `body` with a kind, a version and a BLAKE2b checksum of all of it."""
     head = kind + version.to_bytes(_VERSION_BYTES, "big")
     return head + _digest(head, body) + body
 

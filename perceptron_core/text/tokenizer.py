@@ -16,7 +16,7 @@ Bytes = bytes | bytearray
 
 _FIRST_CAPACITY = 1 << 10
 SPARE_BYTES = 32
-"""To be read behind the characters that `cut` gives: who takes several at once may go too far."""
+"""Bytes that may be read behind those of `cut`: code that reads several at once goes past the end."""
 
 _BLANK = ord(" ")
 _CODE_POINTS = 0x110000

@@ -195,7 +195,7 @@ class OnlineMistakeBound:
         self._squared_radius = 0.0
 
     def observe(self, x: Features, y: Any, score: float, n_updates: int) -> None:
-        """Take note of an example.
+        """Record an example.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ class Assessment:
 
 
 def perceptron_test(model: Any, examples: Examples) -> Assessment:
-    """Let a model predict labelled examples without learning from them: PerceptronTest.
+    """Predict labelled examples without learning from them: PerceptronTest.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ class WeightTable:
             self._store_missing(x)
 
     def drop_zero_rows(self, x: Example) -> None:
-        """Let the features of an example go whose cells are 0 in all columns."""
+        """Drop the features of an example whose cells are 0 in all columns."""
         if self._index.n_fixed:
             return
         for k in range(x.n):
@@ -129,13 +129,13 @@ class WeightTable:
         x.version = self._index.version
 
     def drop_all_zero_rows(self) -> None:
-        """Let all features go whose cells are 0 in all columns."""
+        """Drop all features whose cells are 0 in all columns."""
         for slot in range(self.n_slots):
             if self._index.has(slot) and self._is_zero(slot):
                 self._drop(self._index.at(slot), slot)
 
     def clear(self) -> None:
-        """Let all features go.
+        """Drop all features.
 
         Columns stay as long as they were: a call under way may have an example that points into them.
         """

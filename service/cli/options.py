@@ -58,7 +58,7 @@ def with_options(command: Command, *options: Decorator) -> Command:
 
 
 def setting_options(*names: str, logs: bool = False) -> Decorator:
-    """Give a command ``--config`` and an option for each of the named settings.
+    """Add ``--config`` and an option for each of the named settings to a command.
 
     The command gets the checked settings as the keyword argument `loaded` (a `Loaded`); only what
     the user gave overrides environment and files. Nested settings are named with a dot. If it `logs`, what
@@ -133,7 +133,7 @@ _SOURCE = (
 
 
 def source_options(command: Command) -> Command:
-    """Give a command the argument FILE and the options that say how to read it.
+    """Add the argument FILE, and the options that say how to read it, to a command.
 
     The command gets the keyword argument `source_of`, which opens FILE under the settings it is given.
     """

@@ -48,7 +48,7 @@ class ProgressTable:
         self._next_row = 1
 
     def observe(self, steps: Sequence[Step]) -> None:
-        """Take note of labelled predictions; show a row for each that makes a power of two."""
+        """Record labelled predictions; show a row for each that makes a power of two."""
         while (due := self._next_row - self._events) <= len(steps):
             self._count(steps[:due])
             self._row(self._example(steps[due - 1]))

@@ -29,7 +29,7 @@ class LateLabels:
         return event
 
     def events_sent(self, now: float) -> None:
-        """Let the delay begin for the labels of the events that have just been sent."""
+        """Start the delay of the labels of the events that have just been sent."""
         self._waiting.extend((now + self._delay_seconds, label) for label in self._new)
         self._new.clear()
 
@@ -76,7 +76,7 @@ class Sender:
         return time.monotonic() - self._began
 
     def summary(self) -> str:
-        """Say what was sent; what was being sent when it ended may have arrived or not."""
+        """Report what was sent; a batch under way at the end may have arrived or not."""
         labels = f" and {self._labels_sent} to {self._late.topic}" if self._late else ""
         unsure = f"; {self._on_their_way} more may have arrived or not" if self._on_their_way else ""
         return f"{self.sent} records to {self.topic}{labels} in {self.seconds:.2f} s{unsure}"

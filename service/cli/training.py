@@ -71,7 +71,7 @@ def _options(holdout: float) -> Sequence[Decorator]:
 
 
 def training_options(holdout: float) -> Decorator:
-    """Give a command the options of a training; it gets them as the keyword argument `options`."""
+    """Add the options of a training to a command, which gets them as the keyword argument `options`."""
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)

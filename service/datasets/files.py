@@ -90,7 +90,7 @@ class Source:
         """Size of the file as it lies on disk; None if it has no end yet (a pipe, a terminal)."""
 
     def before_wait(self, call: Callable[[], None]) -> None:
-        """Have `call` called each time a source without a known end may have to wait for more."""
+        """Register `call`, to be called each time a source without a known end may have to wait for more."""
         if self.size_bytes is None:
             self._watched.before_wait = call
 

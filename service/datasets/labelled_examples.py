@@ -89,7 +89,7 @@ def read_examples(
 
 
 def refusal_hint(reasons: Container[str]) -> str:
-    """Say what to try when messages of a file were refused for these reasons."""
+    """Return a hint for messages of a file that were refused for these reasons."""
     if Reason.UNKNOWN_LABEL in reasons:
         return "name the classes, the negative one first: --classes ham,spam"
     if Reason.MODEL_ERROR in reasons:

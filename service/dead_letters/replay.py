@@ -36,7 +36,7 @@ from service.stream import Consumer, Headers, Output, Record, Transport, record_
 from service.transport.topics import input_topics
 
 Repair = Callable[[Sequence[bytes]], Sequence[bytes]]
-"""Gives for each value the one to try instead, in the same order."""
+"""A function from values to the values to try instead, in the same order."""
 
 
 class DeadLetter(NamedTuple):

@@ -1,4 +1,4 @@
-"""A short stay in a consumer group. In: a group and its topics. Out: partitions that are ours for one job.
+"""A short stay in a consumer group. In: a group and its topics. Out: its partitions, owned for one job.
 
 A command that writes for a group becomes a member of it for as long as that takes: so a partition's owner
 is never disturbed, and nobody else can commit for the partition meanwhile. It takes no records by polling.
@@ -16,7 +16,7 @@ from service.stream import Consumer, Transport
 
 _POLL_SECONDS: Final = 0.2
 _PATIENCE_SECONDS: Final = 5.0
-"""What a group may take to share out its partitions, once those who died are given up."""
+"""What a group may take to share out its partitions, once dead members are given up."""
 
 
 class TemporaryMember:
@@ -51,7 +51,7 @@ class TemporaryMember:
         self.consumer.close()
 
     def wait_for(self, partitions: Iterable[int], hint: str) -> None:
-        """Return when all of `partitions` are ours.
+        """Return when this member owns all of `partitions`.
 
         Raises
         ------
@@ -73,13 +73,13 @@ class TemporaryMember:
         self.consumer.poll(0.0, 1)
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
-        """Note what is ours."""
+        """Note partitions that this member owns."""
         self._held |= partitions
 
     def partitions_revoked(self, partitions: frozenset[int]) -> None:
-        """Note what is ours no longer."""
+        """Note partitions that this member no longer owns."""
         self._held -= partitions
 
     def partitions_lost(self, partitions: frozenset[int]) -> None:
-        """Note what is ours no longer."""
+        """Note partitions that this member no longer owns."""
         self._held -= partitions

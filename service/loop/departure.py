@@ -74,7 +74,7 @@ class Departure:
         self._theirs.close()
 
     def expect(self) -> None:
-        """Take note that the process was told to leave by other means than a signal."""
+        """Note that the process was told to leave by other means than a signal."""
         with suppress(OSError):
             self._theirs.send(bytes([signal.SIGTERM]))
 

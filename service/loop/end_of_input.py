@@ -15,7 +15,7 @@ _LOOK_SECONDS: Final = 1.0
 
 
 class EndOfInput:
-    """Looks for the end, of our own partitions and of those that are not ours.
+    """Detects the end of input, of this member's partitions and of all others.
 
     Who left when its own are done would make the others take over its partitions in the middle of their
     work; and those of a member that was killed may be nobody's yet.

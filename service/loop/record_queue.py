@@ -145,7 +145,7 @@ class RecordQueues:
                 self._ends.delivered((topic, partition), len(found))
 
     def forget(self, partition: int) -> None:
-        """Close a partition and drop its records: it is no longer ours, or they will come again."""
+        """Close a partition and drop its records: it was revoked, or they will come again."""
         self._partitions.pop(partition, None)
 
     def held(self, max_records: int) -> frozenset[Place]:

@@ -93,7 +93,7 @@ def restore(
     partition: int,
     committed: Mapping[str, int] = MappingProxyType({}),
 ) -> Restored:
-    """Bring a partition's state back from the stream alone.
+    """Restore a partition's state from the stream alone.
 
     Parameters
     ----------

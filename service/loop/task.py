@@ -162,7 +162,7 @@ class Task:
         )
 
     def replace_model(self, dumped: bytes) -> None:
-        """Put another model in the place of this one and commit it; offsets, pending labels and counts stay.
+        """Replace the model and commit that; offsets, pending labels and counts stay.
 
         It counts as a batch of its own: should its snapshot be damaged, no older one can pass for it.
 
@@ -214,7 +214,7 @@ class Task:
             self.close()
 
     def close(self) -> None:
-        """Let the partition go as it was at the last commit. Idempotent."""
+        """Close the task; the partition stays as of the last commit. Idempotent."""
         self._writer.close()
         self._metrics.withdraw(self._partition)
 

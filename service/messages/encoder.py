@@ -43,7 +43,7 @@ class Answers:
         self._forms: dict[tuple[Truth, Truth | None], bytes] = {}
 
     def follow(self, label: LabelValue | None) -> None:
-        """Take note of a label value that was seen: answers are spelled as the stream spells its labels."""
+        """Record a label value that was seen: answers are spelled as the stream spells its labels."""
         if label is None or (isinstance(label, bool) and self._spelling is BOOLEANS):
             return  # nothing new, as nearly always
         spelling = self._vocabulary.spelling(label, self._spelling)

@@ -1,1 +1,1 @@
-"""Models behind one interface: ours of two and of several classes, and River's."""
+"""Models behind one interface: binary and multiclass ones of `perceptron_core`, and River's."""

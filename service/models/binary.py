@@ -66,7 +66,7 @@ class BinaryLearner:
 
 
 def can_be_written(model: BinaryClassifier) -> bool:
-    """Return whether all parts of a model are ours: no subclass, no function among its parameters."""
+    """Return whether a model can be written as bytes: no subclass, no function among its parameters."""
     try:
         to_bytes(model)
     except TypeError:

@@ -75,7 +75,7 @@ def in_place_of_defaults(known: Mapping[str, Any], source: str, loaded: Loaded) 
 
 
 def _origin(name: str, loaded: Loaded) -> str:
-    """Say where a setting came from; of a table, where its first entry did."""
+    """Return where a setting came from; of a table, where its first entry did."""
     own: Mapping[str, str] = {
         key: origin for key, origin in loaded.origins.items() if key.startswith(f"{name}.")
     }

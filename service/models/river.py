@@ -24,7 +24,7 @@ _SIGNATURE_BYTES: Final = 32
 
 
 class ModelError(Exception):
-    """A model that is not ours has raised, or has answered with what is no prediction."""
+    """A River model has raised, or has returned no valid prediction."""
 
     def __init__(self, error: Exception) -> None:
         where = traceback.extract_tb(error.__traceback__)[-1]

@@ -60,7 +60,7 @@ class History:
         self._newest: Point | None = None
 
     def add(self, point: Point) -> None:
-        """Take note of a point; it is kept if the last one kept is a stride away."""
+        """Record a point; it is kept if the last one kept is a stride away."""
         self._newest = point
         if self._is_due(point) and len(self._points) >= self._capacity:
             self._points = self._points[::2]

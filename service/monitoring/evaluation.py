@@ -35,7 +35,7 @@ class Evaluation:
         return len(self._truths)
 
     def observe(self, steps: Sequence[Step]) -> None:
-        """Take note of labelled predictions."""
+        """Record labelled predictions."""
         self._confusion.update([(step.truth, step.predicted) for step in steps])
         self._scores.extend([step.score for step in steps])
         self._truths.extend([step.truth is True for step in steps])

@@ -56,7 +56,7 @@ class Answer(NamedTuple):
 
 
 class LiveModel:
-    """One partition's model, shared between the loop, which learns, and others, who ask.
+    """One partition's model, shared between the loop, which learns, and threads that read it.
 
     Parameters
     ----------
@@ -94,14 +94,14 @@ class LiveModel:
         self._portrait = Portrait(None, None)
 
     def observe(self, steps: Sequence[Step]) -> None:
-        """Take note of labelled predictions; called by the loop."""
+        """Record labelled predictions; called by the loop."""
         if self.recent is not None:
             self.recent.observe(steps)
 
     def committed(
         self, published: Published, records: Sequence[Record] = (), outputs: Sequence[Output] = ()
     ) -> None:
-        """Take note of a batch; called by the loop."""
+        """Record a batch; called by the loop."""
         self.published = published
         self.history.add(Point.of(published.counters, published.updates))
         if self.recent is not None:

@@ -102,7 +102,7 @@ class Metrics:
         self.registry.register(_CommittedState(self))
 
     def observe(self, steps: Sequence[Step]) -> None:
-        """Take note of labelled predictions."""
+        """Record labelled predictions."""
         self.margin.observe_all(
             [step.score if step.truth else -step.score for step in steps if isinstance(step.truth, bool)]
         )
@@ -127,7 +127,7 @@ class Metrics:
     def snapshot_committed(
         self, partition: int, duration_seconds: float, size_bytes: int, timestamp_seconds: float
     ) -> None:
-        """Take note of a snapshot."""
+        """Record a snapshot."""
         self.snapshot_duration.observe(duration_seconds)
         self.snapshot_size.labels(partition).set(size_bytes)
         self.snapshot_time.labels(partition).set(timestamp_seconds)

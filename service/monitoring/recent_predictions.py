@@ -53,12 +53,12 @@ class RecentAnswers:
         self._lock = threading.Lock()
 
     def observe(self, steps: Sequence[Step]) -> None:
-        """Take note of labelled predictions."""
+        """Record labelled predictions."""
         with self._lock:
             self._steps.extend(steps[-ANSWERS_KEPT:])
 
     def note(self, records: Sequence[Record], outputs: Sequence[Output]) -> None:
-        """Take note of a batch."""
+        """Record a batch."""
         answers = [output for output in outputs[-2 * ANSWERS_KEPT :] if output.topic == self._topic]
         with self._lock:
             self._answers.extend(answers)

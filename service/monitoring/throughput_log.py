@@ -36,7 +36,7 @@ class Activity:
         self._done = Totals(0, 0, 0, 0)
 
     def observe(self) -> None:
-        """Take note of what was committed since the last call; log if it is time to."""
+        """Count what was committed since the last call; log it if a line is due."""
         now = {
             partition: state.counters.totals() for partition, state in dict(self._metrics.published).items()
         }

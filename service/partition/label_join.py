@@ -156,7 +156,7 @@ class LabelJoin:
             example.step = 0.0
 
     def drop_early_label(self, event_id: str) -> None:
-        """Let go the label that waited for this event, which has come."""
+        """Drop the label that waited for this event, which has come."""
         del self.early[event_id]
 
     def hold(self, event_id: str, label: EarlyLabel) -> bool:

@@ -145,7 +145,7 @@ class Processor:
             self._answers.spell_as(state["spelling"])
 
     def replace_model(self, dumped: bytes) -> None:
-        """Put another model in the place of this one; what waits for labels and the counts stay.
+        """Replace the model; pending examples and the counts stay.
 
         The steps that kept examples remember were made on the old model: there is nothing to undo on the
         new one. Raises `DamagedError` if the model cannot be read.
@@ -154,7 +154,7 @@ class Processor:
         self.join.forget_steps()
 
     def _take(self, record: Record) -> Output | None:
-        """Let time pass, read the message and do what it asks for.
+        """Advance event time, decode the message and process it.
 
         What the message or the model makes impossible is raised before anything else is changed.
         """
@@ -224,7 +224,7 @@ class Processor:
         return known.truth
 
     def _receive_label(self, label: Incoming, timestamp_ms: int) -> Output | None:
-        """Bring a label to its event: kept, still to come, let go, or labelled before."""
+        """Join a label with its event: kept, still to come, let go, or labelled before."""
         assert label.truth is not None
         self._answers.follow(label.label)
         example = self.join.examples.get(label.id)
@@ -276,7 +276,7 @@ class Processor:
 
 
 def rejection_of(error: Rejection | LearnerError | ModelError) -> Rejection:
-    """Return the reason behind a refusal: of the message, of our model, or of somebody's model."""
+    """Return the rejection for an error: of the message, a `perceptron_core` learner or a River model."""
     if isinstance(error, Rejection):
         return error
     reason = Reason.MODEL_ERROR if isinstance(error, ModelError) else Reason.OUT_OF_RANGE

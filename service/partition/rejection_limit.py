@@ -38,7 +38,7 @@ class PoisonLimit:
         self._offenders: deque[str] = deque(maxlen=_OFFENDERS_SHOWN)
 
     def observe(self, records: Sequence[Record], dead_letters: Iterable[tuple[int, Output]]) -> None:
-        """Take note of a batch and of its dead letters, each with the position of its record.
+        """Record a batch and of its dead letters, each with the position of its record.
 
         Raises
         ------

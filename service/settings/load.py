@@ -70,7 +70,7 @@ class Loaded:
     origins: Mapping[str, str]
     """For every name of `setting_values`: "command line", "environment NAME", ".env", a file, "default"."""
     unknown_variables: tuple[str, ...]
-    """Environment variables that begin like ours and mean nothing: worth a warning."""
+    """Environment variables with the service's prefix that name no setting: worth a warning."""
 
 
 class _Given(NamedTuple):
@@ -137,7 +137,7 @@ def _variable(name: str) -> str:
 
 
 def _named(variables: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield (variable, dotted name) for the variables that begin like ours."""
+    """Yield (variable, dotted name) for the variables with the service's prefix."""
     prefix = ENVIRONMENT_PREFIX.lower()
     for variable in sorted(variables):  # so that PERCEPTRON_KAFKA comes before PERCEPTRON_KAFKA__...
         if variable.startswith(prefix):
@@ -218,7 +218,7 @@ def _from_mapping(values: Mapping[str, object], origin: str) -> dict[str, _Given
 
 
 def _with_secrets_read(given: dict[str, _Given]) -> dict[str, _Given]:
-    """Put in the place of each file that holds a secret what is in it."""
+    """Replace each file that holds a secret by its contents."""
     read = {name: value for name, value in given.items() if name not in _SECRET_FILES}
     for name in sorted(given.keys() - read.keys()):
         secret, (path, origin) = _SECRET_FILES[name], given[name]
@@ -253,7 +253,7 @@ def _closest(name: str, spell: Callable[[str], str] = str) -> str:
 
 
 def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> ConfigurationError:
-    """Say of each error: the setting, its value, where that came from, and why it cannot be used."""
+    """Describe each error: the setting, its value, where that came from, and why it cannot be used."""
     found = [(_blamed(error, given), error["msg"]) for error in errors.errors(include_url=False)]
     lines = [_sentence(name, message, given) for name, message in found]
     hint = f"{found[0][0]} is set on the command line, by {_variable(found[0][0])} or in the --config file."

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["open_transport"]
 
-# Each kind of stream is imported by who opens one: nobody should wait for those they do not use.
+# A client is imported when its kind of stream is opened: the import of an unused one would only take time.
 
 _SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>\d{1,5})")
 _HIGHEST_PORT = 65535

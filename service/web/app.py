@@ -1,4 +1,4 @@
-"""The HTTP interface. In: what there is to see, and who may see it. Out: the application."""
+"""The HTTP interface. In: metrics, health, models and settings. Out: the application."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def make_app(
 
 
 def rules(settings: Settings) -> AccessPolicy:
-    """Say who may ask, by the settings: a server that listens for this machine alone knows its names."""
+    """Return the access rules of the settings: a server on the loopback address knows its names."""
     return AccessPolicy(
         max_body_bytes=settings.max_message_bytes,
         token=settings.http_token.get_secret_value(),

@@ -100,7 +100,7 @@ _CURVES: Final = ("labelled", "mistakes", "updates", "error", "recent_error")
 
 
 def kind_of(model: LiveModel) -> ModelKind:
-    """Say what a model is: of a pipeline, its steps."""
+    """Describe a model: of a pipeline, its steps."""
     learner = model.look()
     made: base.Classifier = learner.model  # type: ignore[attr-defined]
     if isinstance(learner, RiverLearner):

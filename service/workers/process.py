@@ -150,7 +150,7 @@ class WorkerProcess:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Let a process be started that Ctrl-C does not reach, not even before its first line of Python."""
+    """Start processes in the block that Ctrl-C does not reach, not even before their first line of Python."""
     if sys.platform == "win32":
         yield
         return

@@ -207,7 +207,7 @@ class Workers:
             self._send_away(place.number, worker)
 
     def _send_away(self, number: int, worker: WorkerProcess) -> None:
-        """Let a worker leave; one that is frozen would keep the service from ending."""
+        """Stop a worker; kill one that is frozen, which would keep the service from ending."""
         worker.leave()
         if worker.is_deaf:
             _log.warning(

@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def assemble(work: Path) -> Path:
-    """Put all pages into `work`/docs, written and generated ones; return the configuration file.
+    """Write all pages into `work`/docs, source and generated ones; return the configuration file.
 
     Raises
     ------

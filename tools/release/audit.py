@@ -34,7 +34,7 @@ def main(site_packages: str, report: Path) -> int:
 
 
 def verdict(dependencies: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
-    """Say what `pip-audit` found, in words and as an exit code."""
+    """Report what `pip-audit` found, in words and as an exit code."""
     others = [each for each in dependencies if each["name"] != _OURS]
     asked = [each for each in others if "skip_reason" not in each]
     found = [f"{each['name']} {each['version']}: {v['id']}" for each in asked for v in each["vulns"]]

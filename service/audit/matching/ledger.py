@@ -18,7 +18,7 @@ from service.audit.matching.window import Expected
 
 
 class Ledger:
-    """Brings predictions and outcomes to their events.
+    """Matches predictions and outcomes with their events.
 
     Parameters
     ----------

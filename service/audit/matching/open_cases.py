@@ -34,14 +34,14 @@ class OpenCases:
         self.surplus: list[Found] = []
 
     def allot(self, *, order_is_known: bool) -> None:
-        """Bring each outcome to a case that it fits in all it says; at most one to a case."""
+        """Match each outcome with a case that it fits in every field; at most one to a case."""
         for case in self.cases:
             case.outcomes = []
         self.surplus = self.outcomes
         self._bring(lambda case, outcome: case.is_settled_by(outcome, order_is_known=order_is_known))
 
     def allot_all(self, *, order_is_known: bool) -> None:
-        """Bring every outcome to some case: to the one that it fits best, once nothing more is to be read."""
+        """Match every outcome with the case that it fits best, once nothing more is to be read."""
         self.allot(order_is_known=order_is_known)
         if not self.cases:
             return
@@ -58,7 +58,7 @@ class OpenCases:
         self.outcomes = _without(self.outcomes, case.outcomes)
 
     def _bring(self, fits: Callable[[Case, Found], bool]) -> None:
-        """Bring what is left to the first case without an outcome that it fits."""
+        """Match the rest with the first fitting case that has no outcome."""
         if not self.surplus:
             return
         for outcome in self.surplus:

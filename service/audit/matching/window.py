@@ -79,7 +79,7 @@ class JoinWindow:
         return span_ms <= self._timeout_ms and self._n_records <= self._capacity
 
     def advance(self, timestamp_ms: int) -> None:
-        """Let event time pass."""
+        """Advance event time."""
         self._n_records += 1
         self._earliest_ms = min(timestamp_ms, self._earliest_ms or timestamp_ms)
         if timestamp_ms <= self._now_ms:

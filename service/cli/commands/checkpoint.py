@@ -122,7 +122,7 @@ def _described(partition: int, log: CheckpointLog) -> dict[str, Any]:
 
 
 def _refusal(stored: StoredSnapshot) -> str | None:
-    """Say why a snapshot cannot be used; None if it can."""
+    """Return why a snapshot cannot be used; None if it can."""
     try:
         stored.read()
     except DamagedError as error:

@@ -1,4 +1,4 @@
-"""`perceptron config show`: what would hold if a command ran here and now, and who says so."""
+"""`perceptron config show`: the settings that a command would use here and now, and their sources."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class _Progress:
         self._all_processed = all_processed
 
     def observe(self, steps: Sequence[Step]) -> None:
-        """Take note of labelled predictions."""
+        """Record labelled predictions."""
         before = self.evaluation.labelled
         self.table.observe(steps)
         self.evaluation.observe(steps)

@@ -104,7 +104,7 @@ class _Replay:
         self._table.finish()
 
     def hint(self) -> str:
-        """Say what to try, if messages could not be used."""
+        """Return a hint if messages could not be used, else an empty string."""
         rejected = self.processor.counters.rejected
         return refusal_hint(rejected) if rejected else ""
 

@@ -189,7 +189,7 @@ def stopping(loop: Stoppable) -> Iterator[list[int]]:
 
 
 def _report(totals: Iterable[Totals]) -> None:
-    """Say what was done, on stderr."""
+    """Report the totals on stderr."""
     events, labelled, mistakes, rejected = (
         sum(column) for column in zip(Totals(0, 0, 0, 0), *totals, strict=True)
     )

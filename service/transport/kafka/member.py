@@ -82,7 +82,7 @@ class KafkaMember(ABC):
                 return self._deliver()
 
     def _hold(self, wanted: AbstractSet[Place]) -> None:
-        """Let the client deliver none of these places, and all others that are ours."""
+        """Pause these places in the client, and resume all others that this member owns."""
         ours = set(self._places())
         hold = frozenset(ours & wanted)
         if hold != self._held:
@@ -219,7 +219,7 @@ class KafkaMember(ABC):
             raise OwnershipLost(f"{self._where(partition)} is not assigned to this member of {self._group!r}")
 
     def _is_owner(self, writer: KafkaWriter) -> bool:
-        """Return whether a fenced writer is the newest of a partition that is ours still."""
+        """Return whether a fenced writer is the newest one of a partition that this member still owns."""
         if not any(self._writers.get(partition) is writer for partition in self._membership.owned):
             return False
         try:
@@ -248,11 +248,11 @@ class KafkaMember(ABC):
 
     @abstractmethod
     def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
-        """Let the client pause these places and go on with those."""
+        """Pause these places in the client, and resume those."""
 
     @abstractmethod
     def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
-        """Let the client fetch a partition from these offsets on; of other topics, from the first one on."""
+        """Start fetching a partition from these offsets on; of other topics, from the first one on."""
 
     @abstractmethod
     def _known_end(self, place: Place) -> int | None:

@@ -31,7 +31,7 @@ class KafkaMembership(ABC):
         """Those of them that were started: their records are fetched."""
 
     def announce(self) -> bool:
-        """Tell the assignee of new partitions, on the polling thread. Return whether there were any."""
+        """Notify the assignee of new partitions, on the polling thread. Return whether there were any."""
         arrived, self._arrived = frozenset(self._arrived), set()
         self.owned |= arrived
         if arrived:
@@ -45,7 +45,7 @@ class KafkaMembership(ABC):
             raise failure
 
     def _tell(self, tell: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
-        """Tell the assignee that partitions go, and keep what it raises: the client must not see it."""
+        """Notify the assignee of partitions to leave, and keep what it raises: the client must not see it."""
         try:
             tell(partitions)
         except BaseException as error:  # noqa: BLE001 - raised again by `raise_failure`
@@ -66,4 +66,4 @@ class KafkaMembership(ABC):
 
     @abstractmethod
     def is_settled(self) -> bool:
-        """Return whether the group has shared out its partitions, and we were told of all that are ours."""
+        """Return whether the group has assigned its partitions, and this member has all of its own."""

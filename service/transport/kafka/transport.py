@@ -22,7 +22,7 @@ class BulkProducer(Protocol):
         """Write `outputs` and see each of them acknowledged before a `time.monotonic` deadline."""
 
     def drop(self) -> None:
-        """Let go at once: nothing more is sent, nothing is waited for."""
+        """Close at once: nothing more is sent, nothing is waited for."""
 
 
 SenderType = TypeVar("SenderType", bound=BulkProducer)

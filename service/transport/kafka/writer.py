@@ -36,7 +36,7 @@ class TransactionalProducer(Protocol):
         """Whether a connection broke: a request of a transaction that is over may still be under way."""
 
     def drop(self) -> None:
-        """Let go at once: nothing more is sent, nothing is waited for."""
+        """Close at once: nothing more is sent, nothing is waited for."""
 
 
 class KafkaWriter:
@@ -139,7 +139,7 @@ class KafkaWriter:
         self._ended = error
 
     def supersede(self) -> None:
-        """Give way to a newer writer of the same partition in this process."""
+        """Yield to a newer writer of the same partition in this process."""
         self._ended = OwnershipLost(f"{self._where}: a newer writer has taken over")
         self.close()
 

@@ -1,7 +1,7 @@
 """The embedded stream: topics, groups and transactions in one SQLite file, for one machine.
 
 From the outside in: `transport` is what the service sees, `consumer` a group's member and its
-writers, `group` who owns which partition, `assignment` who should, `log` the records, `database`
+writers, `group` which member owns which partition, `assignment` which should, `log` the records, `database`
 the connection. `memory://` (`service.transport.memory`) is the same engine on a database in memory.
 """
 

@@ -45,7 +45,7 @@ def balanced(members: Sequence[int], owners: Mapping[int, int | None]) -> dict[i
 
 
 def _quotas(held: Mapping[int, Sequence[int]], partitions: int) -> dict[int, int]:
-    """Return each member's share; those who hold most get what does not divide, so less moves."""
+    """Return each member's share; members with most partitions get the remainder, so that fewer move."""
     share, rest = divmod(partitions, len(held))
     by_holding = sorted(held, key=lambda member: -len(held[member]))  # stable: then by joining
     return {member: share + (place < rest) for place, member in enumerate(by_holding)}

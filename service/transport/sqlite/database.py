@@ -76,7 +76,7 @@ class Database:
     def _prepare(self, busy_timeout_seconds: float) -> None:
         new = schema.is_empty(self._connection)
         if not new:
-            # Before all else: a file that is not ours must not be touched.
+            # Before all else: a file of another program must not be touched.
             schema.check(self._connection, self.name)
         if self.path:
             self._write_ahead(busy_timeout_seconds)
@@ -199,7 +199,7 @@ _TRANSLATIONS: dict[int, tuple[type[TransportError], str, str]] = {
 
 @contextmanager
 def translated(name: str) -> Iterator[None]:
-    """Turn SQLite's exceptions into ours; `name` is the file they are about."""
+    """Translate SQLite's exceptions; `name` is the file they are about."""
     try:
         yield
     except sqlite3.Error as error:

@@ -133,7 +133,7 @@ class Membership:
         self._renewed_at = time.monotonic()
 
     def settle(self) -> Standing | None:
-        """Evict who is gone, take what is free and ours, and tell where that leaves us.
+        """Evict members that are gone, take the free partitions assigned to this one; return its standing.
 
         Returns None when this member's lease has expired: it holds nothing any more.
         """
@@ -176,7 +176,7 @@ class Membership:
         Raises
         ------
         OwnershipLost
-            The partition is not ours.
+            This member does not own the partition.
 
         """
         with self._database.writing() as connection:

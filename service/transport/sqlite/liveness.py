@@ -36,7 +36,7 @@ class LivenessLock:
             _try_lock(self._file)
 
     def release(self) -> None:
-        """Let go and remove the file. Idempotent."""
+        """Release the lock and remove the file. Idempotent."""
         if self._file is not None:
             with suppress(OSError):
                 self._path.unlink()

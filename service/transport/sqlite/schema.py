@@ -1,4 +1,4 @@
-"""The tables of the stream's file, and the refusal of files that are not ours."""
+"""The tables of the stream's file, and the refusal of other SQLite files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One partition's transactions. In: outputs and offsets. Out: both committed, while the partition is ours."""
+"""One partition's transactions. In: outputs and offsets. Out: both committed, by the owner alone."""
 
 from __future__ import annotations
 

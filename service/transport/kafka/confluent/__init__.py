@@ -8,7 +8,7 @@ What this client does differently, from the caller to the wire:
 - `producer`: records handed over in bulk, every step with a deadline
 - `messages`: librdkafka's messages become records
 - `cluster`: how every client is made
-- `errors`: librdkafka's own errors, and the one place where its exceptions become ours
+- `errors`: librdkafka's own errors, and the one place where its exceptions are translated
 """
 
 from service.transport.kafka.confluent.transport import ConfluentTransport

@@ -236,7 +236,7 @@ class Cluster:
             return make({**self._options, **options}, logger=log)  # type: ignore[call-arg]
 
     def close(self) -> None:
-        """Let the client for questions go. Idempotent."""
+        """Close the client for questions. Idempotent."""
         self._is_closed = True
         self._admin = None
 

@@ -129,7 +129,7 @@ class ConfluentConsumer(KafkaMember):
             self._serve()
 
     def _note(self, message: Message, error: KafkaError) -> None:
-        """Take note of what comes between records: the end of a partition, or bad news."""
+        """Handle what comes between records: the end of a partition, or an error."""
         topic, partition = message.topic(), message.partition()
         if error.code() in OUT_OF_RANGE and topic is not None and partition is not None:
             if partition in self._membership.begun:
@@ -168,7 +168,7 @@ class ConfluentConsumer(KafkaMember):
         return super()._deliver()
 
     def _serve(self) -> None:
-        """Let the other clients report what they have met, while there is nothing else to do."""
+        """Poll the other clients for errors, while there is nothing else to do."""
         self._cluster.serve()
         for producer in self._producers:
             producer.serve()

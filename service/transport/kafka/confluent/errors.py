@@ -111,7 +111,7 @@ def translate(error: object, where: str) -> ServiceError:
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Let nothing foreign out of the block."""
+    """Translate every foreign error raised in the block."""
     try:
         yield
     except FOREIGN as error:

@@ -87,21 +87,21 @@ class ConfluentMembership(KafkaMembership):
         return bool(self._is_settled)
 
     def mute(self) -> None:
-        """Tell the assignee nothing more."""
+        """Stop notifying the assignee."""
         self.owned.clear()
 
     def _on_assign(self, client: Consumer, assigned: Sequence[TopicPartition]) -> None:
-        """Take note; without this call, the client would fetch the partitions from where it likes."""
+        """Note the assignment; without this, the client would fetch the partitions from where it likes."""
         client.incremental_assign([])
         self._arrived |= {each.partition for each in assigned}
         self._is_settled = False
 
     def _on_revoke(self, _: Consumer, revoked: Sequence[TopicPartition]) -> None:
-        """Let the assignee commit, then give the partitions up."""
+        """Call the assignee, which may commit, then release the partitions."""
         self._give_up(self._assignee.partitions_revoked, revoked)
 
     def _on_lost(self, _: Consumer, lost: Sequence[TopicPartition]) -> None:
-        """Tell the assignee that the partitions are gone already."""
+        """Notify the assignee that the partitions were lost."""
         self._give_up(self._assignee.partitions_lost, lost)
 
     def _give_up(self, tell: Callable[[frozenset[int]], None], gone: Sequence[TopicPartition]) -> None:

@@ -173,7 +173,7 @@ class BulkProducer:
                 self._client.poll(0)
 
     def drop(self) -> None:
-        """Let go at once: nothing more is sent, nothing is waited for. Idempotent.
+        """Close at once: nothing more is sent, nothing is waited for. Idempotent.
 
         The broker ends the open transaction when the next producer of this transactional id begins, or in
         time.
@@ -220,7 +220,7 @@ def _transaction_options(
 
 
 def _do_step(step: Callable[[float], None], deadline: float) -> None:
-    """Do a step that takes a time limit; one that was not done in time goes on for a moment."""
+    """Run a step that takes a time limit; one that was not done in time goes on for a moment."""
     try:
         step(seconds_left(deadline))
     except KafkaException as error:
@@ -230,7 +230,7 @@ def _do_step(step: Callable[[float], None], deadline: float) -> None:
 
 
 def _do_by(deadline: float, step: Callable[[], None]) -> None:
-    """Do what ought to end in time, and go on without it if it does not.
+    """Run a call that ought to end in time, and go on without it if it does not.
 
     librdkafka (2.16) was seen never to return from `send_offsets_to_transaction` when its broker was killed
     at that moment. The thread stays behind there, with the client, until the process ends.

@@ -6,9 +6,9 @@ What this client does differently, from the caller to the wire:
 - `consumer`: records in, through three clients
 - `membership`: rebalances, on the client's own thread
 - `producer`: kafka-python's producer with the deadlines that it lacks
-- `messages`: kafka-python's records become ours
+- `messages`: kafka-python's records as `Record`s
 - `cluster`: how every client is made
-- `errors`: kafka-python's own errors, and the one place where its exceptions become ours
+- `errors`: kafka-python's own errors, and the one place where its exceptions are translated
 """
 
 from service.transport.kafka.kafka_python.transport import KafkaPythonTransport

@@ -43,7 +43,7 @@ def meaning_of(foreign: type[KafkaError]) -> type[ServiceError]:
 
 
 def translate(error: Exception, where: str) -> ServiceError:
-    """Make our error of a foreign one; `where` names the cluster, topic or partition."""
+    """Translate a foreign error; `where` names the cluster, topic or partition."""
     error = _root(error)
     if isinstance(error, ServiceError):
         return error
@@ -58,7 +58,7 @@ def translate(error: Exception, where: str) -> ServiceError:
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Let nothing foreign out of the block."""
+    """Translate every foreign error raised in the block."""
     try:
         yield
     except (KafkaError, OSError, RuntimeError, ValueError) as error:
@@ -77,7 +77,7 @@ def _root(error: Exception) -> Exception:
 
 
 def _describe(error: Exception) -> str:
-    """Put a foreign error in one line; most of Kafka's have a description but no message."""
+    """Write a foreign error in one line; most of Kafka's have a description but no message."""
     said = next((str(each) for each in error.args if each), "") or getattr(error, "description", "")
     name = type(error).__name__  # which some of Kafka's begin with
     return f"{name}: {said.removeprefix(f'{name}: ')}" if said else name

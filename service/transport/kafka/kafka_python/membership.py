@@ -73,7 +73,7 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
 
     @contextmanager
     def joined_anew(self) -> Iterator[None]:
-        """Go on when the group's answer is about a generation that a heartbeat has ended meanwhile.
+        """Ignore the group's answer if it is about a generation that a heartbeat has ended meanwhile.
 
         kafka-python compares the answer with a generation that is no more, or takes the answer and then
         looks for the protocol of that generation, and complains of another; the next poll joins again.
@@ -114,11 +114,11 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
         self._arrived |= {each.partition for each in assigned}
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Let the assignee commit, then give the partitions up."""
+        """Call the assignee, which may commit, then release the partitions."""
         await self._give_up(self._assignee.partitions_revoked, revoked)
 
     async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
-        """Tell the assignee that the partitions are gone already."""
+        """Notify the assignee that the partitions were lost."""
         await self._give_up(self._assignee.partitions_lost, lost)
 
     async def _give_up(self, tell: Callable[[frozenset[int]], None], gone: set[TopicPartition]) -> None:
@@ -133,7 +133,7 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
 
 
 def hold_still(consumer: Any, places: Collection[TopicPartition]) -> None:  # noqa: ANN401 - kafka-python has no types
-    """Let a consumer fetch nothing of new partitions until `Consumer.start` says from where.
+    """Keep a consumer from fetching new partitions until `Consumer.start` says from where.
 
     They get any position: a client that may not choose one itself raises when a partition has none.
     """

@@ -1,4 +1,4 @@
-"""kafka-python's records become ours. In: a client that has been assigned partitions. Out: `Record`s."""
+"""kafka-python's records as `Record`s. In: a client that has been assigned partitions. Out: `Record`s."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def take(
 
 
 def _unpark(client: Any) -> None:  # noqa: ANN401 - kafka-python has no types
-    """Let a client deliver what it had fetched of partitions that were paused and are so no more.
+    """Deliver records that the client had fetched of partitions that were paused and are not any more.
 
     kafka-python (3.0.12) only does it when nothing else is in line, and takes what it has used up for
     something. What is parked is not fetched again: it would never come.
@@ -35,7 +35,7 @@ def _unpark(client: Any) -> None:  # noqa: ANN401 - kafka-python has no types
 
 
 def as_record(found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types
-    """Make our record of a `ConsumerRecord`."""
+    """Return a `ConsumerRecord` as a `Record`."""
     return Record(
         found.topic,
         found.partition,

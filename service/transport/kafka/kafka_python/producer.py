@@ -143,7 +143,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         group_metadata: Any,  # noqa: ANN401 - kafka-python has no types
         deadline: float,
     ) -> None:
-        """Do it in steps, in this order.
+        """Commit the transaction in steps, in this order.
 
         1. hand the offsets to the transaction, fenced by the group's generation;
         2. send, and see every record acknowledged, and the offsets;
@@ -182,7 +182,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         return found if isinstance(found, KafkaError) else None
 
     def drop(self) -> None:
-        """Let go at once: nothing more is sent, nothing is waited for.
+        """Close at once: nothing more is sent, nothing is waited for.
 
         `close(timeout=0)` would first flush, and raise when that fails. The broker ends the open
         transaction when the next producer of this transactional id begins, or in time.
