@@ -107,7 +107,7 @@ def _hear_clients_from(level: int) -> None:
 
 
 class _StderrHandler(logging.StreamHandler):  # type: ignore[type-arg]
-    """Our handler, to be told from those of others."""
+    """The service's handler, to be distinguished from other handlers."""
 
 
 def _handlers() -> list[logging.Handler]:

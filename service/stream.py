@@ -59,7 +59,7 @@ NO_LIMIT: Final = RecordLimit(2**63, 2**63)
 
 
 class Assignee(Protocol):
-    """Told by `Consumer.poll` which partitions come and go."""
+    """The receiver of a consumer's rebalances; `Consumer.poll` calls it."""
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:
         """Take these partitions, which are assigned now. No record of them arrives before `Consumer.start`.

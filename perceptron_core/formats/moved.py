@@ -1,6 +1,6 @@
 """Modules that have moved. In: a pickle of an earlier release. Out: its objects, of the classes of today.
 
-A pickle names classes and functions by module: River models, and pipelines of them, do.
+Pickles (River models, pipelines) name classes and functions by module.
 """
 
 from __future__ import annotations

@@ -24,11 +24,11 @@ class PartitionInput:
     window
         Which event a label belongs to.
     counts
-        Told what each record makes.
+        Receives what each record makes.
     ledger, letters
         What is due, and what was refused.
     findings
-        Told what contradicts.
+        Receives contradictions.
 
     """
 

@@ -16,7 +16,7 @@ class PredictionsReader:
     transport, reader, topic
         What to read.
     take
-        Told each record.
+        Receives each record.
 
     """
 

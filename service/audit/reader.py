@@ -16,7 +16,7 @@ class Reader:
     transport
         The stream.
     findings
-        Told which records are missing.
+        Receives the records that are missing.
 
     """
 

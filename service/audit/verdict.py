@@ -24,7 +24,7 @@ class Verdict:
     Parameters
     ----------
     report
-        Told what is found.
+        Receives what is found.
     ledger, letters, partitions, predictions
         What was read.
 

@@ -21,7 +21,7 @@ class Loss(NamedTuple):
 
     topic: str
     what: str
-    """What is gone, where, and why as far as can be told."""
+    """What is gone, where, and why as far as is known."""
     records: int
     """How many, as far as is known; Kafka's transaction markers take offsets and count as well."""
     resume: int | None = None

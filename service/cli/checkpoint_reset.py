@@ -86,7 +86,7 @@ def check_partition(partition: int, count: int) -> None:
 
 
 def _confirm(settings: Settings, partitions: Sequence[int], start: Start, *, yes: bool) -> None:
-    """Ask before anything is lost; refuse where nobody can be asked."""
+    """Ask for confirmation before anything is lost; refuse where there is no terminal."""
     if yes:
         return
     if not _is_asked_by_a_person():

@@ -58,7 +58,7 @@ def read_examples(
     name
         Of the file, for errors.
     on_rejection
-        Told each message that cannot be used.
+        Receives each message that cannot be used.
 
     Raises
     ------

@@ -17,13 +17,13 @@ _LOOK_SECONDS: Final = 1.0
 class EndOfInput:
     """Detects the end of input, of this member's partitions and of all others.
 
-    Who left when its own are done would make the others take over its partitions in the middle of their
-    work; and those of a member that was killed may be nobody's yet.
+    A member that left when its own are done would hand its partitions over to members in the middle of their
+    work; and the partitions of a member that was killed may have no owner yet.
 
     Parameters
     ----------
     transport, consumer
-        The stream, and our member of the group.
+        The stream, and this member of the group.
     topics
         What the group reads.
     growth

@@ -62,7 +62,7 @@ class Runner:
     live
         Where its models are published for the API and the page; None: nowhere.
     observe
-        Told the labelled predictions of each batch, in order, before it is committed.
+        Called with the labelled predictions of each batch, in order, before it is committed.
     clock, random
         The only sources of time and of chance.
 

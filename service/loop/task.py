@@ -43,9 +43,9 @@ class Task:
     writer
         Made before the state was read, so that nobody else can have committed since.
     transport, settings, metrics
-        The stream, what to do, and where to tell of it.
+        The stream, the settings, and where to report.
     live
-        The model as others may look at it, if any do.
+        The model as published for the API and the page; None: nowhere.
     letter_limit
         How large a dead letter may be.
     clock

@@ -58,15 +58,15 @@ class Tasks:
     Parameters
     ----------
     transport, settings, metrics
-        The stream, what to do, and where to tell of it.
+        The stream, the settings, and where to report.
     inbox
         Where the records of the open partitions wait.
     availability
-        Told of every error that passes.
+        Receives every passing error.
     live
-        Where models are shown, if anybody is to look at them.
+        Where models are published for the API and the page; None: nowhere.
     observe
-        Told the labelled predictions of each batch, in order, before it is committed.
+        Called with the labelled predictions of each batch, in order, before it is committed.
     clock, random
         Decide when a partition that failed is tried again.
 
@@ -103,7 +103,7 @@ class Tasks:
         self._waiting: dict[int, float] = {}
         """Partitions without a task, and when (monotonic seconds) to try."""
         self._failed: set[int] = set()
-        """Partitions whose last batch could not be committed: open or not, they do not work yet."""
+        """Partitions whose last batch could not be committed and has not been repeated since."""
         self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
         """By partition: one that has just failed for the first time need not wait for what others did."""
         self._refused: Counter[int] = Counter()

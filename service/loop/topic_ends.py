@@ -34,7 +34,7 @@ class _Answer:
     lag: int
     """How far behind the client believed to be then: it may hear of more before it is delivered."""
     left: int | None
-    """Offsets from what was delivered to the end at that time; None if nobody answered."""
+    """Offsets from what was delivered to the end at that time; None without an answer."""
 
 
 class TopicEnds:

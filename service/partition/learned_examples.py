@@ -32,7 +32,7 @@ class Step:
 
 
 Observer = Callable[[Sequence[Step]], None]
-"""Told the labelled predictions of each batch, in order."""
+"""Called with the labelled predictions of each batch, in order."""
 
 
 class LearnedExamples:

@@ -60,7 +60,7 @@ class Processor:
     topics
         Where outputs go.
     observe
-        Told the labelled predictions of each batch, in order, once it is processed.
+        Called with the labelled predictions of each batch, in order, once it is processed.
 
     """
 

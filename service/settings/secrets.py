@@ -17,7 +17,7 @@ def read_secret(name: str, path: str, origin: str) -> str:
     path
         The file.
     origin
-        Who gave the setting.
+        The source of the setting.
 
     Raises
     ------

@@ -87,7 +87,7 @@ def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
 
 
 def _event_id(body: bytes) -> str | None:
-    """Find the id of the event that is asked about; None if that cannot be told."""
+    """Find the id of the event that is asked about; None if it cannot be read."""
     try:
         event_id = json.loads(body)["id"]
         event_id.encode()

@@ -74,7 +74,7 @@ class WorkerProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is no more, and has said all it had to say; for the thread that started it."""
+        """Whether it has exited, and all its reports were read; for the thread that started it."""
         return self._has_hung_up and self._process.exitcode is not None
 
     @property
@@ -99,7 +99,7 @@ class WorkerProcess:
             self.metrics, self._asked_at = report.metrics, None
 
     def ask_metrics(self) -> None:
-        """Ask for its metrics, unless an answer is still due: what nobody reads must not pile up."""
+        """Ask for its metrics, unless an answer is still due: answers that are not read must not pile up."""
         if self._asked_at is None:
             self._asked_at = monotonic()
             self._send(Request.ASK_METRICS)

@@ -192,7 +192,7 @@ class Reporter:
     def report(
         self, *, with_metrics: bool, is_finished: bool = False, error: ServiceError | None = None
     ) -> None:
-        """Send a report; to nobody, if the parent is no more."""
+        """Send a report, unless the parent has exited."""
         published = dict(self.metrics.last_published)
         report = WorkerReport(
             *self.health.condition,

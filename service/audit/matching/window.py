@@ -51,7 +51,7 @@ class JoinWindow:
     timeout_ms, capacity, max_bytes
         How long, in event time, how many of each, and in how many bytes.
     let_go
-        Told each case that ends.
+        Receives each case that ends.
 
     """
 

@@ -204,7 +204,7 @@ def _producing(
 def _produce(
     settings: Settings, url: str, rounds: Iterable[tuple[Sequence[bytes], float]], ended: threading.Event
 ) -> None:
-    """Send each round at its rate, until all are sent or nobody is there any more."""
+    """Send each round at its rate, until all are sent or the service has ended."""
     transport = open_stream(settings, url)
     try:
         transport.ensure_topics({settings.events_topic: 1})

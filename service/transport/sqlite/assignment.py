@@ -1,4 +1,4 @@
-"""Who should own which partition: balanced, deterministic, and moving as little as possible."""
+"""The assignment of partitions to members: balanced, deterministic, and moving as little as possible."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class SqliteConsumer:
             version = self._database.version()
             changed = self._look(version)
             records = self._fetch(max_records, hold)
-            # Whoever was assigned partitions may want to start them before we wait on.
+            # The assignee may want to start new partitions before the wait goes on.
             if records or changed or not self._wait(version, deadline):
                 return records
 
@@ -206,7 +206,7 @@ class SqliteConsumer:
         return {topic: at for (p, topic), at in self._positions.items() if p == partition}
 
     def lag(self) -> dict[tuple[str, int], int]:
-        """Count the records not yet delivered, as of the last poll; asks nobody."""
+        """Count the records not yet delivered, as of the last poll, without a read."""
         return {
             (topic, partition): max(0, self._ends[partition, topic] - at)
             for (partition, topic), at in self._positions.copy().items()
@@ -248,7 +248,7 @@ class SqliteConsumer:
             self._forget(self._announced)
 
     def abandon(self) -> None:
-        """Leave the group without a word to the assignee: nothing more can be committed. Idempotent."""
+        """Leave the group without a call to the assignee: nothing more can be committed. Idempotent."""
         self._closed = True
         self._heartbeat.stop()
         self._settled = False

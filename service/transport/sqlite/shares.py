@@ -1,4 +1,4 @@
-"""Who may deliver how much. In: records waiting at each source. Out: each source's share of one poll."""
+"""Fair shares of a poll. In: records waiting at each source. Out: each source's share of one poll."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Source = tuple[int, str]
 
 
 def shares(budget: int, available: Mapping[Source, int], turn: int) -> dict[Source, int]:
-    """Divide `budget` records between sources: nobody waits for another's backlog.
+    """Divide `budget` records between sources: none waits for another's backlog.
 
     Small sources get all they have, large ones equal parts of the rest. Where there are more sources
     than records to give, they take turns. Sources that get nothing are left out.

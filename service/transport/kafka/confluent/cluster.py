@@ -181,7 +181,7 @@ class Cluster:
             sleep(_AGAIN_SECONDS)
 
     def _await(self, future: Future[Answer], deadline: float, where: str) -> Answer:
-        """Wait for an answer until the deadline, or until nobody is there to give it."""
+        """Wait for an answer until the deadline, or until no broker is there to give it."""
         while not _is_done(future):
             self._heed(patient=False)
             if monotonic() > deadline:

@@ -231,7 +231,7 @@ class ConfluentConsumer(KafkaMember):
             self._client = None
 
     def __del__(self) -> None:
-        """Leave without a word to the assignee, if nobody has closed us.
+        """Leave without a call to the assignee, if the consumer was not closed.
 
         The client's own destructor would never return: it hands back what the group has given, and knows
         no part of it that was not fetched.

@@ -28,7 +28,7 @@ class ConfluentMembership(KafkaMembership):
     topics
         All topics, the leading one first: the group shares out the partitions of that one.
     assignee
-        Who is told.
+        Informed of every rebalance.
     describe
         Asks the group's coordinator who its members are.
     count_partitions

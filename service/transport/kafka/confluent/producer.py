@@ -194,7 +194,7 @@ def _options(batch_bytes: int, *, compress: bool) -> dict[str, object]:
         "batch.size": batch_bytes,
         # What every client that comes with Python alone can read.
         "compression.type": "gzip" if compress else "none",
-        # Whoever calls has all records in memory already: there is nothing to push back.
+        # The caller has all records in memory already: there is nothing to push back.
         "queue.buffering.max.messages": 0,
         "queue.buffering.max.kbytes": 2_147_483_647,
         # Every call flushes; until then the broker's thread should not take half-filled batches.

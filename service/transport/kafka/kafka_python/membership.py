@@ -45,7 +45,7 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
     Parameters
     ----------
     assignee
-        Who is told.
+        Informed of every rebalance.
 
     """
 

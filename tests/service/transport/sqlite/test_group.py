@@ -199,7 +199,7 @@ def test_groups_do_not_disturb_each_other(group: Group) -> None:
     other = one.transport.join("another group", ["events"], one)
     assert other.committed(0) == {}
     other.poll(0, 1)
-    assert other._assigned == one.consumer._assigned == {0, 1, 2, 3}
+    assert other._announced == one.consumer._announced == {0, 1, 2, 3}
 
 
 def test_a_closing_transport_leaves_its_groups_without_a_word(group: Group) -> None:
