@@ -27,8 +27,8 @@ BENCH  ?= .venv-bench
 RELEASE ?= .venv-release
 BENCH_ARGS ?=
 SEEDS ?= 10000
-# PERCEPTRON_LOCKED=1 installs the releases that constraints.txt names.
-export PIP_CONSTRAINT := $(if $(PERCEPTRON_LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAINT))
+# LOCKED=1 installs the releases that constraints.txt names.
+export PIP_CONSTRAINT := $(if $(LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAINT))
 # These wait for brokers and processes, so that six share two cores; the others compute.
 WAITING_TESTS := tests/chaos tests/integration tests/conformance/test_transport_contract.py
 WAITING ?= -n 4 --dist loadfile --no-loadscope-reorder

@@ -32,7 +32,6 @@ OTHER_PROGRAMS_OPTIONS = {
 """Of Vowpal Wabbit; Docker; click, pytest and mypy."""
 NO_SETTINGS = {
     *(
-        "PERCEPTRON_LOCKED",
         "PERCEPTRON_TEST_KAFKA",
         "PERCEPTRON_REQUIRE_KAFKA",
         "PERCEPTRON_CHAOS",

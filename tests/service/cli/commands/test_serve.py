@@ -75,7 +75,9 @@ def test_metrics_and_predictions_show_the_mistakes_of_the_bare_model(stream, ser
     assert process.metric("perceptron_updates_total") == bare.model.n_updates
     assert process.metric("perceptron_nonzero_weights") == len(bare.model.weights)
     assert process.metric("perceptron_messages_consumed_total", topic="events") == len(events())
-    assert process.metric("perceptron_consumer_lag_messages", topic="events", partition="0") == 0
+    process.eventually(
+        lambda: process.metric("perceptron_consumer_lag_messages", topic="events", partition="0") == 0
+    )
     assert predictions(stream) == bare.predictions
     assert process.stop() == 0
 
