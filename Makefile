@@ -29,7 +29,7 @@ BENCH_ARGS ?=
 SEEDS ?= 10000
 # LOCKED=1 installs the releases that constraints.txt names.
 export PIP_CONSTRAINT := $(if $(LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAINT))
-# These wait for brokers and processes, so that six share two cores; the others compute.
+# These wait for brokers and processes, so that four share two cores; the others compute.
 WAITING_TESTS := tests/chaos tests/integration tests/conformance/test_transport_contract.py
 WAITING ?= -n 4 --dist loadfile --no-loadscope-reorder
 COMPUTING ?= -n 2 --dist loadfile --no-loadscope-reorder
