@@ -6,7 +6,7 @@ One pass everywhere: predict, then learn. DATA is a folder like ../shared/data (
 an interpreter in whose environment `pip install vowpalwabbit` was done. Without it, Vowpal Wabbit is
 represented by the figures given with the data, where there are any.
 
-Each kind of data has one default of ours, the same for all its streams:
+Each kind of data has one default of this project, the same for all its streams:
 
     text            SCW()
     binary features AROW()

@@ -30,7 +30,7 @@ NOTES = Path(__file__).with_name("notes.toml")
 
 
 def main() -> int:
-    """Measure what is asked for; give the exit code."""
+    """Measure what is asked for; return the exit code."""
     asked = _arguments()
     if asked.list:
         print(

@@ -30,7 +30,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MOD
 
 
 def imports_of_ours(module):
-    """Name the modules of ours that a module imports, anywhere in it."""
+    """Name the project's modules that a module imports, anywhere in it."""
     found = set()
     for node in ast.walk(TREES[module]):
         if isinstance(node, ast.Import):
@@ -41,7 +41,7 @@ def imports_of_ours(module):
 
 
 def closure(module):
-    """Return the module and all of ours that it imports, directly or not."""
+    """Return the module and all of the project's that it imports, directly or not."""
     found, left = set(), {module}
     while left:
         name = left.pop()

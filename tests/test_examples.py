@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def printed(name, capsys):
-    """Run an example; give the number at the end of each line it prints, by what stands before it."""
+    """Run an example; return the number at the end of each line it prints, by the text before it."""
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
     rows = (line.rsplit(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     return {title.removesuffix("Accuracy:").strip(): float(number.rstrip("%")) for title, number in rows}
@@ -55,7 +55,7 @@ def test_a_river_forest_runs_in_the_service(tmp_path):
 
 
 def serve(folder, factory, events, topic):
-    """Let `serve` process the events, in two runs; give the predictions."""
+    """Process the events with `serve`, in two runs; return the predictions."""
     settings = ("--broker", f"sqlite:///{folder}/{topic}.db", "--http", "")
     for start in (0, len(events) // 2):
         part = "\n".join(map(json.dumps, events[start : start + len(events) // 2]))

@@ -44,5 +44,5 @@ def predict_and_learn(
 def predict_and_learn_texts(
     model: HashedClassifier, hasher: TextHasher, texts: Sequence[str], labels: Sequence[bool]
 ) -> None:
-    """Do so with texts."""
+    """Hash each text, predict it, then learn it."""
     model.predict_learn_texts(hasher, texts, labels)

@@ -71,7 +71,7 @@ class Row:
 
 
 Contestant = Callable[[], Sequence[float]]
-"""Does its work once; gives a value for each row."""
+"""A function that runs once and returns a value for each row."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Result:
 
     @property
     def value(self) -> float:
-        """What the goal is about, from the medians of ours and of the peer."""
+        """The goal's measure, from the medians of this project and of the peer."""
         return self._read(median(self.ours), median(self.peer) if self.peer else 0.0)
 
     @property

@@ -11,7 +11,7 @@ _LEAST_SECONDS = 0.3
 
 
 def rate(once: Callable[[], object], events: int, least_seconds: float = _LEAST_SECONDS) -> float:
-    """Do work of so many events again and again for a while; give events per second."""
+    """Repeat work of so many events for a while; return events per second."""
     gc.collect()
     done = 0
     began = perf_counter()

@@ -31,7 +31,7 @@ class _Stopwatch:
         self._read = [0.0] * len(values)
 
     def run(self) -> Sequence[float]:
-        """Do it once; give the median and the 99th percentile in milliseconds."""
+        """Run it once; return the median and the 99th percentile in milliseconds."""
         stream = self._stream
         topic, predictions, group = stream.create("events"), stream.create("predictions"), unused("serve")
         running = stream.serve(

@@ -61,7 +61,7 @@ class Stream:
         self.admin = AdminClient({"bootstrap.servers": address})
 
     def create(self, name: str, partitions: int = 1) -> str:
-        """Create a topic; give its whole name."""
+        """Create a topic; return its full name."""
         topic = unused(name)
         for created in self.admin.create_topics([NewTopic(topic, partitions, 1)]).values():
             created.result()
@@ -113,7 +113,7 @@ class Stream:
             observer.close()
 
     def rate(self, running: Running, progress: Callable[[], int], count: int) -> float:
-        """Watch a process commit until `progress` gives `count`; give messages per second."""
+        """Watch a process commit until `progress` returns `count`; return messages per second."""
         first = running.until(progress)
         began = time.perf_counter()
         last = running.until(lambda: (done := progress()) >= count and done)
@@ -121,7 +121,7 @@ class Stream:
 
 
 class Running:
-    """A process for the length of a context, with these settings of ours and no others."""
+    """A process for the length of a context, with these settings of the service and no others."""
 
     def __init__(self, folder: Path, command: Sequence[str], settings: Mapping[str, object]) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PERCEPTRON_")}

@@ -18,7 +18,7 @@ Answers = Callable[[list[Any]], Iterable[tuple[str, bytes, bytes]]]
 
 
 def transactions(address: str, topic: str, group: str, batch: int, answers: Answers) -> None:
-    """Answer the messages of partition 0 in transactions of at most `batch`, for ever."""
+    """Answer the messages of partition 0 in transactions of at most `batch`, until it is stopped."""
     consumer = KafkaConsumer(
         topic,
         bootstrap_servers=address,

@@ -1,4 +1,4 @@
-"""Every classifier of ours, in every variant, passes each of River's own checks for estimators.
+"""Every classifier of `perceptron_core`, in every variant, passes each of River's own checks for estimators.
 
 A check comes once for each of River's data sets. All of them are for the first variant of each class; the
 others, and the check of memory, which takes nine tenths of the time, see the first. `make nightly` tries all.

@@ -1,4 +1,4 @@
-"""Every two-class learner at work inside what River builds out of classifiers."""
+"""Every two-class learner inside what River builds out of classifiers."""
 
 import itertools
 

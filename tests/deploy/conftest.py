@@ -20,7 +20,7 @@ STARTS_WITHIN_SECONDS = 60
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
-    """Run `perceptron serve` over a stream with something of everything; give each sample's label names."""
+    """Run `perceptron serve` over a stream with every kind of input; return each sample's label names."""
     folder = tmp_path_factory.mktemp("stream")
     url = f"sqlite:///{folder}/stream.db"
     n_messages = _fill(url)

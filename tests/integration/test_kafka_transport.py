@@ -418,7 +418,7 @@ def copy_the_rest(member: Member, place: Place, end: int) -> None:
 def again(act: Callable[[], Result]) -> Result:
     """Try until the stream is back, and the partition ours again, as the service does.
 
-    A member that joins anew waits until the broker that has come back misses its former self.
+    A member that joins again waits until the broker that has come back misses its former self.
     """
     deadline = time.monotonic() + 2 * DEADLINE_SECONDS
     while True:

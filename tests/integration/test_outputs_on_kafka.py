@@ -55,7 +55,7 @@ def set_limit(admin: KafkaAdminClient, topic: str, n_bytes: int) -> None:
 
 
 def send(bootstrap: str, topic: str, *values: bytes, **options: object) -> None:
-    """Send as a producer does that is none of ours."""
+    """Send as a foreign producer does."""
     producer = KafkaProducer(bootstrap_servers=bootstrap, max_request_size=100_000_000, **options)
     with contextlib.closing(producer):
         for future in [producer.send(topic, value, key=b"k", partition=0) for value in values]:

@@ -157,7 +157,7 @@ class Broker:
                 self.leave(member.id)
 
     def rebalance(self, *, shuffled=False):
-        """Plan anew who has what: evenly, and as little as possible changes hands unless `shuffled`."""
+        """Assign all partitions again: evenly, moving as few as possible unless `shuffled`."""
         self.rebalances += 1
         group = self.group
         group.version += 1

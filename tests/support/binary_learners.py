@@ -49,7 +49,7 @@ streams = st.lists(examples, max_size=30)
 
 
 def learn(model: BinaryClassifier, stream: Any) -> Any:
-    """Learn a stream of (x, y) or (x, y, w); give the model."""
+    """Learn a stream of (x, y) or (x, y, w); return the model."""
     for example in stream:
         model.learn_one(*example)
     return model

@@ -98,7 +98,7 @@ class ChaosStream:
     def committed(self) -> Sequence[int]:
         """Return a number for each partition that grows with each commit of the service.
 
-        A stream that is away is asked again: it is the service that is being tested, not who looks on.
+        An unreachable stream is asked again: the service is being tested, not its observer.
         """
         topic = self.settings.checkpoints_topic
         deadline = time.monotonic() + DEADLINE_SECONDS
@@ -113,7 +113,7 @@ class ChaosStream:
             time.sleep(0.1)
 
     def verify(self) -> dict[str, Any]:
-        """Run `perceptron verify`, and return its verdict; a stream that is away is asked again."""
+        """Run `perceptron verify`, and return its verdict; an unreachable stream is asked again."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             ran = subprocess.run(
@@ -260,7 +260,7 @@ class Service:
         return self
 
     def kill(self) -> str:
-        """End it as a power cut would; give what it was doing."""
+        """End it as a power cut would; return what it was doing."""
         if self.process.poll() is None:
             before = len(self.stderr)
             self.process.send_signal(signal.SIGUSR1)
@@ -279,7 +279,7 @@ class Service:
         self.process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
-        """End it as an operator would (SIGTERM); give the exit code."""
+        """End it as an operator would (SIGTERM); return the exit code."""
         self.process.terminate()
         return self.wait()
 

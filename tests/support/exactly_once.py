@@ -21,7 +21,7 @@ from tests.support.chaos_stream import PARTITIONS, ChaosStream
 
 
 def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
-    """Hold what is committed against the log; give how much of what there was."""
+    """Compare what is committed with the log; return how much of each kind there was."""
     total: Counter[str] = Counter()
     for partition in range(PARTITIONS):
         inputs = [stream.records(topic, partition) for topic in stream.inputs]

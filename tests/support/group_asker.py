@@ -1,4 +1,4 @@
-"""Asks about a group while its broker is away, in a process of its own, as librdkafka might end it.
+"""Asks about a group while its broker is unreachable, in a process of its own, as librdkafka might end it.
 
 Tells on stdout where it is; goes on from one step to the next when it is sent a line.
 """

@@ -143,11 +143,11 @@ class PerceptronProcess:
         return {int(number): int(pid) for number, pid in found}
 
     def wait(self, timeout_seconds: float = DEADLINE_SECONDS) -> int:
-        """Wait for its end; give the exit code."""
+        """Wait for its end; return the exit code."""
         return self._process.wait(timeout_seconds)
 
     def stop(self) -> int:
-        """End it as an operator would (SIGTERM); give the exit code."""
+        """End it as an operator would (SIGTERM); return the exit code."""
         self.signal(signal.SIGTERM)
         return self.wait()
 

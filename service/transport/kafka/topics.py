@@ -193,7 +193,7 @@ def check_read_together(partitions: Mapping[str, int]) -> None:
             raise ConfigurationError(
                 f"topic {topic!r} has {count} partitions, {leading!r} has {expected}:"
                 " they are read together and need as many",
-                hint=f"delete {topic!r} and create it with {expected} partitions",
+                hint=f"recreate {topic!r} with {expected} partitions",
             )
 
 

@@ -125,7 +125,7 @@ class EmbeddedTransport:
                 raise ConfigurationError(
                     f"{topic} has {partitions} partitions and {topics[0]} has {counts[0]}: "
                     "topics consumed together need the same number",
-                    hint=f"delete {topic} and create it with {counts[0]} partitions",
+                    hint=f"recreate {topic} with {counts[0]} partitions",
                 )
         consumer = SqliteConsumer(
             self._database,

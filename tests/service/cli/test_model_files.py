@@ -30,7 +30,7 @@ def model(request, perceptron, texts, tmp_path):
 
 @pytest.fixture
 def summary(perceptron, texts, model):
-    """Test the model with options; give the summary."""
+    """Test the model with options; return the summary."""
 
     def run(*options):
         result = perceptron("test", model, texts, *options, "--format", "json")

@@ -17,7 +17,7 @@ def metrics():
 
 @pytest.fixture
 def observed(metrics, caplog):
-    """Look at what was done at a time; give the fields of the line logged then, if there was one."""
+    """Observe the counts at a time; return the fields of the line logged then, if there was one."""
     caplog.set_level(logging.INFO)
     clock = SetClock()
     summed = Activity(metrics, interval_seconds=10, clock=clock)

@@ -46,7 +46,7 @@ class Stage:
 
     @contextlib.contextmanager
     def served(self, address=ANY_PORT, **headers):
-        """Serve it; give a client."""
+        """Serve it; return a client."""
         app = make_app(self.metrics.registry, self.health, self.settings, self.metrics, self.live)
         with (
             HttpServer(app, address) as server,
@@ -77,7 +77,7 @@ class Elsewhere:
 
 @contextlib.contextmanager
 def relayed(*stages, state=State.READY, reason="", n_partitions=None, **given):
-    """Serve each stage, and a parent that passes questions on to them; give a client of the parent."""
+    """Serve each stage, and a parent that passes questions on to them; return a client of the parent."""
     health = Health(state, reason)
     settings = Settings(http=ANY_PORT, **given)
     with contextlib.ExitStack() as servers:

@@ -1,4 +1,4 @@
-"""Questions to the models that are at work, over real HTTP."""
+"""Questions to the models that are served, over real HTTP."""
 
 import math
 

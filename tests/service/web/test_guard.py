@@ -156,7 +156,7 @@ def test_one_connection_may_ask_again_and_again(monkeypatch):
 
 
 def said(client: httpx.Client, request: bytes) -> bytes:
-    """Send these bytes and no more; give all that comes back until the end of the connection."""
+    """Send these bytes and no more; return all that comes back until the end of the connection."""
     with socket.create_connection((client.base_url.host, client.base_url.port), timeout=20) as connection:
         connection.sendall(request)
         answer = b""

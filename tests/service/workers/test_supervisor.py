@@ -29,7 +29,7 @@ def workers_of(url):
 
 
 def worker(**known):
-    """Return a worker that is at work, or as told."""
+    """Return a worker that runs, or is as described."""
     given = {
         "last": WorkerReport(State.READY),
         "has_ended": False,

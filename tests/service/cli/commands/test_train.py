@@ -28,7 +28,7 @@ def pages(tmp_path):
 
 @pytest.fixture
 def summary(perceptron):
-    """Run a command with `--format json`; give what it prints."""
+    """Run a command with `--format json`; return what it prints."""
 
     def run(*arguments, stdin=None):
         result = perceptron(*arguments, "--format", "json", stdin=stdin)

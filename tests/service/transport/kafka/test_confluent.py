@@ -259,7 +259,7 @@ def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behin
 
 
 class Asked:
-    """A question to which there is one scripted answer after the other, the last of them for ever."""
+    """A question to which there is one scripted answer after the other, the last of them repeated."""
 
     def __init__(self, *answers: KafkaError | int) -> None:
         self._answers = list(answers)
