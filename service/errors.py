@@ -15,7 +15,7 @@
          ├─ OwnershipLost         another process owns the partition now
          ├─ OffsetOutOfRange      there is no record at a position, and never will be
          ├─ TopicMissing          a topic is not there and may not be created
-         ├─ AccessRefused         the broker does not let us
+         ├─ AccessRefused         authentication or authorisation failed
          ├─ MessageTooLarge       a record is over the stream's limit
          └─ StorageFull           the disk or the stream's quota is full
 

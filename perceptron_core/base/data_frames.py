@@ -2,7 +2,7 @@
 
 Frames may be of pandas, polars or whatever else narwhals knows; what comes out is of the same kind. River's
 linear models make one step for a whole mini-batch. Here a frame is no more than a way to hand over many
-examples: the same steps, in the order of the rows. The functions `…_many` are methods of our classifiers.
+examples: the same steps, in the order of the rows. The functions `…_many` are methods of the classifiers.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class TemporaryMember:
     group, topics
         As for `Transport.join`.
     session_timeout_seconds
-        After so long the group gives up a member that was killed: we wait for that.
+        After so long the group gives up a member that was killed: `wait_for` waits that long.
 
     """
 
@@ -69,7 +69,7 @@ class TemporaryMember:
             self.consumer.poll(_POLL_SECONDS, 1)
 
     def stay(self) -> None:
-        """Show that we are still there: a member that never polls is taken for stuck."""
+        """Poll, to remain a member: one that never polls is taken for stuck."""
         self.consumer.poll(0.0, 1)
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:

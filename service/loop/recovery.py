@@ -150,7 +150,7 @@ def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Pro
     except DamagedError as error:
         raise CheckpointError(f"{settings.checkpoints_topic}[{partition}]: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # Sound, and yet not what we write: a development version changed it without a new number.
+        # Sound, and yet not what this release writes: a development version changed it without a new number.
         raise CheckpointError(
             f"{settings.checkpoints_topic}[{partition}]: its snapshot has another form: {error!r}",
             hint=f"run the release that wrote it; or {RESET_HINT}",

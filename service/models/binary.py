@@ -1,4 +1,4 @@
-"""Drives our learners of two classes. In: features and a class. Out: the class on the score's side."""
+"""Drives the binary learners of the core. In: features and a class. Out: the class on the score's side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drives our learners of several classes. In: features and a class. Out: the class with the highest score."""
+"""Drives the multiclass learners of the core. In: features and a class. Out: the class with the top score."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class RiverLearner:
                 "the signature of the pickled model does not fit: another checkpoint_key, or tampered with"
             )
         try:
-            self.model, self.updates = unpickle(body)  # signed by us, as just proved
+            self.model, self.updates = unpickle(body)  # signed with the key, as just verified
         except Exception as error:  # a class has moved, or its package has another version
             reason = f"{type(error).__name__}: {error}"
             raise DamagedError(f"the pickled model cannot be read: {reason}") from error

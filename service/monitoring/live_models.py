@@ -250,7 +250,7 @@ class LiveModels:
             what = "no partition" if partition is None else f"partition {partition}: not"
             raise NoSuchModel(
                 f"{what} served by this process; served here: {here}",
-                hint="/readyz tells how it does; another member of the group may have the partition",
+                hint="/readyz shows its state; another member of the group may have the partition",
             )
         return models[partition]
 

@@ -175,7 +175,7 @@ def _parse_table(name: str, text: str) -> object:
 
 
 def _from_dotenv() -> dict[str, _Given]:
-    """Read ``.env`` here, if there is one; other programs' variables in it are not our business."""
+    """Read ``.env`` here, if there is one; variables of other programs in it are ignored."""
     try:
         variables = DotEnvSettingsSource(Settings, env_file=DOTENV, env_file_encoding="utf-8").env_vars
     except (OSError, UnicodeDecodeError) as error:

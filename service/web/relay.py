@@ -70,7 +70,7 @@ def _partition(request: Request, body: bytes, addresses: Mapping[int, str], n_pa
     The worker of the first also reports what is wrong with the request.
     """
     if not addresses:
-        raise NoSuchModel("no partition is served yet", hint="/readyz tells how the workers do")
+        raise NoSuchModel("no partition is served yet", hint="/readyz shows the state of the workers")
     asked_for = request.query_params.get("partition")
     for partition in addresses:
         if str(partition) == asked_for:
@@ -82,7 +82,7 @@ def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
     here = ", ".join(map(str, sorted(addresses)))
     return NoSuchModel(
         f"partition {partition}: not served by this service; served here: {here}",
-        hint="/readyz tells how it does; another member of the group may have the partition",
+        hint="/readyz shows its state; another member of the group may have the partition",
     )
 
 
@@ -108,7 +108,7 @@ def _ask(address: str, request: Request, query: Mapping[str, str], body: bytes) 
     except (OSError, HTTPException) as error:
         raise ModelBusy(
             f"the worker that has the model does not answer: {error}",
-            hint="ask again; /readyz tells how the workers do",
+            hint="ask again; /readyz shows the state of the workers",
         ) from error
     finally:
         connection.close()

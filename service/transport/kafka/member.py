@@ -140,7 +140,7 @@ class KafkaMember(ABC):
             }
 
     def has_joined(self) -> bool:
-        """Return whether the group has given us our share; see `Consumer.has_joined`."""
+        """Return whether the group has assigned this member its partitions; see `Consumer.has_joined`."""
         try:
             with self._translated(self._cluster_name):
                 return self._membership.is_settled()
@@ -158,7 +158,7 @@ class KafkaMember(ABC):
         self._check_owned(partition)
         where = self._where(partition)
         if not self._is_member():
-            # We would fence the true owner, who would have to do its last batch again.
+            # Its writer would fence the true owner's, which would have to repeat its last batch.
             raise OwnershipLost(f"{where}: the group {self._group!r} goes on without us")
         self._fence_former_release(partition)
         name = transactional_id(self._group, self._topics[0], partition)

@@ -58,7 +58,7 @@ class KafkaMembership(ABC):
 
     @abstractmethod
     def is_member(self) -> bool:
-        """Ask the group's coordinator whether we are a member now.
+        """Ask the group's coordinator whether this is a member now.
 
         The consumer itself believes so until a heartbeat has failed: a process that was frozen would act
         on it.

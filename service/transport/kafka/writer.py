@@ -15,7 +15,7 @@ class TransactionalProducer(Protocol):
     """A client's producer with the transactional id of one partition."""
 
     def init_transactions(self) -> None:
-        """Fence the producer of this transactional id before us, and end its open transaction."""
+        """Fence the previous producer of this transactional id, and end its open transaction."""
 
     def transact(
         self,
@@ -43,7 +43,7 @@ class KafkaWriter:
     """The writer of one partition of one group, through whichever client.
 
     It is fenced twice: by its transactional id, which the next owner's writer takes over and thereby
-    ends our open transaction at once, and by the group's generation, which goes with the offsets.
+    ends this one's open transaction at once, and by the group's generation, which goes with the offsets.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class KafkaWriter:
 
     def _end(self, error: ServiceError) -> None:
         self.close()
-        # The broker has ended our transaction for taking too long: that fences, too.
+        # The broker has ended the transaction for taking too long: that fences, too.
         if isinstance(error, OwnershipLost) and self._still_owner(self):
             error = hinted(TransactionFailed, str(error))
         self._ended = error

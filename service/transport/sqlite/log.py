@@ -220,7 +220,7 @@ class Log:
                 page = self.page(connection, topic, partition, start, min(end, start + _PAGE_RECORDS))
                 first, _ = log_bounds(connection, self.log(topic, partition))
             yield from page
-            # Where records are deleted while we read, we go on at the new beginning.
+            # Where records are deleted during the read, it goes on at the new beginning.
             start = page[-1].offset + 1 if page else max(first, start + 1)
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:

@@ -7,7 +7,7 @@ import sqlite3
 from service.errors import TransportError
 
 APPLICATION_ID = 0x50455243
-"""The letters PERC: tells `file(1)`, and us, whose file it is."""
+"""The letters PERC: by this id `file(1)` and the service recognise the file."""
 SCHEMA_VERSION = 1
 
 _TABLES = """

@@ -257,7 +257,7 @@ def _is_done(future: Future[Any]) -> bool:
 
 
 def _is_not_now(error: ServiceError) -> bool:
-    """Return whether a broker has answered, with an error that passes, or we know no leader yet."""
+    """Return whether a broker has answered, with an error that passes, or no leader is known yet."""
     told = error.__cause__
     if not isinstance(error, TransportUnavailable) or not isinstance(told, KafkaException):
         return False
@@ -266,5 +266,5 @@ def _is_not_now(error: ServiceError) -> bool:
 
 
 def _is_about_tls(error: KafkaError) -> bool:
-    """Return whether a handshake was refused, by us or, with an alert, by the broker."""
+    """Return whether a handshake was refused, by this side or, with an alert, by the broker."""
     return error.code() == KafkaError._SSL or "SSL alert number" in error.str()  # noqa: SLF001

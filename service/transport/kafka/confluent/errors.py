@@ -74,7 +74,7 @@ FOREIGN: Final = (
 
 
 def meaning_of(error: KafkaError) -> type[ServiceError]:
-    """Choose our error for one of librdkafka's; its flags decide where its code does not."""
+    """Choose the `ServiceError` for one of librdkafka's; its flags decide where its code does not."""
     meaning = MEANING_OF.get(error.code(), TransportError)
     if meaning is not TransportError:
         return meaning
@@ -84,7 +84,7 @@ def meaning_of(error: KafkaError) -> type[ServiceError]:
 
 
 def _is_same_instance(error: KafkaError) -> bool:
-    """Return whether another static member has our name; a consumer is told so in words."""
+    """Return whether another static member has this name; librdkafka tells a consumer so in words."""
     return bool(
         error.code() == KafkaError.FENCED_INSTANCE_ID
         or (error.code() == KafkaError._FATAL and "group.instance.id" in error.str())  # noqa: SLF001
@@ -92,7 +92,7 @@ def _is_same_instance(error: KafkaError) -> bool:
 
 
 def translate(error: object, where: str) -> ServiceError:
-    """Make our error of what a client has raised or told; `where` names the cluster, topic or partition."""
+    """Translate what a client has raised or reported; `where` names the cluster, topic or partition."""
     if isinstance(error, ServiceError):
         return error
     if isinstance(error, SystemError) and error.__cause__ is not None:

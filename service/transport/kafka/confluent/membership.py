@@ -18,7 +18,7 @@ class ConfluentMembership(KafkaMembership):
     the heart beating: so the assignee may take its time, and there is no lock. Whatever the assignee
     raises is kept until the call is over: an exception would make `consume` throw away what it has taken.
 
-    A partition that the group has given us is not fetched before `begin` says where: librdkafka's
+    A partition that the group has assigned is not fetched before `begin` says where: librdkafka's
     assignment holds what was begun, and the further topics beside the group's leading one.
 
     Parameters

@@ -31,7 +31,7 @@ def take(client: Any, max_messages: int, wait_seconds: float) -> list[Message]: 
 
 
 def as_record(message: Message) -> Record:
-    """Make our record of a message that is no error."""
+    """Return a message that is no error as a `Record`."""
     headers = _headers(message)
     fields = (
         message.topic(),

@@ -104,7 +104,7 @@ class BulkProducer:
         return self._log.tells_of_trouble
 
     def init_transactions(self) -> None:
-        """Fence the producer before us; see `TransactionalProducer.init_transactions`."""
+        """Fence the previous producer; see `TransactionalProducer.init_transactions`."""
         self._open_client.init_transactions(REQUEST_TIMEOUT_SECONDS)
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:

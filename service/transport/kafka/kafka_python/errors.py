@@ -34,7 +34,7 @@ _MEANING_OF: Final = by_name(MEANINGS)
 
 
 def meaning_of(foreign: type[KafkaError]) -> type[ServiceError]:
-    """Choose our error for one of Kafka's: the nearest ancestor that has a meaning decides."""
+    """Choose the `ServiceError` for one of Kafka's: the nearest ancestor that has a meaning decides."""
     meanings = (
         _MEANING_OF.get(vars(ancestor).get("message", "")) or OWN_MEANINGS.get(ancestor)
         for ancestor in foreign.__mro__

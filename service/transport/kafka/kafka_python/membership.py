@@ -105,7 +105,7 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
         return True
 
     def is_settled(self) -> bool:
-        """Return whether we are a member of the present generation, and were told of all that it gave us."""
+        """Return whether this is a member of the present generation and knows all its partitions."""
         return self._consumer.group_metadata().state is MemberState.STABLE and not self._arrived
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
