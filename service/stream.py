@@ -265,7 +265,7 @@ class Transport(Protocol):
         """Delete the records before `offset`; readers then start there."""
 
     def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> Consumer:
-        """Become a member of `group`, consuming `topics`; the first one leads.
+        """Join `group` as a consumer of `topics`; the first one leads.
 
         Raises
         ------

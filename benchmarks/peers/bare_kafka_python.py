@@ -14,7 +14,7 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 
 Answers = Callable[[list[Any]], Iterable[tuple[str, bytes, bytes]]]
-"""Gives topic, key and value of what is to be written for some messages."""
+"""A function from messages to topic, key and value of the records to write."""
 
 
 def transactions(address: str, topic: str, group: str, batch: int, answers: Answers) -> None:

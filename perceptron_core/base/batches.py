@@ -135,7 +135,7 @@ def weights_of(weights: Sequence[Any]) -> Doubles:
 def first_refused(indptr: Positions, indices: Integers, values: Doubles, n_slots: int) -> int:
     """Find the first row with an index that is not below `n_slots`, or twice there, or a value too large.
 
-    Gives the number of rows if there is none. A row in ascending order needs no search for duplicates. For
+    Returns the number of rows if there is none. A row in ascending order needs no search for duplicates. For
     the others a hash table (linear probing) holds where an index is; entries of earlier rows are told by
     lying before the row, so that the table is never cleared.
     """

@@ -20,7 +20,7 @@ class PartitionInput:
     Parameters
     ----------
     decoder
-        Tells a valid message from a bad one.
+        Distinguishes a valid message from a bad one.
     window
         Which event a label belongs to.
     counts

@@ -41,7 +41,7 @@ class Departure:
     Parameters
     ----------
     asking_since
-        Tells when (monotonic seconds) the process has begun to wait for its stream; None if it does not.
+        Returns since when (monotonic seconds) the process waits for its stream; None if it does not.
         None in its place: it is never stuck.
     end
         Ends the process with an exit code.

@@ -32,7 +32,7 @@ class Health:
     ready_timeout_seconds
         How long one thing that the loop has begun may take: after that it is not ready.
     clock
-        Tells how long it takes.
+        Measures how long it takes.
 
     """
 

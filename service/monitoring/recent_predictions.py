@@ -24,7 +24,7 @@ _RECORDS_BYTES: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """One answer: a prediction, or what became of one when its label came."""
+    """One answer: a prediction, or its outcome once the label came."""
 
     answer: Mapping[str, Any]
     """A `Prediction` or an `Outcome`, as it was written."""

@@ -18,7 +18,7 @@ class Activity:
     Parameters
     ----------
     metrics
-        Tells the counts of each partition.
+        Provides the counts of each partition.
     interval_seconds
         Time between two lines.
     clock

@@ -16,7 +16,7 @@ def _window() -> deque[bool]:
 
 
 class Totals(NamedTuple):
-    """What a closing line tells."""
+    """The counts of a closing line."""
 
     events: int
     labelled: int
@@ -26,14 +26,14 @@ class Totals(NamedTuple):
 
 @dataclass(slots=True)
 class Counters:
-    """What has happened to one partition's model since it was born."""
+    """The counts of one partition's model since it was created."""
 
     consumed: Counter[str] = field(default_factory=Counter)
     """Records by topic."""
     rejected: Counter[str] = field(default_factory=Counter)
     """Dead letters by reason."""
     labels: Counter[str] = field(default_factory=Counter)
-    """Labels by what became of them: matched, late, orphan, duplicate, corrected, refused."""
+    """Labels by result of the join: matched, late, orphan, duplicate, corrected, refused."""
     predictions: int = 0
     labelled: int = 0
     """Predictions whose truth became known."""

@@ -104,7 +104,7 @@ class Bound(Answered):
 
 
 class Counts(Answered):
-    """What has happened to a model since it was born, at its last commit."""
+    """The counts of a model since it was created, as of its last commit."""
 
     predictions: int
     labelled: int = Field(description="Predictions whose truth became known.")

@@ -123,7 +123,7 @@ class WorkerProcess:
         return told_at is not None and monotonic() - max(told_at, self.heard_at) > LEAVE_SECONDS
 
     def kill(self) -> None:
-        """End it at once; what it has not committed will be done by another."""
+        """Kill it; another process repeats what it has not committed."""
         self._process.kill()
         self._process.join()
 

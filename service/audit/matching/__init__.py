@@ -1,1 +1,1 @@
-"""Events, and what became of them: predictions and outcomes brought to their cases."""
+"""Events, matched with their predictions and outcomes."""

@@ -1,4 +1,4 @@
-"""What is due against what is there. In: events, labels, predictions, outcomes. Out: what contradicts.
+"""Expected records against those found. In: events, labels, predictions, outcomes. Out: what contradicts.
 
 A case is forgotten as soon as it is let go and all that was due is there; the others wait for the end.
 """

@@ -247,7 +247,7 @@ def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: AN
 def _replace_model(
     transport: Transport, settings: Settings, partition: int, dumped: bytes, *, restoring: bool
 ) -> None:
-    """Become the partition's owner, put the model in, and leave."""
+    """Join the group to own the partition, replace its model, and leave."""
     with TemporaryMember(
         transport, settings.group, input_topics(settings), settings.session_timeout_seconds
     ) as visitor:

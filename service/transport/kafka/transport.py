@@ -132,7 +132,7 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
                 raise
 
     def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> Consumer:
-        """Become a member of `group`; see `Transport.join`."""
+        """Join `group`; see `Transport.join`."""
         counts = {topic: self.partition_count(topic) for topic in topics}
         check_read_together(counts)
         return self._join(group, topics, assignee)

@@ -52,7 +52,7 @@ class KafkaWriter:
     partition, where
         The partition, as a number and as messages name it.
     group_metadata
-        Gives this member's present generation.
+        Returns this member's present generation.
     still_owner
         Asks the group whether this member owns the partition still, and this is its newest writer.
     check_topics

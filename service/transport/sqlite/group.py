@@ -90,7 +90,7 @@ class Membership:
         return f"member {self._id} of group {self._group!r} in {self._database.name}"
 
     def enter(self) -> None:
-        """Become a (new) member; the partitions of an earlier membership are released."""
+        """Join the group as a new member; the partitions of an earlier membership are released."""
         self.leave()
         with self._database.writing() as connection:
             self._group_id = _group_id(connection, self._group, self._topic)

@@ -118,7 +118,7 @@ class EmbeddedTransport:
         self._log.delete_before(topic, partition, offset)
 
     def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> SqliteConsumer:
-        """Become a member of `group`, consuming `topics`; the first one leads."""
+        """Join `group` as a consumer of `topics`; the first one leads."""
         counts = [self.partition_count(topic) for topic in topics]
         for topic, partitions in zip(topics, counts, strict=True):
             if partitions != counts[0]:
