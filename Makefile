@@ -92,7 +92,7 @@ test-uncompiled: $(VENV)/installed-dev
 	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)
 	find $(UNCOMPILED) -name '*.so' -delete
 	PYTHONPATH=$(UNCOMPILED) PERCEPTRON_REQUIRE_COMPILED=0 $(BIN)/pytest \
-	  perceptron_core $(UNCOMPILED_TESTS) $(COMPUTING) $(PYTEST_ARGS)
+	  $(UNCOMPILED_TESTS) perceptron_core $(COMPUTING) $(PYTEST_ARGS)
 
 # What lies here is what is imported; compiled again only what has changed.
 dev: $(VENV)/installed-editable
