@@ -11,7 +11,7 @@ A progress record is JSON: `version` and the fields of `Progress`.
 
     sequence      number of the batch
     offsets       next offset, by input topic
-    counts        predictions, labelled, mistakes, updates, rejected, pending (`recovery.progress_counts`)
+    counts        predictions, labelled, mistakes, updates, rejected, pending (`service.loop.recovery`)
     consumed      records ever processed, by input topic
     now_ms        the time at which the batch was processed, which bounds event times
 
@@ -20,12 +20,12 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
 
     sequence      number of the batch that it follows
     offsets       next offset, by input topic
-    identity      the settings under which the state came about (`recovery.identity`)
+    identity      the settings under which the state came about (`service.loop.recovery`)
     topic_ids     id of each input topic, by which one that was deleted and created again is told
     state         `Processor.state`:
-      model         the learner's weights and counts, as `Learner.dump` writes them
+      model         the learner's class, parameters, weights and counts, as `Learner.dump` writes them
       join          event time, kept examples, early labels, ids of expired examples (`LabelJoin.state`)
-      counters      records, dead letters, labels, predictions, mistakes, rolling error (`Counters.state`)
+      counters      records, dead letters, labels, predictions, mistakes, the last outcomes (`Counters.state`)
       spelling      how answers write the two classes
       classes       the class names of the vocabulary
 """

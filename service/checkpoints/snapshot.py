@@ -1,7 +1,7 @@
 """Snapshots. In: a task's whole state. Out: chunks small enough for any broker, and the state again.
 
 A snapshot is MessagePack in an envelope with version and checksum; no pickle, except inside it where the
-model itself is one of River's, and then signed (`service.models.registry`).
+model itself is one of River's, and then signed (`service.models.river`).
 """
 
 from __future__ import annotations
