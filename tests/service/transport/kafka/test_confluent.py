@@ -295,12 +295,11 @@ def test_a_broker_that_says_not_now_is_asked_again_by_another_client(cluster: Cl
 
 
 def test_a_broker_that_goes_on_saying_not_now_is_believed_when_a_requests_time_is_over(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster,
 ) -> None:
-    monkeypatch.setattr(cluster_module, "REQUEST_TIMEOUT_SECONDS", 0.2)
     question = Asked(NOT_NOW)
     with pytest.raises(TransportUnavailable, match="topic 'events': NOT_LEADER_FOR_PARTITION"):
-        cluster.ask(question, ["events"], "topic {!r}")
+        cluster.ask(question, ["events"], "topic {!r}", timeout_seconds=0.2)
     assert len(question.clients) > 1
 
 
