@@ -181,7 +181,7 @@ def open_source(
         Class names: a label spelled like one stays text even if it looks like a number.
     max_message_bytes
         The longest message wanted. Of a line longer than this and than `rows.MAX_LINE_BYTES` only the
-        beginning is read into memory: a `rows.CutLine`, longer than any message wanted.
+        beginning is read into memory: a `CutLine`, longer than any message wanted.
 
     Raises
     ------

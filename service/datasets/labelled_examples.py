@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 
 from perceptron_core import FeatureError, Hyperplane
-from service.datasets.rows import complaint_of
+from service.datasets.bad_rows import complaint_of
 from service.errors import InputFileError
 from service.messages.decoder import Reason, Rejection
 from service.messages.features import X

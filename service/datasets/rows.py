@@ -12,7 +12,9 @@ import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
+
+from service.datasets.bad_rows import BadRow, CutLine
 
 MAX_LINE_BYTES = 16 << 20
 """Lines up to here are read, unless a message may be longer."""
@@ -20,7 +22,6 @@ LABEL_COLUMNS = ("label", "class", "target", "y")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LARGEST_EXACT_INTEGER = 1 << 53  # beyond it, a float stands for several integers
 _SKIPPED_BYTES = 1 << 17
-_LONGEST_COMPLAINT = 200  # a field that is named in it may be of any length
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
@@ -47,29 +48,6 @@ class Columns:
     """Class names; a label spelled like one stays text."""
     id_prefix: str = "row-"
     """What stands before a row's number where rows have no ids."""
-
-
-class CutLine(bytes):
-    """The beginning of a line that is too long: one byte more than the limit."""
-
-    __slots__ = ()
-
-
-class BadRow(bytes):
-    """A row that is no example in its format, as it was, and what is wrong with it."""
-
-    complaint: str
-
-    def __new__(cls, row: bytes, complaint: str) -> Self:
-        """Keep the row, and the beginning of the complaint."""
-        bad = super().__new__(cls, row)
-        bad.complaint = complaint[:_LONGEST_COMPLAINT]
-        return bad
-
-
-def complaint_of(message: bytes | None, otherwise: str) -> str:
-    """Return what is wrong with a row in its own format; else `otherwise`, what its decoder has said."""
-    return message.complaint if isinstance(message, BadRow) else otherwise
 
 
 class Lines:

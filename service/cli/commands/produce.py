@@ -27,9 +27,9 @@ from service.cli.options import (
 )
 from service.cli.progress import progress_bar
 from service.cli.sender import LateLabels, Sender
+from service.datasets.bad_rows import CutLine, complaint_of
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
-from service.datasets.rows import CutLine, complaint_of
 from service.datasets.stream_simulator import Playback
 from service.errors import InputFileError
 from service.messages.decoder import Decoder, Rejection

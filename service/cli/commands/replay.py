@@ -15,9 +15,9 @@ from service.cli.options import LEARNING, SourceOptions, setting_options, source
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.summary import summary_text
+from service.datasets.bad_rows import complaint_of
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
-from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 from service.messages.dead_letter import MESSAGE, REASON
 from service.models.made_with import made_with

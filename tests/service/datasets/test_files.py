@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from service.datasets import rows
+from service.datasets.bad_rows import complaint_of
 from service.datasets.files import Format, open_source
-from service.datasets.rows import complaint_of
 from service.errors import InputFileError
 
 
