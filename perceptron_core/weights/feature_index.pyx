@@ -18,7 +18,6 @@ from perceptron_core.validation cimport as_double
 
 from perceptron_core.weights.example import NO_SLOT as _NO_SLOT
 from perceptron_core.validation import MAX_MAGNITUDE as _MAX_MAGNITUDE, refuse_features
-
 from perceptron_core.weights.object_access cimport (
     PyFloat_AS_DOUBLE, PyFloat_CheckExact, PyList_GET_ITEM, PyLong_AsDouble, PyLong_CheckExact, PyUnicode_CheckExact,
     Py_False, Py_None, Py_True, ask_for, fingerprint, is_same_string, replace_item, same_text, state_of,
@@ -28,7 +27,7 @@ cdef int NO_SLOT = _NO_SLOT
 cdef double MAX_MAGNITUDE = _MAX_MAGNITUDE
 cdef int FIRST_BITS = 5
 
-# Example of a dictionary that the memory is asked for before the first of them is looked at.
+# Entries of a dictionary that the memory is asked for before the first of them is looked at.
 cdef enum: AHEAD = 16
 
 # Stands where no name is: any other object, None too, may be a name.
@@ -133,7 +132,7 @@ cdef class FeatureIndex(Index):
         return items
 
     cdef int resolve(self, x, Example example) except -1:
-        """Make `example` those of `x`.
+        """Make `example` that of `x`.
 
         Most often a name stands where it stood in the last example: `learn_one` comes after `predict_one`, and the
         columns of a table come in one order. Such a name is not looked up again.

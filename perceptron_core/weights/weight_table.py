@@ -73,8 +73,7 @@ class WeightTable:
         if example is None:
             example = Example()
         self._index.resolve(x, example)
-        if example.version != self._index.version:  # a value's own __float__ has changed the model
-            self._index.look_up(example)
+        self.refresh(example)  # a value's own __float__ may have changed the model
         return example
 
     def columns(self, names: Sequence[Any]) -> Example:
@@ -111,8 +110,7 @@ class WeightTable:
 
     def allocate(self, x: Example) -> None:
         """Assign a slot to every entry that has none and whose value is not 0."""
-        if x.version != self._index.version:
-            self._index.look_up(x)
+        self.refresh(x)
         if x.n_missing:
             self._store_missing(x)
 
