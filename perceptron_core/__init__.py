@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.averaged import AveragedPerceptron
+from perceptron_core.binary.bayesian_logistic import BayesianLogistic
+from perceptron_core.binary.coin_betting import CoinBetting
 from perceptron_core.binary.kernel import KernelPerceptron
 from perceptron_core.binary.margin import MarginPerceptron
+from perceptron_core.binary.normalized_adagrad import NormalizedAdaGrad
 from perceptron_core.binary.passive_aggressive import PassiveAggressive
 from perceptron_core.binary.perceptron import Perceptron
 from perceptron_core.binary.scw import SCW
@@ -18,6 +21,7 @@ from perceptron_core.errors import DamagedError, FeatureError, LabelError, Learn
 from perceptron_core.formats.model_bytes import from_bytes, to_bytes
 from perceptron_core.multiclass.arow import MulticlassAROW
 from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
+from perceptron_core.multiclass.normalized_adagrad import MulticlassNormalizedAdaGrad
 from perceptron_core.multiclass.passive_aggressive import MulticlassPassiveAggressive
 from perceptron_core.multiclass.perceptron import MulticlassPerceptron
 from perceptron_core.text.hasher import Rows, TextHasher
@@ -53,6 +57,8 @@ __all__ = [
     "AveragedMulticlassPerceptron",
     "AveragedPerceptron",
     "BatchPerceptron",
+    "BayesianLogistic",
+    "CoinBetting",
     "DamagedError",
     "Epoch",
     "FeatureError",
@@ -65,8 +71,10 @@ __all__ = [
     "MinimumLengthSolution",
     "MistakeBound",
     "MulticlassAROW",
+    "MulticlassNormalizedAdaGrad",
     "MulticlassPassiveAggressive",
     "MulticlassPerceptron",
+    "NormalizedAdaGrad",
     "OnlineMistakeBound",
     "PassiveAggressive",
     "Perceptron",

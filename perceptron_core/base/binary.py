@@ -7,7 +7,6 @@ with weights have both from their compiled `LinearRule`.
 from __future__ import annotations
 
 import abc
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from river import base
 from perceptron_core.base import data_frames, dense_rows
 from perceptron_core.base.explanation import Term, contribution_table
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.logistic import logistic
 
 Features = dict[base.typing.FeatureName, Any]
 
@@ -145,11 +145,3 @@ class BinaryClassifier(base.MiniBatchClassifier):
         for name in self.STATE:
             value = state[name]
             setattr(self, name, dict(value) if isinstance(value, dict) else value)
-
-
-def logistic(z: float) -> float:
-    """Compute 1 / (1 + e⁻ᶻ) without overflow."""
-    if z >= 0:
-        return 1.0 / (1.0 + math.exp(-z))
-    e = math.exp(z)
-    return e / (1.0 + e)

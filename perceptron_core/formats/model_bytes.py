@@ -14,8 +14,11 @@ import msgpack
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.averaged import AveragedPerceptron
+from perceptron_core.binary.bayesian_logistic import BayesianLogistic
+from perceptron_core.binary.coin_betting import CoinBetting
 from perceptron_core.binary.kernel import KernelPerceptron
 from perceptron_core.binary.margin import MarginPerceptron
+from perceptron_core.binary.normalized_adagrad import NormalizedAdaGrad
 from perceptron_core.binary.passive_aggressive import PassiveAggressive
 from perceptron_core.binary.perceptron import Perceptron
 from perceptron_core.binary.scw import SCW
@@ -24,6 +27,7 @@ from perceptron_core.errors import DamagedError
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.multiclass.arow import MulticlassAROW
 from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
+from perceptron_core.multiclass.normalized_adagrad import MulticlassNormalizedAdaGrad
 from perceptron_core.multiclass.passive_aggressive import MulticlassPassiveAggressive
 from perceptron_core.multiclass.perceptron import MulticlassPerceptron
 from perceptron_core.training.batch_perceptron import BatchPerceptron
@@ -51,12 +55,16 @@ _CLASSES: Final = {
         AveragedMulticlassPerceptron,
         AveragedPerceptron,
         BatchPerceptron,
+        BayesianLogistic,
+        CoinBetting,
         HashedClassifier,
         KernelPerceptron,
         MarginPerceptron,
         MulticlassAROW,
+        MulticlassNormalizedAdaGrad,
         MulticlassPassiveAggressive,
         MulticlassPerceptron,
+        NormalizedAdaGrad,
         PassiveAggressive,
         Perceptron,
         VotedPerceptron,

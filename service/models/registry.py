@@ -43,10 +43,14 @@ BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {
     "passive-aggressive": perceptron_core.PassiveAggressive,
     "arow": perceptron_core.AROW,
     "scw": perceptron_core.SCW,
+    "normalized-adagrad": perceptron_core.NormalizedAdaGrad,
+    "coin-betting": perceptron_core.CoinBetting,
+    "bayesian-logistic": perceptron_core.BayesianLogistic,
     "multiclass-perceptron": perceptron_core.MulticlassPerceptron,
     "averaged-multiclass-perceptron": perceptron_core.AveragedMulticlassPerceptron,
     "multiclass-passive-aggressive": perceptron_core.MulticlassPassiveAggressive,
     "multiclass-arow": perceptron_core.MulticlassAROW,
+    "multiclass-normalized-adagrad": perceptron_core.MulticlassNormalizedAdaGrad,
 }
 
 _OF_SEVERAL_CLASSES: Final[Mapping[str, str]] = {
@@ -54,6 +58,7 @@ _OF_SEVERAL_CLASSES: Final[Mapping[str, str]] = {
     "averaged-perceptron": "averaged-multiclass-perceptron",
     "passive-aggressive": "multiclass-passive-aggressive",
     "arow": "multiclass-arow",
+    "normalized-adagrad": "multiclass-normalized-adagrad",
 }
 """What a name means where more than two classes are named."""
 

@@ -11,8 +11,11 @@ from perceptron_core import (
     AROW,
     SCW,
     AveragedPerceptron,
+    BayesianLogistic,
+    CoinBetting,
     KernelPerceptron,
     MarginPerceptron,
+    NormalizedAdaGrad,
     PassiveAggressive,
     Perceptron,
     VotedPerceptron,
@@ -39,6 +42,13 @@ LEARNERS: dict[str, BinaryClassifier] = {
     "scw": SCW(),
     "scw-forgetting": SCW(C=0.1, forgetting=0.9, fit_intercept=False),
     "scw-full": SCW(full=True, confidence=0.9),
+    "normalized-adagrad": NormalizedAdaGrad(),
+    "normalized-adagrad-hinge": NormalizedAdaGrad(0.5, "hinge", 0.0, 1.0, fit_intercept=False),
+    "coin-betting": CoinBetting(),
+    "coin-betting-no-intercept": CoinBetting(fit_intercept=False),
+    "bayesian-logistic": BayesianLogistic(),
+    "bayesian-logistic-forgetting": BayesianLogistic(0.9, 0.5),
+    "bayesian-logistic-no-intercept": BayesianLogistic(fit_intercept=False),
 }
 """Untrained; to be cloned."""
 

@@ -1,0 +1,21 @@
+# The C types of bayesian_logistic.py, for compiled code.
+cimport cython
+
+from perceptron_core.binary.confidence_weighted cimport ConfidenceWeightedRule
+from perceptron_core.logistic cimport logistic
+from perceptron_core.weights.example cimport Example
+
+cdef extern from "math.h":
+    cpdef double sqrt(double x)
+
+cdef double _LARGEST
+cdef double _MODERATION
+
+
+cdef class BayesianLogisticRule(ConfidenceWeightedRule):
+    cdef double score(self, Example x) except? -1
+
+    cdef double moderation(self, Example x) except -1
+
+    @cython.locals(v=double, loss=double, q=double, step=double)
+    cdef double learn_at(self, Example x, int sign, double w, double a) except? -1

@@ -1,0 +1,35 @@
+# The C types of normalized_adagrad.py, for compiled code.
+cimport cython
+
+from perceptron_core.base.linear_rule cimport LinearRule
+from perceptron_core.logistic cimport logistic
+from perceptron_core.weights.example cimport Column, Example
+from perceptron_core.weights.scales cimport Scales
+
+cdef extern from "math.h":
+    cpdef double sqrt(double x)
+
+
+cdef class NormalizedAdaGradRule(LinearRule):
+    cdef public double learning_rate
+    cdef public bint is_logistic
+    cdef public double epsilon
+    cdef public double margin
+    cdef public Scales scale_column
+    cdef public Column square_column
+    cdef public double bias_square
+    cdef public double squared_sum
+    cdef public long long n_examples
+
+    cdef double score(self, Example x) except? -1
+
+    @cython.locals(slope=double)
+    cdef double learn_at(self, Example x, int sign, double w, double a) except? -1
+
+    cdef double slope(self, int sign, double a) noexcept
+
+    @cython.locals(k=Py_ssize_t, slot=int, value=double, gradient=double, square=double)
+    cdef void descend(self, Example x, double slope, double rate) noexcept
+
+
+cpdef double adapted(double gradient, double square) noexcept

@@ -1,0 +1,63 @@
+"""The largest size of each feature. In: examples. Out: their values in units of it.
+
+`scales.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from perceptron_core.weights.example import Column, Example
+
+
+class Scales(Column):
+    """Lᵢ, the largest |xᵢ| of each slot; 0 where a feature is not stored.
+
+    An example counts for its own scales: its values in units of them, xᵢ / max(|xᵢ|, Lᵢ), are at most 1 in
+    size. So weights in units of 1/Lᵢ stay as they are when Lᵢ grows.
+    """
+
+    def dot_scaled(self, weights: Column, x: Example, start: float) -> float:
+        """Compute start + Σ uᵢ·xᵢ/Lᵢ of weights u in units of 1/Lᵢ."""
+        total = start
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            value = x.values[x.first_value + k]
+            if slot >= 0 and value != 0:
+                total += weights.cells[slot] * (value / max(abs(value), self.cells[slot]))
+        return total
+
+    def squared_norm(self, x: Example) -> float:
+        """Compute Σ (xᵢ/Lᵢ)²."""
+        total = 0.0
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            value = x.values[x.first_value + k]
+            if value != 0:
+                ratio = value / max(abs(value), self.cells[slot]) if slot >= 0 else 1.0
+                total += ratio * ratio
+        return total
+
+    def divide(self, x: Example, ratios: Column) -> None:
+        """Write each xᵢ/Lᵢ to `ratios`, in the order of `x`."""
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            value = x.values[x.first_value + k]
+            if value == 0:
+                ratios.cells[k] = 0.0
+            else:
+                ratios.cells[k] = value / max(abs(value), self.cells[slot] if slot >= 0 else 0.0)
+
+    def raise_known(self, x: Example) -> None:
+        """Replace each Lᵢ > 0 by |xᵢ| where that is larger."""
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            size = abs(x.values[x.first_value + k])
+            if slot >= 0 and 0 < self.cells[slot] < size:
+                self.cells[slot] = size
+
+    def raise_all(self, x: Example) -> None:
+        """Replace each Lᵢ by |xᵢ| where that is larger."""
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            size = abs(x.values[x.first_value + k])
+            if slot >= 0 and self.cells[slot] < size:
+                self.cells[slot] = size
