@@ -15,7 +15,7 @@ from river import base
 
 from perceptron_core.base import data_frames
 from perceptron_core.base.binary import Features
-from perceptron_core.base.explanation import contribution_table
+from perceptron_core.base.explanation import Term, contribution_table
 from perceptron_core.base.multiclass_rule import MulticlassRule
 from perceptron_core.base.update import Label
 from perceptron_core.errors import LabelError
@@ -127,10 +127,14 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
         predicted = self.predict_one(x)
         if predicted is None:
             return "no class is known"
-        weights = self.weights[predicted]
-        terms = [(name, value, weights.get(name, 0.0)) for name, value in x.items()]
-        table = contribution_table([*terms, ("Intercept", 1.0, self.bias[predicted])], decimals)
-        return f"Class {predicted!r}\n\n{table}"
+        return f"Class {predicted!r}\n\n{contribution_table(self._terms(x, predicted), decimals)}"
+
+    def _terms(self, x: Features, label: Label) -> Iterable[Term]:
+        """Yield what the score of a class at `x`, all of it checked, is the sum of, the bias last."""
+        weights = self.weights[label]
+        for name, value in x.items():
+            yield name, value, weights.get(name, 0.0)
+        yield "Intercept", 1.0, self.bias[label]
 
     def check_label(self, label: Any) -> Label:
         """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""

@@ -77,14 +77,13 @@ class MulticlassLearner:
 
     def terms(self, x: X, label: Truth) -> list[Term]:
         """Return what the class's score is the sum of, the bias last; of two classes the difference's."""
-        weights, bias = self.model.weights, self.model.bias
-        plus: Truth = True if isinstance(label, bool) else label
-        minus = weights[False] if isinstance(label, bool) else {}
-        terms: list[Term] = [
-            (name, value, weights[plus].get(name, 0.0) - minus.get(name, 0.0)) for name, value in x.items()
+        if not isinstance(label, bool):
+            return list(self.model._terms(x, label))  # noqa: SLF001
+        plus, minus = self.model._terms(x, True), self.model._terms(x, False)  # noqa: SLF001
+        return [
+            (name, value, weight - other)
+            for (name, value, weight), (_, _, other) in zip(plus, minus, strict=True)
         ]
-        intercept = bias[plus] - (bias[False] if isinstance(label, bool) else 0.0)
-        return [*terms, ("Intercept", 1.0, intercept)]
 
     def dump(self) -> bytes:
         """Write the model down, exactly and without pickle."""

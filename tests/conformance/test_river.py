@@ -4,6 +4,7 @@ A check comes once for each of River's data sets. All of them are for the first 
 others, and the check of memory, which takes nine tenths of the time, see the first. `make nightly` tries all.
 """
 
+import math
 from collections import Counter
 
 import pytest
@@ -25,11 +26,14 @@ VARIANTS = {
     ],
     "AveragedMulticlassPerceptron": [{"fit_intercept": False}],
     "AveragedPerceptron": [{"decay": 0.9}, {"learning_rate": InverseScaling(1.0)}, {"fit_intercept": False}],
+    "BayesianLogistic": [{"forgetting": 0.9, "intercept_forgetting": 0.5}, {"fit_intercept": False}],
+    "CoinBetting": [{"fit_intercept": False}],
     "HashedClassifier": [
         {"bits": 1},
         {"classifier": perceptron_core.AROW(forgetting=0.9, intercept_forgetting=0.5), "bits": 10},
         {"classifier": perceptron_core.AROW(full=True), "bits": 10},
         {"classifier": perceptron_core.AveragedPerceptron(decay=0.9), "bits": 10},
+        {"classifier": perceptron_core.NormalizedAdaGrad(loss="hinge"), "bits": 10},
         {"classifier": perceptron_core.PassiveAggressive(), "bits": 10},
     ],
     "KernelPerceptron": [
@@ -39,12 +43,18 @@ VARIANTS = {
     ],
     "MarginPerceptron": [{"margin": 0.0}, {"margin": 5.0, "tie": True}, {"fit_intercept": False}],
     "MulticlassAROW": [{"r": 0.1}, {"fit_intercept": False}],
+    "MulticlassNormalizedAdaGrad": [{"epsilon": 0.0, "margin": math.inf}, {"fit_intercept": False}],
     "MulticlassPassiveAggressive": [
         {"variant": "PA"},
         {"variant": "PA-II", "C": 0.1},
         {"fit_intercept": False},
     ],
     "MulticlassPerceptron": [{"fit_intercept": False}],
+    "NormalizedAdaGrad": [
+        {"loss": "hinge", "margin": 1.0},
+        {"epsilon": 0.0, "margin": math.inf},
+        {"fit_intercept": False},
+    ],
     "PassiveAggressive": [{"variant": "PA"}, {"variant": "PA-II", "C": 0.1}, {"fit_intercept": False}],
     "Perceptron": [
         {"tie": True},

@@ -31,6 +31,10 @@ def test_the_core_brings_none_of_them():
         ("KernelPerceptron", True),
         ("MulticlassPerceptron", "ham"),
         ("MulticlassAROW", "ham"),
+        ("NormalizedAdaGrad", True),
+        ("CoinBetting", True),
+        ("BayesianLogistic", True),
+        ("MulticlassNormalizedAdaGrad", "ham"),
     ],
 )
 def test_learning_and_predicting_need_none_of_them(model, label):

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 from service.models.registry import make_learner
 
 BITS = 6
-LINEAR = ("perceptron", "margin-perceptron", "averaged-perceptron", "passive-aggressive", "arow", "scw")
+LINEAR = (
+    *("perceptron", "margin-perceptron", "averaged-perceptron", "passive-aggressive", "arow", "scw"),
+    *("normalized-adagrad", "coin-betting", "bayesian-logistic"),
+)
 examples = st.lists(
     st.tuples(st.dictionaries(st.integers(0, 2**BITS - 1), st.floats(-9, 9), max_size=5), st.booleans()),
     max_size=30,

@@ -12,6 +12,7 @@ from river import datasets
 from perceptron_core import (
     AveragedMulticlassPerceptron,
     MulticlassAROW,
+    MulticlassNormalizedAdaGrad,
     MulticlassPassiveAggressive,
     MulticlassPerceptron,
 )
@@ -38,6 +39,8 @@ MODELS = {
     "multiclass-passive-aggressive": MulticlassPassiveAggressive,
     "arow": MulticlassAROW,
     "multiclass-arow": MulticlassAROW,
+    "normalized-adagrad": MulticlassNormalizedAdaGrad,
+    "multiclass-normalized-adagrad": MulticlassNormalizedAdaGrad,
 }
 UNDOABLE = ["multiclass-perceptron", "averaged-multiclass-perceptron"]
 

@@ -16,6 +16,7 @@ from perceptron_core import (
     FeatureError,
     LabelError,
     MulticlassAROW,
+    MulticlassNormalizedAdaGrad,
     MulticlassPassiveAggressive,
     MulticlassPerceptron,
     PassiveAggressive,
@@ -29,6 +30,7 @@ LEARNERS = [
     AveragedMulticlassPerceptron,
     MulticlassPassiveAggressive,
     MulticlassAROW,
+    MulticlassNormalizedAdaGrad,
 ]
 UNDOABLE = [MulticlassPerceptron, AveragedMulticlassPerceptron]
 KINDS = ["ant", 7, ("bee", 1), "cow"]

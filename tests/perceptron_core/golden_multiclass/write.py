@@ -12,6 +12,7 @@ from pathlib import Path
 from perceptron_core import (
     AveragedMulticlassPerceptron,
     MulticlassAROW,
+    MulticlassNormalizedAdaGrad,
     MulticlassPassiveAggressive,
     MulticlassPerceptron,
     StructuredPerceptron,
@@ -26,6 +27,10 @@ MULTICLASS = {
     "averaged-multiclass-perceptron": AveragedMulticlassPerceptron(),
     "multiclass-passive-aggressive": MulticlassPassiveAggressive(C=0.5, variant="PA-II"),
     "multiclass-arow": MulticlassAROW(r=0.1),
+    "multiclass-normalized-adagrad": MulticlassNormalizedAdaGrad(),
+    "multiclass-normalized-adagrad-classes": MulticlassNormalizedAdaGrad(
+        ["ant", True, 7, ("bee", 1)], 0.5, epsilon=0.0, margin=1.0, fit_intercept=False
+    ),
 }
 STREAM = [
     ({"text=win": 1.0, "text=now": 2.0}, "ant"),

@@ -8,8 +8,14 @@ from service.messages.labels import Vocabulary
 from service.models.explanation import Method, decide
 from service.models.registry import make_learner
 
-BINARY = ("perceptron", "margin-perceptron", "averaged-perceptron", "passive-aggressive", "arow", "scw")
-SEVERAL = ("multiclass-perceptron", "averaged-multiclass-perceptron", "multiclass-passive-aggressive")
+BINARY = (
+    *("perceptron", "margin-perceptron", "averaged-perceptron", "passive-aggressive", "arow", "scw"),
+    *("normalized-adagrad", "coin-betting", "bayesian-logistic"),
+)
+SEVERAL = (
+    *("multiclass-perceptron", "averaged-multiclass-perceptron", "multiclass-passive-aggressive"),
+    "multiclass-normalized-adagrad",
+)
 X = st.dictionaries(st.sampled_from("abcdef"), st.integers(-5, 5).map(float), max_size=6)
 
 
