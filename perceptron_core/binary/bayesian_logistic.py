@@ -51,7 +51,7 @@ class BayesianLogisticRule(ConfidenceWeightedRule):
 class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
     """Bayesian logistic regression with independent weights.
 
-    Each weight is normally distributed, with the mean wᵢ = 0 and the variance Sᵢ = 1 before the first example.
+    Each weight is normally distributed, with mean wᵢ = 0 and variance Sᵢ = 1 before the first example.
     For every example, with y ∈ {0, 1} and σ the logistic function,
 
         a = w·x + b,  v = Σ Sᵢ·xᵢ²,  p = σ(a/√(1 + πv/8)),  q = p(1 − p),  c = 1/(1 + qv)
@@ -85,8 +85,8 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
 
     Notes
     -----
-    The weight of an example multiplies its loss, and with it q. Standardise features of different sizes first:
-    the variance before the first example is 1 for all weights.
+    The weight of an example multiplies its loss, and with it q. Standardise features of different sizes
+    first: the variance before the first example is 1 for all weights.
 
     v is that after forgetting, in the score too.
 

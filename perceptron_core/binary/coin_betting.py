@@ -124,8 +124,8 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
     -----
     The weight of an example multiplies its loss, and so the largest gradient that Lᵢ stands for.
 
-    The first wealth is L/2, where the paper begins with L: shorter first bets, which lose less on features that
-    come once. A weight counts as at most 1e150 in size, so that no stream can make it overflow.
+    The first wealth is L/2, where the paper begins with L: shorter first bets, which lose less on features
+    that come once. A weight counts as at most 1e150 in size, so that no stream can make it overflow.
 
     References
     ----------

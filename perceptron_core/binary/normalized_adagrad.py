@@ -1,4 +1,4 @@
-"""Normalised AdaGrad. In: features of any scale and a label. Out: weights, each with its own learning rate."""
+"""Normalised AdaGrad. In: features of any scale and a label. Out: weights, each with its own rate."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
     """Normalised AdaGrad: gradient descent on features of any scale.
 
     With Lᵢ the largest |xᵢ| so far, t the number of the example and N the sum of all (xᵢ/Lᵢ)² so far, both
-    with the example included, one with y·a < m updates. With g = −y·σ(−y·a) for the logistic loss, σ being the
-    logistic function, and g = −y for the hinge loss,
+    with the example included, one with y·a < m updates. With g = −y·σ(−y·a) for the logistic loss, σ being
+    the logistic function, and g = −y for the hinge loss,
 
         gᵢ = g·xᵢ/Lᵢ,  Hᵢ ← Hᵢ + gᵢ²,  wᵢ ← wᵢ − η·√(t/N)·gᵢ/(Lᵢ·√Hᵢ)
 
@@ -219,7 +219,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         self.table.write(self.weight_column, weights)
 
     def _terms(self, x: Features) -> Iterator[Term]:
-        """Yield what the score is the sum of; a value above its Lᵢ has the weight that it would lower wᵢ to."""
+        """Yield what the score is the sum of; a value above its Lᵢ has the weight it would lower wᵢ to."""
         weights, scales = self.scaled_weights, self.scales
         for name, value in x.items():
             yield name, value, in_units(weights.get(name, 0.0), max(abs(value), scales.get(name, 0.0)))

@@ -79,7 +79,7 @@ class MulticlassLearner:
         """Return what the class's score is the sum of, the bias last; of two classes the difference's."""
         if not isinstance(label, bool):
             return list(self.model._terms(x, label))  # noqa: SLF001
-        plus, minus = self.model._terms(x, True), self.model._terms(x, False)  # noqa: SLF001
+        plus, minus = (self.model._terms(x, each) for each in (True, False))  # noqa: SLF001
         return [
             (name, value, weight - other)
             for (name, value, weight), (_, _, other) in zip(plus, minus, strict=True)

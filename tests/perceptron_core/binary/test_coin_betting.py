@@ -15,7 +15,7 @@ streams = st.lists(st.tuples(xs, st.booleans()), max_size=30)
 
 def formula(stream):
     """Return the weights of the formula, that of the constant feature under None."""
-    start = {name: 0.0 for name in [*NAMES, None]}
+    start = dict.fromkeys([*NAMES, None], 0.0)
     bound, size, reward, total, weight = (dict(start) for _ in range(5))
     for x, y in stream:
         entries = {**x, None: 1.0}
