@@ -71,7 +71,8 @@ class BinaryClassifier(base.MiniBatchClassifier):
     def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
         """Squash the score through the logistic function, as River does.
 
-        The learners here make no probabilities: the numbers order examples, they are not calibrated.
+        A probability of learners of the logistic loss, whose score is a log-odds. Of the others the numbers
+        order examples; they are not calibrated.
         Raises `FeatureError` as `score_one` does.
         """
         return self._probabilities(self.score_one(x))

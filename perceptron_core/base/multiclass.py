@@ -95,7 +95,8 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     def predict_proba_one(self, x: Features, **_: Any) -> dict[base.typing.ClfTarget, float]:
         """Return the softmax of the scores.
 
-        The learners here make no probabilities: the numbers order classes, they are not calibrated.
+        Probabilities of `MulticlassNormalizedAdaGrad`. Of the others the numbers order classes; they are not
+        calibrated.
         Raises `FeatureError` as `scores_one` does.
         """
         return softmax(self.scores_one(x))

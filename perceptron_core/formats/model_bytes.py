@@ -37,6 +37,8 @@ _VERSION: Final = 1
 _VERSION_WITH_SETTINGS: Final = 2
 """The same and, last, the settings under which the model was made."""
 _MAX_BYTES: Final = 2 << 30
+_COLUMNS: Final = {"CoinBetting": 5, "NormalizedAdaGrad": 3}
+"""Numbers kept for each feature, by learner; of the others, a weight and what they may keep beside it."""
 
 
 class Model(Protocol):
@@ -186,8 +188,8 @@ def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
         raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
     parameters = {parameter: _read(value, limit) for parameter, value in params.items()}
     if cls is HashedClassifier:
-        # Weights, and what the learner may keep beside them.
-        _refuse_above(limit, 2 * 8 * 2 ** min(parameters["bits"], 64))
+        n_columns = _COLUMNS.get(type(parameters.get("classifier")).__name__, 2)
+        _refuse_above(limit, n_columns * 8 * 2 ** min(parameters["bits"], 64))
     return cls(**parameters)
 
 

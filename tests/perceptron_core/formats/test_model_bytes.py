@@ -9,8 +9,10 @@ from river import optim
 from perceptron_core import (
     AROW,
     BatchPerceptron,
+    CoinBetting,
     DamagedError,
     HashedClassifier,
+    NormalizedAdaGrad,
     Perceptron,
     StructuredPerceptron,
     from_bytes,
@@ -191,7 +193,7 @@ def test_a_sealed_body_of_any_bytes_is_damaged(body):
 
 
 @pytest.mark.parametrize("bits", [30, 2**62, -1])
-@pytest.mark.parametrize("learner", ["Perceptron", "AROW"])
+@pytest.mark.parametrize("learner", ["Perceptron", "AROW", "NormalizedAdaGrad", "CoinBetting"])
 def test_a_small_file_cannot_ask_for_much_memory(bits, learner):
     parameters = {"classifier": {"model": learner, "parameters": {}}, "bits": bits}
     for params in (parameters, {"classifier": {"model": "HashedClassifier", "parameters": parameters}}):
@@ -210,11 +212,14 @@ def test_tables_of_a_structured_perceptron_cannot_ask_for_much_memory_either():
         from_bytes(seal(b"perceptron-model", 1, pack([name, params, long])))
 
 
-def test_what_memory_a_file_may_ask_for_can_be_said():
-    written = to_bytes(HashedClassifier(bits=16))
-    assert from_bytes(written, max_bytes=1 << 20).bits == 16
-    with pytest.raises(DamagedError, match="asks for 1048576 bytes"):
-        from_bytes(written, max_bytes=(1 << 20) - 1)
+@pytest.mark.parametrize(
+    ("learner", "columns"), [(Perceptron, 2), (AROW, 2), (NormalizedAdaGrad, 3), (CoinBetting, 5)]
+)
+def test_what_memory_a_file_may_ask_for_can_be_said(learner, columns):
+    written, n_bytes = to_bytes(HashedClassifier(learner(), bits=16)), columns * 8 * 2**16
+    assert from_bytes(written, max_bytes=n_bytes).bits == 16
+    with pytest.raises(DamagedError, match=f"asks for {n_bytes} bytes"):
+        from_bytes(written, max_bytes=n_bytes - 1)
 
 
 def test_settings_go_beside_a_model_and_do_not_change_it():
