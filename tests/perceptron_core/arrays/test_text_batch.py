@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perceptron_core import AROW, HashedClassifier, LabelError, Perceptron, TextHasher, to_bytes
+from perceptron_core import (
+    AROW,
+    BayesianLogistic,
+    CoinBetting,
+    HashedClassifier,
+    LabelError,
+    NormalizedAdaGrad,
+    Perceptron,
+    TextHasher,
+    to_bytes,
+)
 
 HASHERS = {
     "fours": TextHasher(10, analyzer="chars", ngrams=(4, 4), l2=True),
@@ -16,7 +26,9 @@ streams = st.lists(st.tuples(texts | texts.map(str.encode), st.booleans()), max_
 TEXTS, LABELS = ["win a prize", "see you", "", "WIN", "you win"], [True, False, False, True, True]
 
 
-@pytest.mark.parametrize("learner", [Perceptron(), AROW()])
+@pytest.mark.parametrize(
+    "learner", [Perceptron(), AROW(), NormalizedAdaGrad(), CoinBetting(), BayesianLogistic()]
+)
 @pytest.mark.parametrize("hasher", HASHERS.values(), ids=HASHERS)
 @given(stream=streams)
 @settings(max_examples=50, deadline=None)
