@@ -30,6 +30,9 @@ cdef class Column:
     @cython.locals(slot=Py_ssize_t)
     cdef fill(self)
 
+    @cython.locals(slot=Py_ssize_t)
+    cdef fill_from(self, Py_ssize_t first)
+
     @cython.locals(k=Py_ssize_t, slot=int, total=double)
     cdef double dot(self, Example x, double start) noexcept
 

@@ -83,6 +83,12 @@ class Column:
             if self.cells[slot] != self.default:  # memory that was never written to stays unused
                 self.cells[slot] = self.default
 
+    def fill_from(self, first: int) -> None:
+        """Set every cell from the first one given on to the default."""
+        if self.default != 0:
+            for slot in range(first, len(self.cells)):
+                self.cells[slot] = self.default
+
     def dot(self, x: Example, start: float) -> float:
         """Compute start + w·x, summed from `start` in the order of `x`; a missing cell counts 0."""
         if x.n_missing and len(self.cells):

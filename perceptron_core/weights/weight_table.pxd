@@ -54,6 +54,9 @@ cdef class WeightTable:
     @cython.locals(slot=int, column=Column)
     cpdef clear(self)
 
+    @cython.locals(capacity=Py_ssize_t, column=Column)
+    cpdef widen(self, Py_ssize_t n_slots)
+
     @cython.locals(slot=int)
     cpdef dict stored(self, Column column)
 

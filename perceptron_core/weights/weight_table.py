@@ -143,6 +143,18 @@ class WeightTable:
             if self._index.has(slot):
                 self._drop(self._index.at(slot), slot)
 
+    def widen(self, n_slots: int) -> None:
+        """Make room for so many features that have their slots for good."""
+        capacity = self._capacity
+        if n_slots <= capacity:
+            return
+        while capacity < n_slots:
+            capacity *= 2
+        for column in self._columns:
+            column.grow(capacity)
+            column.fill_from(self._capacity)
+        self.n_slots = self._capacity = self._index.n_fixed = capacity
+
     def stored(self, column: Column) -> dict[Any, float]:
         """Return the cells of a column by feature, zeros too; of fixed slots, those of changed rows."""
         if not self._index.n_fixed:

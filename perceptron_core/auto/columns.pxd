@@ -1,0 +1,40 @@
+# The C types of columns.py, for compiled code.
+cimport cython
+
+cdef extern from "math.h":
+    cpdef double sqrt(double x)
+
+
+cdef class Columns:
+    cdef readonly Py_ssize_t limit
+    cdef readonly Py_ssize_t n
+    cdef readonly Py_ssize_t n_present
+    cdef readonly Py_ssize_t version
+    cdef readonly long long n_events
+    cdef readonly list names
+    cdef readonly dict numbers
+    cdef readonly dict candidates
+    cdef list _waiting
+    cdef double[::1] z
+    cdef double[::1] _values
+    cdef double[::1] _counts
+    cdef double[::1] _means
+    cdef double[::1] _squares
+    cdef long long[::1] _first
+    cdef unsigned char[::1] present
+
+    @cython.locals(number=Py_ssize_t)
+    cdef clear(self)
+
+    @cython.locals(number=Py_ssize_t)
+    cdef bint take(self, name, double value) except -1
+
+    @cython.locals(number=Py_ssize_t, n=double, mean=double, square=double, delta=double)
+    cdef void standardise(self) noexcept
+
+    @cython.locals(number=Py_ssize_t, n=double, delta=double, age=double)
+    cpdef commit(self)
+
+    cdef _consider(self, name, value)
+    cdef _add(self, name, value)
+    cdef _sweep(self)

@@ -1,0 +1,178 @@
+"""Which features are columns of dense numbers. In: named numbers. Out: the same, standardised as they come.
+
+`columns.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable, Mapping
+from math import sqrt
+from typing import Any, Final
+
+_CANDIDATES: Final = 1024
+_FEWEST_SEEN: Final = 16
+"""Events that a late feature must have been in to become a column."""
+_TRIAL: Final = 4
+"""Events after which a column that most events lack is given up."""
+
+
+class Columns:
+    """The features that are numbers in most events, each standardised by its mean and variance so far.
+
+    The first event's numbers are columns; a later one's becomes a column when it was in half of the events
+    since it came. A column that three events of four lack is given up. A number that is always 1 is no
+    column: it marks that something is there.
+
+    Parameters
+    ----------
+    limit
+        Most columns there may be.
+
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.n = 0
+        """Numbers in use are below."""
+        self.n_present = 0
+        """Columns that the event shown has."""
+        self.version = 0
+        """Counts the columns that came or went."""
+        self.n_events = 0
+        self.names: list[Hashable | None] = []
+        self.numbers: dict[Hashable, int] = {}
+        self.candidates: dict[Hashable, tuple[int, int]] = {}
+        """(number of the first event, events that had it)"""
+        self._waiting: list[tuple[Hashable, float]] = []
+        self.z = _doubles(limit)
+        self._values = _doubles(limit)
+        self._counts = _doubles(limit)
+        self._means = _doubles(limit)
+        self._squares = _doubles(limit)
+        self._first = array("q", bytes(8 * limit))
+        self.present = bytearray(limit)
+
+    def clear(self) -> None:
+        """Begin an event."""
+        for number in range(self.n):
+            self.present[number] = 0
+        self.n_present = 0
+        if self._waiting:
+            self._waiting = []
+
+    def take(self, name: Hashable, value: float) -> bool:
+        """Take a number of the event, if it is a column's."""
+        if name in self.numbers:
+            number = self.numbers[name]
+            self.n_present += not self.present[number]
+            self.present[number] = 1
+            self._values[number] = value
+            return True
+        if value != 1 or name in self.candidates:
+            self._waiting.append((name, value))
+        return False
+
+    def standardise(self) -> None:
+        """Compute z of each column of the event: by its mean and variance, this event included."""
+        for number in range(self.n):
+            self.z[number] = 0.0
+            if self.present[number]:
+                n = self._counts[number] + 1.0
+                delta = self._values[number] - self._means[number]
+                mean = self._means[number] + delta / n
+                square = self._squares[number] + delta * (self._values[number] - mean)
+                if square > 0:
+                    self.z[number] = (self._values[number] - mean) / sqrt(square / n)
+
+    def commit(self) -> None:
+        """Learn the event shown: means and variances, and which features are columns."""
+        self.n_events += 1
+        for number in range(self.n):
+            if self.present[number]:
+                self._counts[number] += 1.0
+                n = self._counts[number]
+                delta = self._values[number] - self._means[number]
+                self._means[number] += delta / n
+                self._squares[number] += delta * (self._values[number] - self._means[number])
+            elif self.names[number] is not None:
+                age = self.n_events - self._first[number] + 1
+                if age >= _TRIAL and 4 * self._counts[number] < age:
+                    self._give_up(number)
+        for name, value in self._waiting:
+            self._consider(name, value)
+
+    def _consider(self, name: Hashable, value: float) -> None:
+        """Count an event for a feature that is no column; make it one if it is in enough of them."""
+        if name not in self.candidates:
+            if self.n_events > 1 and len(self.candidates) >= _CANDIDATES:
+                self._sweep()
+                if len(self.candidates) >= _CANDIDATES:
+                    return
+            self.candidates[name] = (self.n_events, 0)
+        first, seen = self.candidates[name]
+        seen += 1
+        age = self.n_events - first + 1
+        enough = self.n_events == 1 or (seen >= _FEWEST_SEEN and 2 * seen >= age)
+        if enough and len(self.numbers) < self.limit:
+            del self.candidates[name]
+            self._add(name, value)
+        else:
+            self.candidates[name] = (first, seen)
+
+    def _sweep(self) -> None:
+        """Forget the candidates that most events since lack."""
+        for name, (first, seen) in [*self.candidates.items()]:
+            if 2 * seen < self.n_events - first + 1:
+                del self.candidates[name]
+
+    def _add(self, name: Hashable, value: float) -> None:
+        number = self.n
+        if None in self.names:
+            number = self.names.index(None)
+            self.names[number] = name
+        else:
+            self.names.append(name)
+            self.n += 1
+        self.numbers[name] = number
+        self._counts[number], self._means[number], self._squares[number] = 1.0, value, 0.0
+        self.present[number] = 0
+        self._first[number] = self.n_events
+        self.version += 1
+
+    def _give_up(self, number: int) -> None:
+        del self.numbers[self.names[number]]
+        self.names[number] = None
+        self.version += 1
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what was learned as plain values."""
+        n = self.n
+        return {
+            "n_events": self.n_events,
+            "names": [*self.names],
+            "counts": memoryview(self._counts)[:n].tolist(),
+            "means": memoryview(self._means)[:n].tolist(),
+            "squares": memoryview(self._squares)[:n].tolist(),
+            "first": memoryview(self._first)[:n].tolist(),
+            "candidates": [(name, *counts) for name, counts in self.candidates.items()],
+        }
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take what `get_state` returned."""
+        self.__init__(self.limit)  # type: ignore[misc]
+        self.n_events = state["n_events"]
+        self.names = [*state["names"]]
+        self.n = len(self.names)
+        self.numbers = {name: number for number, name in enumerate(self.names) if name is not None}
+        for number in range(self.n):
+            self._counts[number] = state["counts"][number]
+            self._means[number] = state["means"][number]
+            self._squares[number] = state["squares"][number]
+            self._first[number] = state["first"][number]
+        self.candidates = {name: (first, seen) for name, first, seen in state["candidates"]}
+        self.version = 1
+
+
+def _doubles(n: int) -> array[float]:
+    return array("d", bytes(8 * n))

@@ -1,0 +1,63 @@
+# The C types of dense_maps.py, for compiled code.
+cimport cython
+
+from perceptron_core.auto.columns cimport Columns
+from perceptron_core.weights.example cimport Example
+
+cdef extern from "math.h":
+    cpdef double asinh(double x)
+    cpdef double cos(double x)
+
+cdef int N_HATS
+cdef int N_CELLS
+cdef int N_FOURIER
+cdef double _SQRT2
+cdef double _CLIP
+
+
+cdef class FourierMap:
+    cdef readonly Example x
+    cdef readonly double width
+    cdef readonly object seed
+    cdef object name
+    cdef double _scale
+    cdef double[::1] _frequencies
+    cdef double[::1] _phases
+    cdef double[::1] _sums
+    cdef set _drawn
+
+    cpdef arrange(self, Columns columns)
+
+    cdef _draw(self, Py_ssize_t number)
+
+    @cython.locals(
+        number=Py_ssize_t, k=Py_ssize_t, row=Py_ssize_t, z=double, sums=double[::1], frequencies=double[::1],
+        values=double[::1]
+    )
+    cdef void show(self, Columns columns) noexcept
+
+
+cdef class DenseMaps:
+    cdef readonly Py_ssize_t limit
+    cdef readonly object seed
+    cdef readonly Example linear
+    cdef readonly Example squashed
+    cdef readonly Example binned
+    cdef readonly Example paired
+    cdef readonly FourierMap fourier
+    cdef readonly FourierMap wide
+    cdef readonly list pairs
+    cdef readonly dict blocks
+    cdef int[::1] _pair_columns
+    cdef int[::1] _bases
+    cdef Py_ssize_t _n_pairs
+    cdef int[::1] _cells
+
+    cpdef arrange(self, Columns columns)
+
+    @cython.locals(number=Py_ssize_t, n=Py_ssize_t, at=Py_ssize_t, z=double, a=double, u=double, place=double, hat=int,
+                   share=double)
+    cdef show(self, Columns columns)
+
+    @cython.locals(k=Py_ssize_t, at=Py_ssize_t, i=int, j=int)
+    cdef void _show_pairs(self, Columns columns, Py_ssize_t at) noexcept

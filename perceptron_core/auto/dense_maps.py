@@ -1,0 +1,204 @@
+"""Dense numbers in other forms. In: standardised columns. Out: examples that show curves.
+
+`dense_maps.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+import random
+from array import array
+from math import asinh, cos, log, pi, sqrt
+from typing import Any, Final
+
+from perceptron_core.auto.columns import Columns
+from perceptron_core.weights.example import Example
+
+N_HATS: Final = 16
+"""Hat functions over the range of a column."""
+N_CELLS: Final = 8
+"""Cells of a pair's grid in each direction."""
+N_FOURIER: Final = 200
+_MOST_PAIRS: Final = 120
+_SQRT2: Final = sqrt(2.0)
+_CLIP: Final = 4.0
+"""Of z in Fourier features."""
+
+
+class FourierMap:
+    """Random Fourier features √2·cos(W·z + b): sums of them come near any smooth function of z.
+
+    W is drawn from N(0, 2·width²/d) for d columns, b from 0 to 2π, both from the seed.
+
+    References
+    ----------
+    Rahimi, A. and Recht, B. (2007). Random features for large-scale kernel machines. Advances in Neural
+    Information Processing Systems 20.
+
+    """
+
+    def __init__(self, seed: int, name: str, width: float, limit: int) -> None:
+        self.seed = seed
+        self.name = name
+        self.width = width
+        self._scale = 1.0
+        self._frequencies = _doubles(limit * N_FOURIER)
+        self._drawn: set[int] = set()
+        chance = random.Random(f"{seed} {name} phases")  # noqa: S311  no secret
+        self._phases = array("d", [2.0 * pi * chance.random() for _ in range(N_FOURIER)])
+        self._sums = _doubles(N_FOURIER)
+        self.x = Example(N_FOURIER)
+        self.x.version = 0
+        for k in range(N_FOURIER):
+            self.x.slots[k] = k
+
+    def arrange(self, columns: Columns) -> None:
+        """Take in which columns there are."""
+        for number in range(columns.n):
+            if number not in self._drawn:
+                self._draw(number)
+        self._scale = self.width * sqrt(2.0 / max(len(columns.numbers), 1))
+
+    def _draw(self, number: int) -> None:
+        chance = random.Random(f"{self.seed} {self.name} {number}")  # noqa: S311  no secret
+        for k in range(N_FOURIER):
+            radius = sqrt(-2.0 * log(1.0 - chance.random()))
+            self._frequencies[number * N_FOURIER + k] = radius * cos(2.0 * pi * chance.random())
+        self._drawn.add(number)
+
+    def show(self, columns: Columns) -> None:
+        """Make `x` the event's."""
+        sums, frequencies, values = self._sums, self._frequencies, self.x.values
+        for k in range(N_FOURIER):
+            sums[k] = self._phases[k]
+        for number in range(columns.n):
+            if columns.present[number] and columns.z[number] != 0:
+                z = max(-_CLIP, min(columns.z[number], _CLIP)) * self._scale
+                row = number * N_FOURIER
+                for k in range(N_FOURIER):
+                    sums[k] += frequencies[row + k] * z
+        for k in range(N_FOURIER):
+            values[k] = _SQRT2 * cos(sums[k])
+        self.x.n = N_FOURIER
+
+
+class DenseMaps:
+    """Makes examples of the columns z of an event, with u = z/(1 + |z|).
+
+    Attributes
+    ----------
+    linear : Example
+        z.
+    squashed : Example
+        asinh z.
+    binned : Example
+        asinh z and, for each column, 16 hat functions of u, of which two are not 0.
+    paired : Example
+        The same and, for each of at most 120 pairs of columns, one cell of an 8 × 8 grid of u.
+    fourier, wide : FourierMap
+        Random Fourier features, those of `wide` with four times the bandwidth.
+
+    """
+
+    def __init__(self, seed: int, limit: int) -> None:
+        self.limit = limit
+        self.seed = seed
+        self.linear, self.squashed = _example(limit), _example(limit)
+        self.binned = _example(3 * limit)
+        self.paired = _example(3 * limit + _MOST_PAIRS)
+        self.fourier = FourierMap(seed, "narrow", 1.0, limit)
+        self.wide = FourierMap(seed, "wide", 0.25, limit)
+        self.pairs: list[tuple[int, int]] = []
+        """Pairs of columns in use."""
+        self.blocks: dict[tuple[int, int], int] = {}
+        """By pair: which block of slots it has, for good."""
+        self._pair_columns = _integers(2 * _MOST_PAIRS)
+        self._bases = _integers(_MOST_PAIRS)
+        self._n_pairs = 0
+        self._cells = _integers(limit)
+
+    def arrange(self, columns: Columns) -> None:
+        """Take in which columns there are."""
+        self.fourier.arrange(columns)
+        self.wide.arrange(columns)
+        numbers = sorted(columns.numbers.values())
+        pairs = [(i, j) for j in numbers for i in numbers if i < j]
+        if len(pairs) > _MOST_PAIRS:
+            pairs = sorted(pairs, key=self._rank)[:_MOST_PAIRS]
+        self.pairs = sorted(pairs)
+        self._n_pairs = len(pairs)
+        first = self.limit * (1 + N_HATS)
+        for k, pair in enumerate(self.pairs):
+            block = self.blocks.setdefault(pair, len(self.blocks))
+            self._pair_columns[2 * k], self._pair_columns[2 * k + 1] = pair
+            self._bases[k] = first + block * N_CELLS * N_CELLS
+
+    def _rank(self, pair: tuple[int, int]) -> float:
+        return random.Random(f"{self.seed} pair {pair}").random()  # noqa: S311  no secret
+
+    @property
+    def n_paired(self) -> int:
+        """Slots of `paired`."""
+        return self.limit * (1 + N_HATS) + len(self.blocks) * N_CELLS * N_CELLS
+
+    def show(self, columns: Columns) -> None:
+        """Make the examples the event's."""
+        n = at = 0
+        for number in range(columns.n):
+            if columns.present[number]:
+                z = columns.z[number]
+                a = asinh(z)
+                u = z / (1.0 + abs(z))
+                self.linear.slots[n] = self.squashed.slots[n] = number
+                self.linear.values[n] = z
+                self.squashed.values[n] = a
+                n += 1
+                place = (u + 1.0) * (0.5 * (N_HATS - 1))
+                hat = min(int(place), N_HATS - 2)
+                share = place - hat
+                self.binned.slots[at] = self.paired.slots[at] = number
+                self.binned.values[at] = self.paired.values[at] = a
+                hat += self.limit + number * N_HATS
+                self.binned.slots[at + 1] = self.paired.slots[at + 1] = hat
+                self.binned.values[at + 1] = self.paired.values[at + 1] = 1.0 - share
+                self.binned.slots[at + 2] = self.paired.slots[at + 2] = hat + 1
+                self.binned.values[at + 2] = self.paired.values[at + 2] = share
+                at += 3
+                self._cells[number] = min(int((u + 1.0) * (0.5 * N_CELLS)), N_CELLS - 1)
+        self.linear.n = self.squashed.n = n
+        self.binned.n = at
+        self._show_pairs(columns, at)
+        self.fourier.show(columns)
+        self.wide.show(columns)
+
+    def _show_pairs(self, columns: Columns, at: int) -> None:
+        """Append the cells of the pairs to `paired`."""
+        for k in range(self._n_pairs):
+            i, j = self._pair_columns[2 * k], self._pair_columns[2 * k + 1]
+            if columns.present[i] and columns.present[j]:
+                self.paired.slots[at] = self._bases[k] + self._cells[i] * N_CELLS + self._cells[j]
+                self.paired.values[at] = 1.0
+                at += 1
+        self.paired.n = at
+
+    def get_state(self) -> list[Any]:
+        """Return the pairs that have blocks, in their order."""
+        return [*self.blocks]
+
+    def set_state(self, state: Any, columns: Columns) -> None:
+        """Take what `get_state` returned, of these columns."""
+        self.blocks = {(i, j): block for block, (i, j) in enumerate(state)}
+        self.arrange(columns)
+
+
+def _example(capacity: int) -> Example:
+    made = Example(capacity)
+    made.version = 0
+    return made
+
+
+def _doubles(n: int) -> array[float]:
+    return array("d", bytes(8 * n))
+
+
+def _integers(n: int) -> array[int]:
+    return array("i", bytes(4 * n))

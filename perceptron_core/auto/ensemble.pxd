@@ -1,0 +1,37 @@
+# The C types of ensemble.py, for compiled code.
+cimport cython
+
+from perceptron_core.base.linear_rule cimport LinearRule
+from perceptron_core.mixing.mixer cimport Mixer
+from perceptron_core.weights.example cimport Example
+
+cdef double _CLIP
+
+
+cdef class Ensemble:
+    cdef readonly list names
+    cdef readonly list rules
+    cdef readonly list mixers
+    cdef readonly list favourites
+    cdef readonly Py_ssize_t n
+    cdef public Py_ssize_t n_words
+    cdef public Py_ssize_t n_grams
+    cdef public Py_ssize_t n_pairs
+    cdef int[::1] maps
+    cdef double[::1] factors
+    cdef double[::1] scores
+    cdef double[::1] inputs
+    cdef double[::1] answers
+    cdef int[::1] _favourites
+
+    @cython.locals(last=Py_ssize_t)
+    cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
+
+    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, score=double)
+    cdef score(self, list examples, unsigned char[::1] speaks)
+
+    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer)
+    cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w)
+
+    @cython.locals(k=Py_ssize_t, rule=LinearRule)
+    cpdef widen(self, int map_number, Py_ssize_t n_slots)

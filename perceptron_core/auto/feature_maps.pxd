@@ -1,0 +1,45 @@
+# The C types of feature_maps.py, for compiled code.
+cimport cython
+
+from perceptron_core.auto.columns cimport Columns
+from perceptron_core.auto.dense_maps cimport DenseMaps
+from perceptron_core.auto.token_map cimport TokenMap
+from perceptron_core.text.hasher cimport TextHasher
+from perceptron_core.text.murmur3 cimport Murmur
+from perceptron_core.validation cimport as_double
+
+cdef double MAX_MAGNITUDE
+cdef Py_ssize_t _LONGEST_VALUE
+cdef Py_ssize_t _MOST_CHARACTERS
+
+cdef extern from "math.h":
+    cpdef double asinh(double x)
+
+
+cdef class FeatureMaps:
+    cdef readonly Columns columns
+    cdef readonly DenseMaps dense
+    cdef readonly TokenMap words
+    cdef readonly TokenMap grams
+    cdef readonly list examples
+    cdef unsigned char[::1] speaks
+    cdef TextHasher _word_hasher
+    cdef TextHasher _gram_hasher
+    cdef Murmur _murmur
+    cdef Py_ssize_t _version
+
+    @cython.locals(m=Py_ssize_t, any_speaks=bint)
+    cdef show(self, x)
+
+    @cython.locals(number=double)
+    cdef _take(self, name, value)
+
+    cdef _take_number(self, name, double number)
+
+    @cython.locals(tag=int)
+    cdef _take_text(self, name, str text)
+
+    @cython.locals(data=bytes)
+    cdef int _hash(self, str name) except? -1
+
+    cdef learn(self)

@@ -1,0 +1,158 @@
+"""Features of any event. In: named numbers, booleans, categories and texts. Out: examples, one for each map.
+
+`feature_maps.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import asinh
+from typing import Any, Final
+
+from perceptron_core.auto.columns import Columns
+from perceptron_core.auto.dense_maps import DenseMaps
+from perceptron_core.auto.token_map import TokenMap
+from perceptron_core.errors import FeatureError
+from perceptron_core.text.hasher import TextHasher
+from perceptron_core.text.murmur3 import Murmur
+from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
+
+WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE = range(8)
+"""Maps, by number."""
+N_MAPS: Final = 8
+
+_LONGEST_VALUE: Final = 32
+"""Characters of a string that counts as a category, too."""
+_MOST_CHARACTERS: Final = 3000
+"""Of a text, whose 4-grams are taken."""
+
+
+class FeatureMaps:
+    """Shows an event as examples, which linear learners learn from.
+
+    `words` has the words and pairs of words of strings, short strings as categories, booleans, and numbers
+    that are no columns; `grams` the 4-grams of characters of strings; `dense` the columns.
+
+    Parameters
+    ----------
+    bits
+        Hashed features count modulo 2**bits.
+    seed
+        Of what is drawn.
+    limit
+        Most columns of dense numbers.
+
+    """
+
+    def __init__(self, bits: int, seed: int, limit: int) -> None:
+        self.columns = Columns(limit)
+        self.dense = DenseMaps(seed, limit)
+        self.words, self.grams = TokenMap(bits), TokenMap(bits)
+        self.examples = [
+            self.words.x,
+            self.grams.x,
+            self.dense.linear,
+            self.dense.squashed,
+            self.dense.binned,
+            self.dense.paired,
+            self.dense.fourier.x,
+            self.dense.wide.x,
+        ]
+        self.speaks = bytearray(N_MAPS)
+        """Whether the event shown has features of each map."""
+        self._word_hasher = TextHasher(bits, ngrams=(1, 2), prefix="")
+        self._gram_hasher = TextHasher(bits, analyzer="chars", ngrams=(4, 4), lowercase=False, prefix="")
+        self._murmur = Murmur(b"")
+        self._version = 0
+
+    def show(self, x: Any) -> None:
+        """Make the examples those of an event; nothing is learned.
+
+        Raises `FeatureError` for a value that is no number, boolean, string or None, or no finite number of
+        at most 1e100.
+        """
+        self.words.clear()
+        self.grams.clear()
+        self.columns.clear()
+        if isinstance(x, str):
+            self._take_text("text", x)
+        else:
+            for name, value in x.items():
+                self._take(name, value)
+        self.words.scale()
+        self.grams.scale()
+        self.speaks[WORDS] = self.words.x.n > 0
+        self.speaks[GRAMS] = self.grams.x.n > 0
+        for m in range(LINEAR, N_MAPS):
+            self.speaks[m] = self.columns.n_present > 0
+        if self.columns.n_present > 0:
+            self.columns.standardise()
+            self.dense.show(self.columns)
+
+    def learn(self) -> None:
+        """Learn what the event shown says of the features: slots and columns."""
+        self.words.allocate()
+        self.grams.allocate()
+
+    def commit(self) -> None:
+        """Learn which features are columns, after the learners have learned."""
+        self.columns.commit()
+        if self.columns.version != self._version:
+            self.dense.arrange(self.columns)
+            self._version = self.columns.version
+
+    def _take(self, name: Any, value: Any) -> None:
+        if type(value) is float:
+            self._take_number(name, value)
+        elif isinstance(value, str):
+            self._take_text(name, value)
+        elif isinstance(value, bool):
+            self.words.add(self._hash(f"{name}={value}"), 1.0)
+        elif value is not None:
+            try:
+                number = as_double(value)
+            except (TypeError, ValueError, OverflowError):
+                raise refuse_features({name: value}) from None
+            self._take_number(name, number)
+
+    def _take_number(self, name: Any, number: float) -> None:
+        if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
+            raise refuse_features({name: number})
+        if not self.columns.take(name, number) and number != 0:
+            self.words.add(self._hash(f"{name}"), 1.0 if number == 1 else asinh(number))
+
+    def _take_text(self, name: Any, text: str) -> None:
+        tag = self._hash(f"{name}:")
+        self._word_hasher.clear()
+        self._gram_hasher.clear()
+        try:
+            self._word_hasher.append(text)
+            self._gram_hasher.append(text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS])
+        except UnicodeError:
+            raise FeatureError(f"feature {name!r} has a lone surrogate, which is no text") from None
+        self.words.add_all(self._word_hasher.indices, self._word_hasher.filled, tag)
+        self.grams.add_all(self._gram_hasher.indices, self._gram_hasher.filled, tag)
+        if self._word_hasher.filled != 1 and 0 < len(text) <= _LONGEST_VALUE:
+            self.words.add(self._hash(f"{name}={text}"), 1.0)
+
+    def _hash(self, name: str) -> int:
+        data = name.encode("utf-8", "surrogatepass")
+        return self._murmur.hash(data, 0, len(data)) & 0x7FFFFFFF
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what was learned as plain values."""
+        return {
+            "words": self.words.get_state(),
+            "grams": self.grams.get_state(),
+            "columns": self.columns.get_state(),
+            "pairs": self.dense.get_state(),
+        }
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take what `get_state` returned."""
+        self.words.set_state(state["words"])
+        self.grams.set_state(state["grams"])
+        self.columns.set_state(state["columns"])
+        self.dense.set_state(state["pairs"], self.columns)
+        self._version = self.columns.version
+        self.examples[WORDS], self.examples[GRAMS] = self.words.x, self.grams.x

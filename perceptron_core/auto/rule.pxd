@@ -1,0 +1,41 @@
+# The C types of rule.py, for compiled code.
+cimport cython
+
+from perceptron_core.auto.ensemble cimport Ensemble
+from perceptron_core.auto.feature_maps cimport FeatureMaps
+
+
+cdef class AutoRule:
+    cdef public FeatureMaps maps
+    cdef public list labels
+    cdef public dict numbers
+    cdef public list ensembles
+    cdef public list groups
+    cdef double[::1] losses
+    cdef readonly Py_ssize_t n_candidates
+    cdef readonly Py_ssize_t leader
+    cdef public double discount
+    cdef public long long n_mistakes
+    cdef public long long n_updates
+    cdef public bint is_binary
+
+    @cython.locals(ensemble=Ensemble)
+    cdef _score(self, x)
+
+    @cython.locals(ensemble=Ensemble)
+    cdef double _answer(self, Py_ssize_t number, Py_ssize_t candidate) except? -1
+
+    @cython.locals(number=Py_ssize_t, best=Py_ssize_t, answer=double, highest=double)
+    cdef Py_ssize_t _decision(self, Py_ssize_t candidate) except -2
+
+    @cython.locals(k=Py_ssize_t)
+    cdef _judge(self, Py_ssize_t number)
+
+    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, n_joined=Py_ssize_t)
+    cdef _learn(self, label, double w)
+
+    @cython.locals(ensemble=Ensemble)
+    cdef _widen(self)
+
+    @cython.locals(ensemble=Ensemble)
+    cdef _score_shown(self)

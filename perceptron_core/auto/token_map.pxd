@@ -1,0 +1,36 @@
+# The C types of token_map.py, for compiled code.
+cimport cython
+
+from perceptron_core.weights.example cimport Example
+
+cdef extern from "math.h":
+    cpdef double sqrt(double x)
+
+
+cdef class TokenMap:
+    cdef readonly int bits
+    cdef readonly Example x
+    cdef readonly Py_ssize_t n_slots
+    cdef int[::1] _slots
+    cdef int[::1] _turns
+    cdef int[::1] _indices
+    cdef int[::1] _index_of
+    cdef int _turn
+    cdef int _mask
+    cdef double _squares
+
+    cdef clear(self)
+
+    @cython.locals(place=int, slot=int, n=Py_ssize_t)
+    cdef add(self, int index, double value)
+
+    @cython.locals(k=Py_ssize_t)
+    cdef add_all(self, int[::1] indices, Py_ssize_t n, int tag)
+
+    @cython.locals(k=Py_ssize_t, factor=double)
+    cdef void scale(self) noexcept
+
+    @cython.locals(k=Py_ssize_t)
+    cdef allocate(self)
+
+    cdef _append_slot(self, int index)

@@ -1,0 +1,136 @@
+"""Sparse features: hashed, numbered as they come. In: indices and values. Out: an example of unit length.
+
+`token_map.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from math import sqrt
+from typing import Final
+
+from perceptron_core.weights.example import Example
+
+_FIRST_CAPACITY: Final = 256
+_LAST_TURN: Final = (1 << 31) - 1
+
+
+class TokenMap:
+    """Gives each hashed index that was learned a slot, from 0 on: tables are as long as there are features.
+
+    An event is shown by `clear`, `add` and `scale`, which change nothing that is learned; `allocate` gives
+    slots to what has none.
+
+    Parameters
+    ----------
+    bits
+        Indices count modulo 2**bits.
+
+    Attributes
+    ----------
+    x : Example
+        The event shown.
+    n_slots : int
+        Slots given.
+
+    """
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+        self._mask = (1 << bits) - 1
+        self._slots = _integers(1 << bits)
+        """By index: the slot, and 1 more; 0: none."""
+        self._turns = _integers(1 << bits)
+        """By index: the last event that had it."""
+        self._turn = 0
+        self._indices = _integers(_FIRST_CAPACITY)
+        """Of the event shown."""
+        self._index_of = _integers(_FIRST_CAPACITY)
+        """By slot."""
+        self.n_slots = 0
+        self.x = Example(_FIRST_CAPACITY)
+        self.x.version = 0
+        self._squares = 0.0
+
+    def clear(self) -> None:
+        """Begin an event."""
+        if self._turn == _LAST_TURN:
+            self._turns = _integers(1 << self.bits)
+            self._turn = 0
+        self._turn += 1
+        self.x.n = self.x.n_missing = 0
+        self._squares = 0.0
+
+    def add(self, index: int, value: float) -> None:
+        """Add a feature; one that the event has already stays as it is."""
+        place = index & self._mask
+        if self._turns[place] == self._turn:
+            return
+        n = self.x.n
+        if n == self.x.capacity:
+            self.x.widen()
+        if n == len(self._indices):
+            self._indices = _widened(self._indices)
+        self._turns[place] = self._turn
+        slot = self._slots[place] - 1
+        self.x.slots[n] = slot
+        self.x.values[n] = value
+        self.x.n_missing += slot < 0
+        self.x.n = n + 1
+        self._indices[n] = place
+        self._squares += value * value
+
+    def add_all(self, indices: array[int], n: int, tag: int) -> None:
+        """Add the first of these features, each with the value 1, all moved by a tag."""
+        for k in range(n):
+            self.add(indices[k] ^ tag, 1.0)
+
+    def scale(self) -> None:
+        """Scale the event to length 1."""
+        if self._squares > 0:
+            factor = 1.0 / sqrt(self._squares)
+            for k in range(self.x.n):
+                self.x.values[k] *= factor
+
+    def allocate(self) -> None:
+        """Give a slot to each feature of the event."""
+        if not self.x.n_missing:
+            return
+        for k in range(self.x.n):
+            if self.x.slots[k] < 0:
+                self.x.slots[k] = self.n_slots
+                self._append_slot(self._indices[k])
+                self.x.n_missing -= 1
+
+    def _append_slot(self, index: int) -> None:
+        if self.n_slots == len(self._index_of):
+            self._index_of = _widened(self._index_of)
+        self._index_of[self.n_slots] = index
+        self.n_slots += 1
+        self._slots[index] = self.n_slots
+
+    def slot_of(self, index: int) -> int:
+        """Return the slot of an index, −1 if it has none."""
+        return self._slots[index & self._mask] - 1
+
+    def get_state(self) -> bytes:
+        """Return the indices in the order of their slots, as bytes."""
+        return memoryview(self._index_of)[: self.n_slots].tobytes()
+
+    def set_state(self, state: bytes) -> None:
+        """Take what `get_state` returned. Raises ValueError for an index out of range or there twice."""
+        self.__init__(self.bits)  # type: ignore[misc]
+        for index in memoryview(state).cast("i"):
+            if not 0 <= index <= self._mask or self._slots[index]:
+                raise ValueError(f"{index} is no index of {self.bits} bits, or is there twice")
+            self._append_slot(index)
+
+
+def _integers(n: int) -> array[int]:
+    return array("i", bytes(4 * n))
+
+
+def _widened(old: array[int]) -> array[int]:
+    new = _integers(2 * len(old))
+    memoryview(new)[: len(old)] = memoryview(old)
+    return new

@@ -1,0 +1,43 @@
+# The C types of mixer.py, for compiled code.
+cimport cython
+
+from perceptron_core.logistic cimport logistic
+
+cdef extern from "math.h":
+    cpdef double sqrt(double x)
+
+
+cdef class Mixer:
+    cdef public double variance
+    cdef public double forgetting
+    cdef readonly Py_ssize_t n
+    cdef Py_ssize_t _capacity
+    cdef double[::1] _weights
+    cdef double[::1] _covariance
+    cdef double[::1] _gain
+
+    @cython.locals(last=Py_ssize_t)
+    cpdef join(self, double weight)
+
+    @cython.locals(k=Py_ssize_t, total=double)
+    cpdef double mix(self, double[::1] inputs) except? -1
+
+    @cython.locals(k=Py_ssize_t, p=double, q=double, spread=double, f=double, step=double)
+    cpdef learn(self, double[::1] inputs, bint target, double w, double answer)
+
+    @cython.locals(
+        i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, total=double, spread=double, covariance=double[::1], gain=double[::1]
+    )
+    cdef double _aim(self, double[::1] inputs) noexcept
+
+    @cython.locals(
+        i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, share=double, keep=double, covariance=double[::1],
+        gain=double[::1]
+    )
+    cdef void _settle(self, double shrinkage) noexcept
+
+    @cython.locals(i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, excess=bint, covariance=double[::1], factors=double[::1])
+    cdef void _bound(self) noexcept
+
+    @cython.locals(i=Py_ssize_t, j=Py_ssize_t, covariance=double[::1])
+    cdef _reserve(self, Py_ssize_t n)

@@ -1,0 +1,161 @@
+"""Logistic mixing. In: log-odds that several classifiers give. Out: one, by weights learned online.
+
+`mixer.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from math import sqrt
+from typing import Any, Final
+
+from perceptron_core.logistic import logistic
+
+_FIRST_CAPACITY: Final = 8
+
+
+class Mixer:
+    """Weighs log-odds z by v so that the log-odds v·z has the least logistic loss.
+
+    A Newton step for each example, with the covariance S of all weights: with p = σ(v·z), q = p(1 − p),
+
+        g = S·z,  f = 1/(1 + q·z·g)
+        v ← v + f·(y − p)·g,  S ← S − f·q·g·gᵀ
+
+    and, to follow what changes, S ← S/λ, of which the rows and columns are shrunk whose variance exceeds the
+    first one.
+
+    Parameters
+    ----------
+    variance
+        Of a weight before the first example: s₀ > 0, with S = s₀·I.
+    forgetting
+        λ in (0, 1].
+
+    Attributes
+    ----------
+    n : int
+        Inputs that joined.
+
+    References
+    ----------
+    Mattern, C. (2012). Mixing strategies in data compression. Data Compression Conference.
+
+    """
+
+    _weights: array[float]
+    _covariance: array[float]
+    _gain: array[float]
+
+    def __init__(self, variance: float, forgetting: float) -> None:
+        self.variance = variance
+        self.forgetting = forgetting
+        self.n = self._capacity = 0
+        self._weights = self._covariance = self._gain = array("d")
+
+    @property
+    def weights(self) -> list[float]:
+        """Weight of each input."""
+        return [self._weights[k] for k in range(self.n)]
+
+    def join(self, weight: float) -> None:
+        """Add an input, whose weight is so much at first."""
+        last = self.n
+        self._reserve(last + 1)
+        self._weights[last] = weight
+        self._covariance[last * self._capacity + last] = self.variance
+        self.n = last + 1
+
+    def mix(self, inputs: array[float]) -> float:
+        """Compute v·z of the first `n` inputs."""
+        total = 0.0
+        for k in range(self.n):
+            total += self._weights[k] * inputs[k]
+        return total
+
+    def learn(self, inputs: array[float], target: bool, w: float, answer: float) -> None:
+        """Learn an example of weight w, whose `mix` is `answer`."""
+        p = logistic(answer)
+        q = w * p * (1.0 - p)
+        spread = self._aim(inputs)
+        f = 1.0 / (1.0 + q * spread)
+        step = f * w * ((1.0 if target else 0.0) - p)
+        for k in range(self.n):
+            self._weights[k] += step * self._gain[k]
+        self._settle(f * q)
+        if self.forgetting < 1:
+            self._bound()
+
+    def _aim(self, inputs: array[float]) -> float:
+        """Compute g = S·z; return z·g."""
+        covariance, gain = self._covariance, self._gain
+        for i in range(self.n):
+            row = i * self._capacity
+            total = 0.0
+            for j in range(self.n):
+                total += covariance[row + j] * inputs[j]
+            gain[i] = total
+        spread = 0.0
+        for i in range(self.n):
+            spread += inputs[i] * gain[i]
+        return spread
+
+    def _settle(self, shrinkage: float) -> None:
+        """Write S ← (S − shrinkage·g·gᵀ)/λ."""
+        covariance, gain = self._covariance, self._gain
+        keep = 1.0 / self.forgetting
+        for i in range(self.n):
+            row = i * self._capacity
+            share = shrinkage * gain[i]
+            for j in range(self.n):
+                covariance[row + j] = (covariance[row + j] - share * gain[j]) * keep
+
+    def _bound(self) -> None:
+        """Shrink the rows and columns of weights whose variance exceeds the first one."""
+        covariance, factors = self._covariance, self._gain
+        excess = False
+        for i in range(self.n):
+            factors[i] = 1.0
+            if covariance[i * self._capacity + i] > self.variance:
+                factors[i] = sqrt(self.variance / covariance[i * self._capacity + i])
+                excess = True
+        if excess:
+            for i in range(self.n):
+                row = i * self._capacity
+                for j in range(self.n):
+                    covariance[row + j] *= factors[i] * factors[j]
+
+    def _reserve(self, n: int) -> None:
+        """Make room for so many inputs."""
+        if n > self._capacity:
+            capacity = max(_FIRST_CAPACITY, 2 * self._capacity)
+            weights, gain = _doubles(capacity), _doubles(capacity)
+            covariance = _doubles(capacity * capacity)
+            for i in range(self.n):
+                weights[i] = self._weights[i]
+                for j in range(self.n):
+                    covariance[i * capacity + j] = self._covariance[i * self._capacity + j]
+            self._weights, self._gain, self._covariance = weights, gain, covariance
+            self._capacity = capacity
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what was learned as plain values."""
+        n, capacity = self.n, self._capacity
+        covariance = [self._covariance[i * capacity + j] for i in range(n) for j in range(n)]
+        return {"weights": self.weights, "covariance": covariance}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take what `get_state` returned."""
+        weights, covariance = state["weights"], state["covariance"]
+        n = len(weights)
+        self.n = 0
+        for weight in weights:
+            self.join(weight)
+        for i in range(n):
+            for j in range(n):
+                self._covariance[i * self._capacity + j] = covariance[i * n + j]
+
+
+def _doubles(n: int) -> array[float]:
+    return array("d", bytes(8 * n))
