@@ -17,6 +17,7 @@ from perceptron_core.binary.averaged import AveragedPerceptron
 from perceptron_core.binary.bayesian_logistic import BayesianLogistic
 from perceptron_core.binary.coin_betting import CoinBetting
 from perceptron_core.binary.kernel import KernelPerceptron
+from perceptron_core.binary.logistic_regression import LogisticRegression
 from perceptron_core.binary.margin import MarginPerceptron
 from perceptron_core.binary.normalized_adagrad import NormalizedAdaGrad
 from perceptron_core.binary.passive_aggressive import PassiveAggressive
@@ -61,6 +62,7 @@ _CLASSES: Final = {
         CoinBetting,
         HashedClassifier,
         KernelPerceptron,
+        LogisticRegression,
         MarginPerceptron,
         MulticlassAROW,
         MulticlassNormalizedAdaGrad,

@@ -43,6 +43,7 @@ BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {
     "passive-aggressive": perceptron_core.PassiveAggressive,
     "arow": perceptron_core.AROW,
     "scw": perceptron_core.SCW,
+    "logistic-regression": perceptron_core.LogisticRegression,
     "normalized-adagrad": perceptron_core.NormalizedAdaGrad,
     "coin-betting": perceptron_core.CoinBetting,
     "bayesian-logistic": perceptron_core.BayesianLogistic,

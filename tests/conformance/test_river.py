@@ -41,6 +41,7 @@ VARIANTS = {
         {"kernel": "polynomial", "degree": 2},
         {"kernel": perceptron_core.binary.kernels.dot, "budget": 10},
     ],
+    "LogisticRegression": [{"learning_rate": 0.5}, {"fit_intercept": False}],
     "MarginPerceptron": [{"margin": 0.0}, {"margin": 5.0, "tie": True}, {"fit_intercept": False}],
     "MulticlassAROW": [{"r": 0.1}, {"fit_intercept": False}],
     "MulticlassNormalizedAdaGrad": [{"epsilon": 0.0, "margin": math.inf}, {"fit_intercept": False}],

@@ -33,6 +33,7 @@ def test_the_core_brings_none_of_them():
         ("MulticlassAROW", "ham"),
         ("NormalizedAdaGrad", True),
         ("CoinBetting", True),
+        ("LogisticRegression", True),
         ("BayesianLogistic", True),
         ("MulticlassNormalizedAdaGrad", "ham"),
     ],

@@ -9,7 +9,7 @@ from service.models.registry import make_learner
 BITS = 6
 LINEAR = (
     *("perceptron", "margin-perceptron", "averaged-perceptron", "passive-aggressive", "arow", "scw"),
-    *("normalized-adagrad", "coin-betting", "bayesian-logistic"),
+    *("normalized-adagrad", "coin-betting", "bayesian-logistic", "logistic-regression"),
 )
 examples = st.lists(
     st.tuples(st.dictionaries(st.integers(0, 2**BITS - 1), st.floats(-9, 9), max_size=5), st.booleans()),
@@ -39,7 +39,7 @@ def test_written_down_and_read_it_is_the_same_learner(name, stream):
     assert all(copy.assess(x) == learner.assess(x) for x, _ in stream)
 
 
-@pytest.mark.parametrize("name", ["perceptron", "passive-aggressive"])
+@pytest.mark.parametrize("name", ["perceptron", "passive-aggressive", "logistic-regression"])
 def test_an_update_is_taken_back_there_too(name):
     learner = make_learner(name, {}, hash_bits=BITS)
     assert learner.undo({3: 2.0}, learner.learn({3: 2.0}, truth=True))

@@ -10,6 +10,7 @@ from perceptron_core import (
     CoinBetting,
     HashedClassifier,
     LabelError,
+    LogisticRegression,
     NormalizedAdaGrad,
     Perceptron,
     TextHasher,
@@ -27,7 +28,8 @@ TEXTS, LABELS = ["win a prize", "see you", "", "WIN", "you win"], [True, False, 
 
 
 @pytest.mark.parametrize(
-    "learner", [Perceptron(), AROW(), NormalizedAdaGrad(), CoinBetting(), BayesianLogistic()]
+    "learner",
+    [Perceptron(), AROW(), NormalizedAdaGrad(), CoinBetting(), BayesianLogistic(), LogisticRegression()],
 )
 @pytest.mark.parametrize("hasher", HASHERS.values(), ids=HASHERS)
 @given(stream=streams)

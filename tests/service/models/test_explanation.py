@@ -10,7 +10,7 @@ from service.models.registry import make_learner
 
 BINARY = (
     *("perceptron", "margin-perceptron", "averaged-perceptron", "passive-aggressive", "arow", "scw"),
-    *("normalized-adagrad", "coin-betting", "bayesian-logistic"),
+    *("normalized-adagrad", "coin-betting", "bayesian-logistic", "logistic-regression"),
 )
 SEVERAL = (
     *("multiclass-perceptron", "averaged-multiclass-perceptron", "multiclass-passive-aggressive"),
