@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
+from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.averaged import AveragedPerceptron
 from perceptron_core.binary.bayesian_logistic import BayesianLogistic
@@ -55,6 +56,7 @@ __all__ = [
     "COMPILED",
     "SCW",
     "Assessment",
+    "AutoClassifier",
     "AveragedMulticlassPerceptron",
     "AveragedPerceptron",
     "BatchPerceptron",

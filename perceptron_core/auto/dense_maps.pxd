@@ -28,6 +28,7 @@ cdef class FourierMap:
 
     cpdef arrange(self, Columns columns)
 
+    @cython.locals(k=Py_ssize_t)
     cdef _draw(self, Py_ssize_t number)
 
     @cython.locals(

@@ -11,13 +11,9 @@ from math import asinh, cos, log, pi, sqrt
 from typing import Any, Final
 
 from perceptron_core.auto.columns import Columns
+from perceptron_core.auto.layout import N_CELLS, N_FOURIER, N_HATS
 from perceptron_core.weights.example import Example
 
-N_HATS: Final = 16
-"""Hat functions over the range of a column."""
-N_CELLS: Final = 8
-"""Cells of a pair's grid in each direction."""
-N_FOURIER: Final = 200
 _MOST_PAIRS: Final = 120
 _SQRT2: Final = sqrt(2.0)
 _CLIP: Final = 4.0
@@ -136,9 +132,14 @@ class DenseMaps:
         return random.Random(f"{self.seed} pair {pair}").random()  # noqa: S311  no secret
 
     @property
+    def n_binned(self) -> int:
+        """Slots of `binned`."""
+        return self.limit * (1 + N_HATS)
+
+    @property
     def n_paired(self) -> int:
         """Slots of `paired`."""
-        return self.limit * (1 + N_HATS) + len(self.blocks) * N_CELLS * N_CELLS
+        return self.n_binned + len(self.blocks) * N_CELLS * N_CELLS
 
     def show(self, columns: Columns) -> None:
         """Make the examples the event's."""

@@ -6,6 +6,7 @@ from perceptron_core.mixing.mixer cimport Mixer
 from perceptron_core.weights.example cimport Example
 
 cdef double _CLIP
+cdef int N_MAPS
 
 
 cdef class Ensemble:
@@ -14,9 +15,7 @@ cdef class Ensemble:
     cdef readonly list mixers
     cdef readonly list favourites
     cdef readonly Py_ssize_t n
-    cdef public Py_ssize_t n_words
-    cdef public Py_ssize_t n_grams
-    cdef public Py_ssize_t n_pairs
+    cdef int[::1] _room
     cdef int[::1] maps
     cdef double[::1] factors
     cdef double[::1] scores
@@ -33,5 +32,5 @@ cdef class Ensemble:
     @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer)
     cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w)
 
-    @cython.locals(k=Py_ssize_t, rule=LinearRule)
-    cpdef widen(self, int map_number, Py_ssize_t n_slots)
+    @cython.locals(number=Py_ssize_t, k=Py_ssize_t, rule=LinearRule)
+    cdef make_room(self, int[::1] sizes)

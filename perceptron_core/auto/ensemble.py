@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from array import array
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from perceptron_core.auto.layout import N_MAPS
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.mixer import Mixer
 from perceptron_core.weights.example import Example
@@ -15,6 +17,20 @@ from perceptron_core.weights.example import Example
 _CLIP: Final = 8.0
 """Of the log-odds that are mixed."""
 MOST_EXPERTS: Final = 32
+SCALARS: Final = (
+    "bias",
+    "bias_bound",
+    "bias_gradient",
+    "bias_reward",
+    "bias_size",
+    "bias_square",
+    "bias_variance",
+    "n_examples",
+    "n_mistakes",
+    "n_updates",
+    "squared_sum",
+)
+"""What learners learn beside the columns of their tables."""
 
 
 class Ensemble:
@@ -35,7 +51,8 @@ class Ensemble:
         self.mixers = [*mixers]
         self.favourites: list[int] = []
         self.n = 0
-        self.n_words = self.n_grams = self.n_pairs = 0
+        self._room = array("i", bytes(4 * N_MAPS))
+        """Slots that the tables of each map have room for."""
         self.maps = array("i", bytes(4 * MOST_EXPERTS))
         self.factors = _doubles(MOST_EXPERTS)
         self.scores = _doubles(MOST_EXPERTS)
@@ -58,7 +75,7 @@ class Ensemble:
             self._favourites[len(self.favourites)] = last
             self.favourites.append(last)
         self.n = last + 1
-        self.n_words = self.n_grams = self.n_pairs = 0  # the new tables are short
+        self._room[map_number] = 0  # the new table is short
 
     def score(self, examples: list[Example], speaks: bytearray) -> None:
         """Compute `answers` for an event; learners of a map that says nothing of it count as undecided."""
@@ -85,12 +102,34 @@ class Ensemble:
                 rule = self.rules[k]
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])
 
-    def widen(self, map_number: int, n_slots: int) -> None:
-        """Make room for so many slots of a map."""
-        for k in range(self.n):
-            if self.maps[k] == map_number:
-                rule = self.rules[k]
-                rule.table.widen(n_slots)
+    def make_room(self, sizes: array[int]) -> None:
+        """Make room for so many slots of each map."""
+        for number in range(N_MAPS):
+            if sizes[number] > self._room[number]:
+                for k in range(self.n):
+                    if self.maps[k] == number:
+                        rule = self.rules[k]
+                        rule.table.widen(2 * sizes[number])
+                self._room[number] = 2 * sizes[number]
+
+    def get_state(self, sizes: array[int]) -> dict[str, Any]:
+        """Return what was learned as plain values; `sizes` are the slots of each map."""
+        rules = []
+        for k, rule in enumerate(self.rules):
+            learned = {name: getattr(rule, name) for name in SCALARS if hasattr(rule, name)}
+            rules.append([rule.table.dump(sizes[self.maps[k]]), learned])
+        return {"rules": rules, "mixers": [mixer.get_state() for mixer in self.mixers]}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Take what `get_state` returned. Raises ValueError if it is of other learners."""
+        for rule, (cells, learned) in zip(self.rules, state["rules"], strict=True):
+            rule.table.load(cells)
+            for name, value in learned.items():
+                if name not in SCALARS or not hasattr(rule, name):
+                    raise ValueError(f"{type(rule).__name__} has no {name!r}")
+                setattr(rule, name, value)
+        for mixer, learned in zip(self.mixers, state["mixers"], strict=True):
+            mixer.set_state(learned)
 
 
 def _doubles(n: int) -> array[float]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from perceptron_core.auto.ensemble import Ensemble
-from perceptron_core.auto.feature_maps import (
+from perceptron_core.auto.layout import (
     BINNED,
     FOURIER,
     GRAMS,
@@ -26,7 +26,7 @@ from perceptron_core.binary.scw import SCW
 from perceptron_core.mixing.mixer import Mixer
 
 N_MIXERS: Final = 2
-_BITS: Final = 11
+_BITS: Final = 8
 """Of the tables at first; they grow with the slots of their maps."""
 _OF_MARGINS: Final = 4.0
 """Log-odds of a score of 1 of a learner that is not logistic."""

@@ -8,6 +8,7 @@ from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.text.murmur3 cimport Murmur
 from perceptron_core.validation cimport as_double
 
+cdef int WORDS, GRAMS, LINEAR, PAIRED, N_MAPS, N_FOURIER
 cdef double MAX_MAGNITUDE
 cdef Py_ssize_t _LONGEST_VALUE
 cdef Py_ssize_t _MOST_CHARACTERS
@@ -22,13 +23,14 @@ cdef class FeatureMaps:
     cdef readonly TokenMap words
     cdef readonly TokenMap grams
     cdef readonly list examples
+    cdef int[::1] sizes
     cdef unsigned char[::1] speaks
     cdef TextHasher _word_hasher
     cdef TextHasher _gram_hasher
     cdef Murmur _murmur
     cdef Py_ssize_t _version
 
-    @cython.locals(m=Py_ssize_t, any_speaks=bint)
+    @cython.locals(m=Py_ssize_t)
     cdef show(self, x)
 
     @cython.locals(number=double)
@@ -43,3 +45,5 @@ cdef class FeatureMaps:
     cdef int _hash(self, str name) except? -1
 
     cdef learn(self)
+
+    cdef commit(self)

@@ -5,21 +5,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from math import asinh
 from typing import Any, Final
 
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.dense_maps import DenseMaps
+from perceptron_core.auto.layout import GRAMS, LINEAR, N_FOURIER, N_MAPS, PAIRED, WORDS
 from perceptron_core.auto.token_map import TokenMap
 from perceptron_core.errors import FeatureError
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.murmur3 import Murmur
 from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
-
-WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE = range(8)
-"""Maps, by number."""
-N_MAPS: Final = 8
 
 _LONGEST_VALUE: Final = 32
 """Characters of a string that counts as a category, too."""
@@ -64,6 +62,10 @@ class FeatureMaps:
         self._gram_hasher = TextHasher(bits, analyzer="chars", ngrams=(4, 4), lowercase=False, prefix="")
         self._murmur = Murmur(b"")
         self._version = 0
+        self.sizes = array(
+            "i", [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER]
+        )
+        """Slots of each map."""
 
     def show(self, x: Any) -> None:
         """Make the examples those of an event; nothing is learned.
@@ -93,12 +95,14 @@ class FeatureMaps:
         """Learn what the event shown says of the features: slots and columns."""
         self.words.allocate()
         self.grams.allocate()
+        self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots
 
     def commit(self) -> None:
         """Learn which features are columns, after the learners have learned."""
         self.columns.commit()
         if self.columns.version != self._version:
             self.dense.arrange(self.columns)
+            self.sizes[PAIRED] = self.dense.n_paired
             self._version = self.columns.version
 
     def _take(self, name: Any, value: Any) -> None:
@@ -155,4 +159,6 @@ class FeatureMaps:
         self.columns.set_state(state["columns"])
         self.dense.set_state(state["pairs"], self.columns)
         self._version = self.columns.version
+        self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots
+        self.sizes[PAIRED] = self.dense.n_paired
         self.examples[WORDS], self.examples[GRAMS] = self.words.x, self.grams.x

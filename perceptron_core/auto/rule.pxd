@@ -4,6 +4,8 @@ cimport cython
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
 
+cdef int _SHARING
+
 
 cdef class AutoRule:
     cdef public FeatureMaps maps
@@ -17,7 +19,6 @@ cdef class AutoRule:
     cdef public double discount
     cdef public long long n_mistakes
     cdef public long long n_updates
-    cdef public bint is_binary
 
     @cython.locals(ensemble=Ensemble)
     cdef _score(self, x)
@@ -31,7 +32,7 @@ cdef class AutoRule:
     @cython.locals(k=Py_ssize_t)
     cdef _judge(self, Py_ssize_t number)
 
-    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, n_joined=Py_ssize_t)
+    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint)
     cdef _learn(self, label, double w)
 
     @cython.locals(ensemble=Ensemble)

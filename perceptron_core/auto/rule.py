@@ -6,19 +6,23 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from perceptron_core.auto import experts
 from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
-from perceptron_core.auto.feature_maps import GRAMS, LINEAR, PAIRED, WORDS, FeatureMaps
+from perceptron_core.auto.feature_maps import FeatureMaps
+from perceptron_core.auto.layout import GRAMS, LINEAR, WORDS
 
 _GROUP_OF_MAP: Final = ((WORDS, "words"), (GRAMS, "grams"), (LINEAR, "dense"))
+_SHARING: Final = 2
+"""Classes that share one ensemble."""
 
 
 class AutoRule:
-    """Shows events to an ensemble of each class, and follows the candidate with the fewest mistakes.
+    """Shows events to an ensemble for each class, and follows the candidate with the fewest mistakes.
 
-    Of two classes, there is one ensemble, that of True.
+    Two classes share one ensemble, whose log-odds are those of the second.
     """
 
     maps: FeatureMaps
@@ -32,32 +36,54 @@ class AutoRule:
     discount: float
     n_mistakes: int
     n_updates: int
-    is_binary: bool
 
-    def start(self, bits: int, seed: int, limit: int) -> None:
-        """Start with nothing learned."""
-        self.maps = FeatureMaps(bits, seed, limit)
+    def start(self, bits: int, seed: int, max_columns: int, labels: Sequence[Any]) -> None:
+        """Start with nothing learned and these classes."""
+        self.maps = FeatureMaps(bits, seed, max_columns)
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
         self.losses = array("d", bytes(8 * MOST_EXPERTS))
         """Mistakes of each candidate, discounted."""
         self.n_candidates = experts.N_MIXERS
         self.leader = 0
-        self.discount = 1.0
+        self.discount = experts.discount(())
         self.n_mistakes = self.n_updates = 0
-        self.is_binary = False
+        for label in labels:
+            self.meet(label)
 
     def meet(self, label: Any) -> None:
-        """Start a class."""
-        if isinstance(label, bool) and (self.is_binary or not self.labels):
-            self.labels, self.numbers, self.is_binary = [False, True], {False: 0, True: 1}, True
-        else:
-            self.numbers[label] = len(self.labels)
-            self.labels.append(label)
+        """Start a class. A third one takes the shared ensemble for that of the second, and starts the others."""
+        self.numbers[label] = len(self.labels)
+        self.labels.append(label)
+        if len(self.labels) == 1:
+            self.ensembles.append(self._fresh())
+        elif len(self.labels) > _SHARING:
+            if len(self.ensembles) == 1:
+                self.ensembles.insert(0, self._fresh())
+            self.ensembles.append(self._fresh())
+        self._widen()
+
+    def log_odds(self, x: Any) -> list[float]:
+        """Compute the leader's log-odds of each class. Raises `FeatureError`."""
+        self._score(x)
+        return [self._answer(number, self.leader) for number in range(len(self.labels))]
+
+    def learn(self, x: Any, label: Any, w: float) -> list[float]:
+        """Score an event, then learn it with weight w; return what `log_odds` would have before."""
+        found = self.log_odds(x)
+        if w > 0:
+            self._learn(label, w)
+        return found
+
+    def number_of_class(self, x: Any) -> int:
+        """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""
+        self._score(x)
+        return self._decision(self.leader)
+
+    def _fresh(self) -> Ensemble:
         made = Ensemble(*experts.mixers())
         for group in self.groups:
             experts.join(made, group)
-        self.ensembles.append(made)
-        self._widen()
+        return made
 
     def _score(self, x: Any) -> None:
         """Show an event, and compute the answers of each ensemble."""
@@ -71,7 +97,7 @@ class AutoRule:
 
     def _answer(self, number: int, candidate: int) -> float:
         """Return a candidate's log-odds of a class."""
-        if self.is_binary:
+        if len(self.labels) <= _SHARING:
             ensemble = self.ensembles[0]
             return ensemble.answers[candidate] if number else -ensemble.answers[candidate]
         ensemble = self.ensembles[number]
@@ -98,18 +124,20 @@ class AutoRule:
 
     def _learn(self, label: Any, w: float) -> None:
         """Learn the event that was scored, of weight w > 0."""
-        if label not in self.numbers:
-            self.meet(label)
-            self._score_shown()
-        if self._join():
+        is_new = label not in self.numbers
+        if is_new:
+            for each in (False, True) if isinstance(label, bool) and not self.labels else (label,):
+                self.meet(each)
+        if self._join() or is_new:
             self._score_shown()
         self.maps.learn()
         self._widen()
         number = self.numbers[label]
+        positive = number - 1 if len(self.labels) <= _SHARING else number  # of the one ensemble: the second
         self._judge(number)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(self.maps.examples, self.maps.speaks, number == (1 if self.is_binary else k), w)
+            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w)
         self.n_updates += 1
         self.maps.commit()
         self._widen()
@@ -119,49 +147,58 @@ class AutoRule:
         joined = False
         for number, group in _GROUP_OF_MAP:
             if self.maps.speaks[number] and group not in self.groups:
-                self._join_group(group)
+                self.groups.append(group)
+                for ensemble in self.ensembles:
+                    experts.join(ensemble, group)
                 joined = True
+        if joined:
+            self._count_candidates()
+            self._widen()
         return joined
 
-    def _join_group(self, group: str) -> None:
-        self.groups.append(group)
-        for ensemble in self.ensembles:
-            experts.join(ensemble, group)
-            n_candidates = experts.N_MIXERS + len(ensemble.favourites)
+    def _count_candidates(self) -> None:
+        """Take the favourites of new groups for candidates, as good as the first until they are judged."""
+        n_candidates = experts.N_MIXERS + len(self.ensembles[0].favourites)
         for k in range(self.n_candidates, n_candidates):
             self.losses[k] = self.losses[0]
         self.n_candidates = n_candidates
         self.discount = experts.discount(self.groups)
-        self._widen()
 
     def _widen(self) -> None:
         """Make room for all slots of the maps that grow."""
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            if self.maps.words.n_slots > ensemble.n_words:
-                ensemble.n_words = 2 * self.maps.words.n_slots
-                ensemble.widen(WORDS, ensemble.n_words)
-            if self.maps.grams.n_slots > ensemble.n_grams:
-                ensemble.n_grams = 2 * self.maps.grams.n_slots
-                ensemble.widen(GRAMS, ensemble.n_grams)
-            if self.maps.dense.n_paired > ensemble.n_pairs:
-                ensemble.n_pairs = self.maps.dense.n_paired
-                ensemble.widen(PAIRED, ensemble.n_pairs)
+            ensemble.make_room(self.maps.sizes)
 
-    def log_odds(self, x: Any) -> list[float]:
-        """Compute the leader's log-odds of each class."""
-        self._score(x)
-        return [self._answer(number, self.leader) for number in range(len(self.labels))]
+    def _get_state(self) -> dict[str, Any]:
+        ensembles = [each.get_state(self.maps.sizes) for each in self.ensembles]
+        return {
+            "labels": [*self.labels],
+            "groups": [*self.groups],
+            "maps": self.maps.get_state(),
+            "ensembles": ensembles,
+            "losses": [self.losses[k] for k in range(self.n_candidates)],
+            "leader": self.leader,
+            "n_mistakes": self.n_mistakes,
+            "n_updates": self.n_updates,
+        }
 
-    def decision_of(self, x: Any) -> int:
-        """Return the number of the class of an event; −1 if there is none."""
-        self._score(x)
-        return self._decision(self.leader)
-
-    def learn(self, x: Any, label: Any, w: float) -> list[float]:
-        """Score an event, then learn it; return the leader's log-odds of each class before."""
-        self._score(x)
-        found = [self._answer(number, self.leader) for number in range(len(self.labels))]
-        if w > 0:
-            self._learn(label, w)
-        return found
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        self.start(self.maps.words.bits, self.maps.dense.seed, self.maps.columns.limit, ())
+        self.groups = [*state["groups"]]
+        for label in state["labels"]:
+            self.meet(label)
+        self.maps.set_state(state["maps"])
+        for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):
+            ensemble.set_state(learned)
+        self._widen()
+        if self.ensembles:
+            self._count_candidates()
+        for k, loss in enumerate(state["losses"]):
+            self.losses[k] = loss
+        self.leader = state["leader"]
+        self.n_mistakes, self.n_updates = state["n_mistakes"], state["n_updates"]
+        if not 0 <= self.leader < self.n_candidates == len(state["losses"]):
+            raise ValueError(
+                f"candidate {self.leader} leads {self.n_candidates} with {len(state['losses'])} losses"
+            )

@@ -9,6 +9,7 @@ from array import array
 from math import sqrt
 from typing import Final
 
+from perceptron_core.weights import little_endian
 from perceptron_core.weights.example import Example
 
 _FIRST_CAPACITY: Final = 256
@@ -115,12 +116,12 @@ class TokenMap:
 
     def get_state(self) -> bytes:
         """Return the indices in the order of their slots, as bytes."""
-        return memoryview(self._index_of)[: self.n_slots].tobytes()
+        return little_endian.to_bytes("i", memoryview(self._index_of)[: self.n_slots])
 
     def set_state(self, state: bytes) -> None:
         """Take what `get_state` returned. Raises ValueError for an index out of range or there twice."""
         self.__init__(self.bits)  # type: ignore[misc]
-        for index in memoryview(state).cast("i"):
+        for index in little_endian.from_bytes("i", state):
             if not 0 <= index <= self._mask or self._slots[index]:
                 raise ValueError(f"{index} is no index of {self.bits} bits, or is there twice")
             self._append_slot(index)

@@ -57,7 +57,7 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     """
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
-        self.classes = None if classes is None else _check_classes(classes)
+        self.classes = None if classes is None else check_classes(classes)
         self.fit_intercept = bool(fit_intercept)
         self.n_mistakes = 0
         self.n_updates = 0
@@ -139,19 +139,7 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
 
     def check_label(self, label: Any) -> Label:
         """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""
-        numpy = sys.modules.get("numpy")  # where it is not imported, nobody has a scalar of it
-        plain: Label = label.item() if numpy and isinstance(label, numpy.generic) else label
-        try:
-            is_known = plain in self.numbers
-        except TypeError:
-            raise LabelError(f"label {label!r} is not hashable") from None
-        if is_known:
-            return plain
-        if self.classes is not None:
-            raise LabelError(f"label {label!r} is none of {self.classes}")
-        if plain is None or plain != plain:  # noqa: PLR0124  only NaN differs from itself
-            raise LabelError(f"label {label!r} denotes no class")
-        return plain
+        return checked_label(label, self.numbers, self.classes)
 
     def _get_state(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in self.STATE}
@@ -194,7 +182,25 @@ def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:
     return {label: power / total for label, power in powers.items()}
 
 
-def _check_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
+def checked_label(label: Any, known: Collection[Label], classes: Sequence[Label] | None) -> Label:
+    """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`, if they are given."""
+    numpy = sys.modules.get("numpy")  # where it is not imported, nobody has a scalar of it
+    plain: Label = label.item() if numpy and isinstance(label, numpy.generic) else label
+    try:
+        is_known = plain in known
+    except TypeError:
+        raise LabelError(f"label {label!r} is not hashable") from None
+    if is_known:
+        return plain
+    if classes is not None:
+        raise LabelError(f"label {label!r} is none of {classes}")
+    if plain is None or plain != plain:  # noqa: PLR0124  only NaN differs from itself
+        raise LabelError(f"label {label!r} denotes no class")
+    return plain
+
+
+def check_classes(classes: Sequence[Label]) -> tuple[Label, ...]:
+    """Return the classes that a learner was given. Raises ValueError if they are not two or more."""
     if isinstance(classes, str) or len(set(classes)) < max(2, len(classes)) or None in classes:
         raise ValueError(f"classes must be two or more different labels, not {classes!r}")
     return tuple(classes)

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 import msgpack
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
+from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.averaged import AveragedPerceptron
 from perceptron_core.binary.bayesian_logistic import BayesianLogistic
@@ -41,6 +42,9 @@ _MAX_BYTES: Final = 2 << 30
 _COLUMNS: Final = {"CoinBetting": 5, "NormalizedAdaGrad": 3}
 """Numbers kept for each feature, by learner; of the others, a weight and what they may keep beside it."""
 
+_BYTES_AN_INDEX: Final = 16
+"""Of an `AutoClassifier`, whose size follows from what it learned but for two maps of indices."""
+
 
 class Model(Protocol):
     """What a model has to tell to be written down."""
@@ -55,6 +59,7 @@ _CLASSES: Final = {
     for cls in (
         AROW,
         SCW,
+        AutoClassifier,
         AveragedMulticlassPerceptron,
         AveragedPerceptron,
         BatchPerceptron,
@@ -192,6 +197,8 @@ def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
     if cls is HashedClassifier:
         n_columns = _COLUMNS.get(type(parameters.get("classifier")).__name__, 2)
         _refuse_above(limit, n_columns * 8 * 2 ** min(parameters["bits"], 64))
+    if cls is AutoClassifier:
+        _refuse_above(limit, _BYTES_AN_INDEX * 2 ** min(parameters["hash_bits"], 64))
     return cls(**parameters)
 
 

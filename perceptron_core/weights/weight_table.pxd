@@ -57,6 +57,12 @@ cdef class WeightTable:
     @cython.locals(capacity=Py_ssize_t, column=Column)
     cpdef widen(self, Py_ssize_t n_slots)
 
+    @cython.locals(column=Column)
+    cpdef list dump(self, Py_ssize_t n_slots)
+
+    @cython.locals(column=Column)
+    cpdef load(self, dumped)
+
     @cython.locals(slot=int)
     cpdef dict stored(self, Column column)
 

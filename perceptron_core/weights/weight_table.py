@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from perceptron_core.weights import little_endian
 from perceptron_core.weights.example import NO_SLOT, Column, Example
 from perceptron_core.weights.index import Index
 from perceptron_core.weights.prefetch import prefetch
@@ -154,6 +155,24 @@ class WeightTable:
             column.grow(capacity)
             column.fill_from(self._capacity)
         self.n_slots = self._capacity = self._index.n_fixed = capacity
+
+    def dump(self, n_slots: int) -> list[bytes]:
+        """Return the cells of the first slots of each column as bytes."""
+        return [little_endian.to_bytes("d", memoryview(column.cells)[:n_slots]) for column in self._columns]
+
+    def load(self, dumped: Sequence[bytes]) -> None:
+        """Take what `dump` returned, for features that have their slots for good.
+
+        Raises ValueError for another number of columns, and for columns of different lengths.
+        """
+        cells = [little_endian.from_bytes("d", data) for data in dumped]
+        lengths = {len(given) for given in cells}
+        if len(cells) != len(self._columns) or len(lengths) != 1:
+            raise ValueError(f"{len(cells)} columns of {sorted(lengths)} cells, not {len(self._columns)}")
+        (n_slots,) = lengths
+        self.widen(n_slots)
+        for column, given in zip(self._columns, cells, strict=True):
+            memoryview(column.cells)[:n_slots] = given
 
     def stored(self, column: Column) -> dict[Any, float]:
         """Return the cells of a column by feature, zeros too; of fixed slots, those of changed rows."""

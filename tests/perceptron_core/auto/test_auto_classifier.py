@@ -1,11 +1,27 @@
 """`AutoClassifier` on events of any kind."""
 
+import copy
+import pickle
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from perceptron_core import FeatureError
-from perceptron_core.auto.auto_classifier import AutoClassifier
+from perceptron_core import AutoClassifier, DamagedError, FeatureError, LabelError, from_bytes, to_bytes
+
+values = st.one_of(
+    st.sampled_from([0.0, 1.0, -1.0, 0.5, 3, 1e100, -1e-300]),
+    st.sampled_from(["", "red", "dark red", "a longer text with several words in it", "ünïcödé 漢字"]),
+    st.booleans(),
+    st.none(),
+)
+xs = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
+SEVERAL = ["ham", "spam", "eggs", "bacon"]
+
+
+def streams(labels):
+    return st.lists(st.tuples(xs, st.sampled_from(labels)), max_size=40)
 
 
 def mistakes(model, stream):
@@ -14,6 +30,20 @@ def mistakes(model, stream):
         wrong += model.predict_one(x) != y
         model.learn_one(x, y)
     return wrong
+
+
+def mixed_stream(n, seed=5):
+    """Make events with numbers that bend, categories and texts, some of which are missing."""
+    draw = random.Random(seed)
+    stream = []
+    for _ in range(n):
+        x = {"a": draw.gauss(0, 1), "b": draw.gauss(0, 1), "colour": draw.choice(["red", "blue", "dark red"])}
+        y = x["a"] ** 2 + x["b"] ** 2 + ("red" in x["colour"]) < 2
+        x["note"] = "win a prize now" if y and draw.random() < 0.3 else "see you at noon"
+        if draw.random() < 0.1:
+            del x[draw.choice("ab")]
+        stream.append((x, y))
+    return stream
 
 
 def test_it_learns_a_circle_of_two_numbers():
@@ -33,9 +63,137 @@ def test_it_learns_from_categories_and_booleans_and_texts():
     assert mistakes(AutoClassifier(), stream) < 20
 
 
+def test_it_learns_three_classes_that_come_one_after_the_other():
+    draw = random.Random(6)
+    centres = {"ham": (0, 0), "spam": (3, 0), "eggs": (0, 3)}
+    stream = []
+    for number in range(900):
+        y = draw.choice(["ham", "spam", "eggs"][: 1 + min(number // 100, 2)])
+        stream.append(({"a": draw.gauss(centres[y][0], 0.7), "b": draw.gauss(centres[y][1], 0.7)}, y))
+    model = AutoClassifier()
+    assert mistakes(model, stream) < 60
+    assert sum(model.predict_proba_one(stream[-1][0]).values()) == pytest.approx(1)
+
+
+def test_shuffled_labels_leave_nothing_to_learn():
+    draw = random.Random(7)
+    stream = [(x, draw.random() < 0.5) for x, _ in mixed_stream(2000)]
+    assert 0.45 < mistakes(AutoClassifier(), stream) / 2000 < 0.55
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e101, [1], {"a": 1}, "a\ud800bcd"])
 def test_it_refuses_what_is_no_value(value):
     model = AutoClassifier()
     with pytest.raises(FeatureError, match="feature 'odd'"):
         model.learn_one({"odd": value}, True)
     assert model.n_updates == 0
+
+
+@pytest.mark.parametrize("label", [None, float("nan"), [1]])
+def test_it_refuses_what_denotes_no_class(label):
+    with pytest.raises(LabelError):
+        AutoClassifier().learn_one({"a": 1.0}, label)
+
+
+def test_it_refuses_a_label_that_is_none_of_its_classes():
+    with pytest.raises(LabelError, match="none of"):
+        AutoClassifier(classes=SEVERAL).learn_one({"a": 1.0}, "toast")
+
+
+@settings(max_examples=50)
+@given(stream=st.one_of(streams([False, True]), streams(SEVERAL)), cut=st.integers(0, 40))
+def test_it_goes_on_from_bytes_as_if_never_written(stream, cut):
+    model = AutoClassifier()
+    for x, y in stream[:cut]:
+        model.learn_one(x, y)
+    again = from_bytes(to_bytes(model))
+    for x, y in stream[cut:]:
+        assert again.predict_proba_one(x) == model.predict_proba_one(x)
+        model.learn_one(x, y)
+        again.learn_one(x, y)
+    assert to_bytes(again) == to_bytes(model)
+
+
+@settings(max_examples=25)
+@given(stream=st.one_of(streams([False, True]), streams(SEVERAL)))
+def test_predict_learn_is_both_calls(stream):
+    one, two = AutoClassifier(), AutoClassifier()
+    for x, y in stream:
+        expected = two.log_odds(x)
+        two.learn_one(x, y)
+        assert one.learn(x, y, 1.0) == expected
+    assert to_bytes(one) == to_bytes(two)
+
+
+@settings(max_examples=25)
+@given(stream=streams([False, True]), x=xs)
+def test_a_prediction_changes_nothing(stream, x):
+    one, two = AutoClassifier(), AutoClassifier()
+    for event, y in stream:
+        one.predict_one(x)
+        one.learn_one(event, y)
+        two.learn_one(event, y)
+    assert to_bytes(one) == to_bytes(two)
+
+
+@settings(max_examples=25)
+@given(x=xs)
+def test_a_weight_of_0_changes_nothing(x):
+    model = AutoClassifier()
+    before = to_bytes(model)
+    model.learn_one(x, True, 0.0)
+    assert to_bytes(model) == before
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_go_on_as_the_original(copied):
+    stream = mixed_stream(300)
+    model = AutoClassifier()
+    mistakes(model, stream[:200])
+    again = copied(model)
+    assert mistakes(again, stream[200:]) == mistakes(model, stream[200:])
+    assert to_bytes(again) == to_bytes(model)
+
+
+def test_a_clone_has_learned_nothing_and_learns_the_same():
+    stream = mixed_stream(200)
+    model = AutoClassifier(seed=8)
+    found = mistakes(model, stream)
+    again = model.clone()
+    assert again.n_updates == 0
+    assert mistakes(again, stream) == found
+
+
+def test_a_number_may_turn_into_a_string_and_a_feature_may_come_late():
+    stream = mixed_stream(600)
+    for x, _ in stream[200:]:
+        x["late"] = 1.5
+        x["a"] = f"about {x['a']:.0f}" if "a" in x else None
+    assert mistakes(AutoClassifier(), stream) < 150
+
+
+def test_two_seeds_differ_little():
+    stream = mixed_stream(1500)
+    counts = [mistakes(AutoClassifier(seed=seed), stream) for seed in (1, 2)]
+    assert abs(counts[0] - counts[1]) < 0.1 * max(counts)
+
+
+def test_columns_are_no_more_than_the_cap():
+    model = AutoClassifier(max_columns=3)
+    for x, y in [({f"x{k}": 0.1 * k + number for k in range(10)}, True) for number in range(40)]:
+        model.learn_one(x, y)
+    assert len(model.maps.columns.numbers) == 3
+
+
+def test_a_file_that_asks_for_more_memory_than_it_explains_is_refused():
+    data = to_bytes(AutoClassifier(hash_bits=26))
+    with pytest.raises(DamagedError, match="bytes of memory"):
+        from_bytes(data, max_bytes=1 << 20)
+
+
+@pytest.mark.parametrize(
+    "options", [{"hash_bits": 0}, {"hash_bits": 27}, {"max_columns": -1}, {"max_columns": 257}]
+)
+def test_it_refuses_options_out_of_bounds(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        AutoClassifier(**options)

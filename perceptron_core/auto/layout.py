@@ -1,0 +1,15 @@
+"""The maps of `AutoClassifier` by number, and what they are made of."""
+
+from __future__ import annotations
+
+from typing import Final
+
+WORDS, GRAMS, LINEAR, SQUASHED, BINNED, PAIRED, FOURIER, WIDE = range(8)
+N_MAPS: Final = 8
+
+N_HATS: Final = 16
+"""Hat functions over the range of a column."""
+N_CELLS: Final = 8
+"""Cells of a pair's grid in each direction."""
+N_FOURIER: Final = 200
+"""Random Fourier features of a map."""
