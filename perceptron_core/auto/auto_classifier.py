@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 from typing import Any, Final
 
 from river import base
@@ -60,6 +61,16 @@ class AutoClassifier(AutoRule, base.Classifier):
         for power in powers:  # `sum` of floats differs between Python 3.11 and 3.12
             total += power
         return {label: p / total for label, p in zip(self.labels, powers, strict=True)}
+
+    @staticmethod
+    def decide(log_odds: Sequence[float]) -> int:
+        """Return the number of the class with the highest log-odds, the first of them at a tie."""
+        return max(range(len(log_odds)), key=log_odds.__getitem__)
+
+    def relative_log_odds(self, log_odds: Sequence[float], number: int) -> float:
+        """Return the log-odds of the probability that `probabilities` returns for a class."""
+        p = self.probabilities(log_odds)[self.labels[number]]
+        return log(max(p, _SMALLEST)) - log(max(1.0 - p, _SMALLEST))
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
         """Learn from one example."""

@@ -51,7 +51,7 @@ class AutoRule:
             self.meet(label)
 
     def meet(self, label: Any) -> None:
-        """Start a class. A third one takes the shared ensemble for that of the second, and starts the others."""
+        """Start a class. A third one leaves the shared ensemble to the second, and starts the others."""
         self.numbers[label] = len(self.labels)
         self.labels.append(label)
         if len(self.labels) == 1:

@@ -183,7 +183,7 @@ def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:
 
 
 def checked_label(label: Any, known: Collection[Label], classes: Sequence[Label] | None) -> Label:
-    """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`, if they are given."""
+    """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`, if given."""
     numpy = sys.modules.get("numpy")  # where it is not imported, nobody has a scalar of it
     plain: Label = label.item() if numpy and isinstance(label, numpy.generic) else label
     try:

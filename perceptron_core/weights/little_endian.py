@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+Type = Literal["d", "i"]
 
 _IS_LITTLE: Final = array("h", [1]).tobytes() == b"\x01\x00"
 
 
-def to_bytes(typecode: str, numbers: Any) -> bytes:
+def to_bytes(typecode: Type, numbers: Any) -> bytes:
     """Return the bytes of contiguous numbers of a type of `array`."""
     data = memoryview(numbers).tobytes()
     return data if _IS_LITTLE else _swapped(typecode, data).tobytes()
 
 
-def from_bytes(typecode: str, data: bytes) -> memoryview:
+def from_bytes(typecode: Type, data: bytes) -> memoryview[Any]:
     """Return the numbers that `to_bytes` wrote. Raises ValueError if there is half a number."""
     if len(data) % array(typecode).itemsize:
         raise ValueError(f"{len(data)} bytes are no whole numbers")
     return memoryview(data).cast(typecode) if _IS_LITTLE else memoryview(_swapped(typecode, data))
 
 
-def _swapped(typecode: str, data: bytes) -> array[Any]:
+def _swapped(typecode: Type, data: bytes) -> array[Any]:
     numbers = array(typecode, data)
     numbers.byteswap()
     return numbers

@@ -18,9 +18,11 @@ from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.patterns import compile_pattern
 
 _TEXT_PREFIX = "text="
+_TEXT_NAME = "text"
+_OTHER_TEXT_NAME = "text of the event"
 
-X = dict[Any, float]
-"""Feature values by name (str) or, hashed, by index (int)."""
+X = dict[Any, Any]
+"""Feature values by name (str) or, hashed, by index (int): numbers, and what `RawFeatures` leaves."""
 
 _FLOAT: Final = frozenset({float})
 
@@ -65,7 +67,7 @@ class FeatureExtractor:
         x: X = {}
         if features:
             numbers_only = _FLOAT.issuperset(map(type, features.values()))  # as most: no need to look at each
-            x = dict(features) if numbers_only else _as_numbers(features)  # type: ignore[arg-type]
+            x = dict(features) if numbers_only else _as_numbers(features)
             if self._mask:
                 x = self._hashed(x)
         if text:
@@ -81,6 +83,17 @@ class FeatureExtractor:
                 mmh3.hash(name.encode(), 0, signed=False) & self._mask
             )  # given str, 5.3 dies of a surrogate
             x[index] = x.get(index, 0.0) + value
+        return x
+
+
+class RawFeatures:
+    """Leaves events as they are, for a model that makes its own features of them."""
+
+    def extract(self, features: Mapping[str, bool | int | float | str] | None, text: str | None) -> X:
+        """Return the features with the text beside them, named `text` unless one of them is."""
+        x: X = dict(features) if features else {}
+        if text is not None:
+            x[_TEXT_NAME if _TEXT_NAME not in x else _OTHER_TEXT_NAME] = text
         return x
 
 

@@ -20,6 +20,7 @@ from river import base
 
 import perceptron_core
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
+from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.linear_rule import LinearRule
@@ -27,6 +28,8 @@ from perceptron_core.base.multiclass import MulticlassClassifier
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
+from service.models import auto
+from service.models.auto import AutoLearner
 from service.models.binary import BinaryLearner, can_be_written
 from service.models.multiclass import MulticlassLearner, with_classes
 from service.models.river import RiverLearner
@@ -35,6 +38,7 @@ _MOST_BITS_IN_ARRAYS: Final = 24
 """128 MiB for each number that a learner keeps per feature; above, few of the cells would ever be used."""
 
 BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {
+    "auto": perceptron_core.AutoClassifier,
     "perceptron": perceptron_core.Perceptron,
     "margin-perceptron": perceptron_core.MarginPerceptron,
     "averaged-perceptron": perceptron_core.AveragedPerceptron,
@@ -127,9 +131,11 @@ def make_learner(
         model = _OF_SEVERAL_CLASSES.get(model, model)
     factory = BUILT_IN.get(model) or _import_factory(model)
     try:
-        made = factory(**params)
+        made = factory(**_with_bits(model, params, hash_bits))
     except Exception as error:
         raise _cannot_be_made(model, factory, params, error) from error
+    if isinstance(made, AutoClassifier):
+        return AutoLearner(auto.with_classes(made, classes))
     if isinstance(made, MulticlassClassifier):
         return MulticlassLearner(with_classes(made, classes))
     if len(classes) > BINARY and not getattr(made, "_multiclass", False):
@@ -144,6 +150,11 @@ def make_learner(
             f"model: {model} made {type(made).__name__}, which is no River classifier", hint=_FACTORY_HINT
         )
     return RiverLearner(made, key, classes)
+
+
+def _with_bits(model: str, params: Mapping[str, Any], hash_bits: int) -> Mapping[str, Any]:
+    """Return the parameters of a model; `auto` hashes texts itself, with as many bits as the setting says."""
+    return {"hash_bits": hash_bits, **params} if model == "auto" and hash_bits else params
 
 
 def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.messages.decoder import Decoder
-from service.messages.features import FeatureExtractor, FeatureOptions
+from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import Vocabulary
 from service.models.registry import make_learner
 from service.partition.label_join import LabelJoin
@@ -46,8 +46,10 @@ def make_decoder(settings: Settings) -> Decoder:
     return Decoder(Vocabulary(settings.classes), settings.max_message_bytes)
 
 
-def make_extractor(settings: Settings) -> FeatureExtractor:
+def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
     """Make the feature extractor that the settings describe."""
+    if settings.model == "auto":
+        return RawFeatures()
     return FeatureExtractor(
         FeatureOptions(
             text=settings.text,

@@ -14,7 +14,7 @@ from perceptron_core import LearnerError
 from service.messages.dead_letter import dead_letter
 from service.messages.decoder import Decoder, Incoming, Reason, Rejection, rejection_of_time
 from service.messages.encoder import Answers
-from service.messages.features import FeatureExtractor, X
+from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
 from service.models.registry import Learner
 from service.models.river import ModelError
@@ -70,7 +70,7 @@ class Processor:
         *,
         vocabulary: Vocabulary,
         decoder: Decoder,
-        extractor: FeatureExtractor,
+        extractor: FeatureExtractor | RawFeatures,
         join: LabelJoin,
         max_ahead_seconds: float,
         topics: OutputTopics,

@@ -1,0 +1,92 @@
+"""Drives `AutoClassifier`. In: events as they are and a class. Out: the class and its log-odds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from perceptron_core import AutoClassifier, from_bytes, to_bytes
+from perceptron_core.base.explanation import Term
+from service.errors import ConfigurationError
+from service.messages.features import X
+from service.messages.labels import BINARY, Truth
+
+
+class AutoLearner:
+    """Drives an `AutoClassifier` whose classes are given.
+
+    The score is the log-odds of the class predicted; of two classes it is signed, that of True.
+    """
+
+    has_log_odds = True
+
+    def __init__(self, model: AutoClassifier) -> None:
+        self.model = model
+
+    updates = property(attrgetter("model.n_updates"), doc="Updates made so far: one for every example.")
+
+    def assess(self, x: X) -> tuple[Truth, float]:
+        """Return the predicted class and its score."""
+        return self._assessed(self.model.log_odds(x))
+
+    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, bool]:
+        """Predict one example, then learn it; return the predicted class, its score and True."""
+        return *self._assessed(self.model.learn(x, truth, 1.0)), True
+
+    def _assessed(self, log_odds: Sequence[float]) -> tuple[Truth, float]:
+        best = self.model.decide(log_odds)
+        label: Truth = self.model.labels[best]
+        return label, self._score(log_odds, label)
+
+    def _score(self, log_odds: Sequence[float], label: Truth) -> float:
+        if isinstance(label, bool):
+            return log_odds[1]
+        return self.model.relative_log_odds(log_odds, self.model.numbers[label])
+
+    def learn(self, x: X, truth: Truth) -> bool:
+        """Learn one example; return True, as every one is an update."""
+        self.model.learn(x, truth, 1.0)
+        return True
+
+    def undo(self, x: X, step: object) -> bool:  # noqa: ARG002  the protocol's signature
+        """Refuse: what its learners learned cannot be taken back."""
+        return False
+
+    def weights(self) -> None:
+        """Return nothing: there is no one weight vector."""
+        return
+
+    def score(self, x: X, label: Truth) -> float:
+        """Return the score of a class; of two classes the signed one."""
+        return self._score(self.model.log_odds(x), label)
+
+    def terms(self, x: X, label: Truth) -> list[Term] | None:  # noqa: ARG002
+        """Return what the score is the sum of."""
+        return None
+
+    def dump(self) -> bytes:
+        """Write the model down, exactly and without pickle."""
+        return to_bytes(self.model)
+
+    def load(self, data: bytes) -> None:
+        """Load the model that `dump` wrote."""
+        self.model = from_bytes(data)
+
+
+def with_classes(model: AutoClassifier, names: Sequence[str]) -> AutoClassifier:
+    """Return the model with the classes that `names` configure: False and True if they are two at most.
+
+    Raises
+    ------
+    ConfigurationError
+        The model was made for other classes.
+
+    """
+    labels: tuple[Truth, ...] = tuple(names) if len(names) > BINARY else (False, True)
+    if model.classes not in {None, labels}:
+        raise ConfigurationError(
+            f"classes: the model was made for {list(model.classes or ())}, the settings name {list(labels)}",
+            hint="leave `classes` to the setting: --classes a,b,c",
+        )
+    made: AutoClassifier = model.clone({"classes": labels})
+    return made
