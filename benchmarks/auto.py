@@ -1,0 +1,93 @@
+"""Mistakes, calibration and costs of `AutoClassifier`, beside what its competitors make in the same run.
+
+    python benchmarks/auto.py [DATA] [--vw PYTHON] [--table NAME ...] [--only STREAM ...]
+
+One configuration of ours for all streams: ``AutoClassifier()``. Beside it, on the same events, the best of
+
+    our single learners  with fixed parameters, numbers raw and standardised (comparison/contestants.py)
+    River's classifiers  adaptive random forest, KNN, Hoeffding tree and its linear ones, with its defaults,
+                         behind StandardScaler for numbers and BagOfWords for text
+    Vowpal Wabbit        of 24 settings (comparison/vowpal_wabbit.py), in an environment of its own
+
+"Best" is the one with the fewest mistakes on that stream, chosen afterwards. What is slower than --patience
+is stopped: its figure stands beside the number of events it came to, and is compared over these alone.
+DATA is a folder like ../shared/data (see the README there). Tables go to stdout, progress to stderr.
+
+    mistakes       all ten streams; --delay and --labels set the condition, for everybody alike
+    seeds          two seeds of ours; they should be less than 3 % apart
+    chance         the labels shuffled, so that nothing can be learned
+    calibration    expected calibration error of ours after 5,000 labels
+    speed          events a second of ours and of River's adaptive random forest
+    memory         resident memory of ours, and the size of its snapshot
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import figures
+from comparison import calibration, costs
+from comparison.mistakes import Comparison, chance, mistakes, seeds
+from comparison.prequential import Condition
+from comparison.report import progress_done
+from comparison.streams import STREAMS
+
+_PATIENCE_SECONDS = 180.0
+
+
+def main() -> None:
+    """Print the tables that are asked for."""
+    given = _arguments()
+    only = given.only or []
+    comparison = Comparison(
+        given.data,
+        [stream for stream in STREAMS if not only or stream.name in only],
+        Condition(given.delay, given.labels),
+        given.seed,
+        given.quick,
+        given.patience or math.inf,
+        given.vw,
+    )
+    tables: dict[str, Callable[[], None]] = {
+        "mistakes": lambda: mistakes(comparison),
+        "seeds": lambda: seeds(comparison),
+        "chance": lambda: chance(replace(comparison, condition=Condition(shuffled=True))),
+        "calibration": lambda: calibration.table(given.data, only, given.seed, quick=given.quick),
+        "speed": lambda: costs.speed(given.data, only, quick=given.quick),
+        "memory": lambda: costs.memory(given.data, quick=given.quick),
+    }
+    for name in given.table:
+        tables[name]()
+        progress_done()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = ("mistakes", "seeds", "chance", "calibration", "speed", "memory")
+    parser.add_argument("data", nargs="?", type=Path, default=figures.DATA)
+    parser.add_argument("--vw", metavar="PYTHON", help="interpreter that has vowpalwabbit")
+    parser.add_argument("--table", nargs="+", choices=names, default=["mistakes"], metavar="NAME")
+    parser.add_argument("--only", nargs="+", choices=[stream.name for stream in STREAMS], metavar="STREAM")
+    parser.add_argument("--delay", type=int, default=0, metavar="N", help="events until a label comes")
+    parser.add_argument("--labels", type=float, default=1.0, metavar="RATIO", help="labels that ever come")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of ours (default 1)")
+    parser.add_argument("--quick", action="store_true", help="2,000 events of one order of each stream")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=_PATIENCE_SECONDS,
+        metavar="SECONDS",
+        help="processor time of a learner of ours or of River on one order of a stream; 0: no end "
+        f"(default {_PATIENCE_SECONDS:.0f})",
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What `benchmarks/auto.py` is made of."""

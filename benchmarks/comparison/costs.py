@@ -1,0 +1,145 @@
+"""What `auto` costs: time, memory, bytes. In: streams. Out: tables."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import accumulate
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import figures
+
+from perceptron_core import to_bytes
+from perceptron_core.auto.auto_classifier import AutoClassifier
+
+from .contestants import river
+from .prequential import Model
+from .report import note, progress, row, rule
+from .streams import STREAMS
+
+_GOALS = {"sms": 40_000, "elec2": 40_000, "spambase": 20_000}
+"""Events a second."""
+_TIMES_THE_FOREST = 300
+_FOREST = "adaptive random forest"
+_FOREST_EVENTS, _FOREST_EVENTS_QUICK = 2_000, 200
+_REPETITIONS = 3
+_TEXTS, _TEXTS_QUICK = 100_000, 5_000
+
+
+def speed(data: Path, only: Sequence[str], *, quick: bool) -> None:
+    """Print events a second of `auto` and of River's adaptive random forest, on one core.
+
+    Ours learns the whole stream, the best of three runs; `learn_one` scores each event before it learns it.
+    The forest predicts and learns the first 2,000 events, while its trees are small.
+    """
+    forest_events = _FOREST_EVENTS_QUICK if quick else _FOREST_EVENTS
+    titles = (
+        "auto, events/s",
+        "at least",
+        f"forest, first {forest_events:,}",
+        "times",
+        "at least",
+        "verdict",
+    )
+    rule("Speed on one core", titles, (14, 10, 20, 8, 8, 12))
+    for stream in STREAMS:
+        if stream.name not in _GOALS or (only and stream.name not in only):
+            continue
+        progress(f"{stream.name}: speed")
+        examples = stream.orders(data)[0]
+        mine = max(_learning_rate(AutoClassifier(), examples) for _ in range(_REPETITIONS))
+        forest = _both_rate(river(stream.kind)[_FOREST](), examples[:forest_events])
+        reached = mine >= _GOALS[stream.name] and mine >= _TIMES_THE_FOREST * forest
+        row(
+            stream.name,
+            f"{mine:,.0f}",
+            f"{_GOALS[stream.name]:,}",
+            f"{forest:,.0f}",
+            f"{mine / forest:,.0f}",
+            f"{_TIMES_THE_FOREST}",
+            "reached" if reached else "NOT REACHED",
+        )
+
+
+def _learning_rate(model: AutoClassifier, examples: Sequence[tuple[Any, Any]]) -> float:
+    began = perf_counter()
+    for x, y in examples:
+        model.learn_one(x, y)
+    return len(examples) / (perf_counter() - began)
+
+
+def _both_rate(model: Model, examples: Sequence[tuple[Any, Any]]) -> float:
+    began = perf_counter()
+    for x, y in examples:
+        model.predict_one(x)
+        model.learn_one(x, y)
+    return len(examples) / (perf_counter() - began)
+
+
+def memory(data: Path, *, quick: bool) -> None:
+    """Print the memory of `auto`, each in a fresh process, and the bytes of a snapshot."""
+    if not Path("/proc/self/statm").exists():
+        note("memory: this system has no /proc/self/statm to read a process's memory from")
+        return
+    rule("Memory of auto, and its snapshot", ("events", "resident MB", "snapshot MB"))
+    a9a = figures.a9a(data)
+    texts = _TEXTS_QUICK if quick else _TEXTS
+    for name, events, source in (
+        ("a9a", len(a9a), _a9a),
+        ("sms-like texts", texts, sms_like),
+    ):
+        progress(f"{name}: memory")
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            resident, snapshot = process.submit(_footprint, source, data, events).result()
+        row(name, f"{events:,}", f"{resident / 1e6:,.1f}", f"{snapshot / 1e6:,.2f}" if snapshot else "–")
+
+
+def _footprint(
+    source: Callable[[Path, int], Iterable[tuple[Any, Any]]], data: Path, events: int
+) -> tuple[int, int]:
+    """Learn a stream; return how the process grew, and the size of a snapshot: 0 if there is none."""
+    examples = iter(source(data, events))
+    model = AutoClassifier()
+    first = next(examples)
+    before = _resident_bytes()
+    model.learn_one(*first)
+    for x, y in examples:
+        model.learn_one(x, y)
+    grown = _resident_bytes() - before
+    try:
+        return grown, len(to_bytes(model))
+    except TypeError:
+        return grown, 0
+
+
+def _resident_bytes() -> int:
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _a9a(data: Path, _: int) -> Iterable[tuple[Any, Any]]:
+    return figures.a9a(data)
+
+
+def sms_like(data: Path, n: int) -> Iterator[tuple[dict[str, str], bool]]:
+    """Yield texts whose words, lengths and classes are drawn as the SMS collection has them."""
+    draw = random.Random(0)
+    texts = figures.sms(data)
+    lengths = {spam: [len(text.split()) for text, y in texts if y == spam] for spam in (False, True)}
+    counts = {
+        spam: Counter(w for text, y in texts if y == spam for w in text.split()) for spam in (False, True)
+    }
+    cumulated = {spam: list(accumulate(counts[spam].values())) for spam in counts}
+    words = {spam: list(counts[spam]) for spam in counts}
+    share = len(lengths[True]) / len(texts)
+    for _ in range(n):
+        spam = draw.random() < share
+        drawn = draw.choices(words[spam], cum_weights=cumulated[spam], k=draw.choice(lengths[spam]))
+        yield {"text": " ".join(drawn)}, spam

@@ -1,0 +1,70 @@
+"""One pass: predict each event, learn it when its label comes. In: a model, examples. Out: what was wrong."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from time import process_time
+from typing import Any, Protocol
+
+
+class Model(Protocol):
+    """What River's classifiers and ours have in common."""
+
+    def predict_one(self, x: Any, /) -> Any:  # noqa: ANN401 - whatever the learner takes
+        """Predict a class."""
+
+    def learn_one(self, x: Any, y: Any, /) -> Any:  # noqa: ANN401 - as above
+        """Learn one example."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """When labels come, and how many of them."""
+
+    delay: int = 0
+    """So many events are predicted between an event and its label."""
+    labels: float = 1.0
+    """The share of events whose label ever comes, drawn with a seed."""
+    shuffled: bool = False
+    """Whether the labels are permuted, so that there is nothing to learn."""
+
+    def labelled(self, n: int) -> list[bool]:
+        """Draw whose label comes."""
+        draw = random.Random(0)
+        return [draw.random() < self.labels for _ in range(n)]
+
+    def applied(self, examples: Sequence[tuple[Any, Hashable]]) -> list[tuple[Any, Any]]:
+        """Return the examples with the labels that the condition says."""
+        if not self.shuffled:
+            return list(examples)
+        labels = [y for _, y in examples]
+        random.Random(0).shuffle(labels)
+        return [(x, y) for (x, _), y in zip(examples, labels, strict=True)]
+
+    def __str__(self) -> str:
+        late = f"every label {self.delay} events late" if self.delay else ""
+        few = f"{self.labels:.0%} of the labels" if self.labels < 1 else ""
+        return ", ".join(filter(None, (late, few, "labels shuffled" if self.shuffled else "")))
+
+
+def wrongs(
+    model: Model,
+    examples: Sequence[tuple[Any, Any]],
+    condition: Condition,
+    patience_seconds: float = float("inf"),
+) -> list[bool]:
+    """Return for each event whether its prediction was wrong; shorter where processor time ran out."""
+    waiting: deque[tuple[Any, Any] | None] = deque()
+    found: list[bool] = []
+    end = process_time() + patience_seconds
+    for (x, y), comes in zip(examples, condition.labelled(len(examples)), strict=True):
+        found.append(bool(model.predict_one(x) != y))
+        waiting.append((x, y) if comes else None)
+        if len(waiting) > condition.delay and (due := waiting.popleft()):
+            model.learn_one(*due)
+        if process_time() > end:
+            break
+    return found
