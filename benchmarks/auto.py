@@ -42,10 +42,10 @@ _PATIENCE_SECONDS = 180.0
 def main() -> None:
     """Print the tables that are asked for."""
     given = _arguments()
-    only = given.only or []
+    streams = [stream for stream in STREAMS if not given.only or stream.name in given.only]
     comparison = Comparison(
         given.data,
-        [stream for stream in STREAMS if not only or stream.name in only],
+        streams,
         Condition(given.delay, given.labels),
         given.seed,
         given.quick,
@@ -56,8 +56,8 @@ def main() -> None:
         "mistakes": lambda: mistakes(comparison),
         "seeds": lambda: seeds(comparison),
         "chance": lambda: chance(replace(comparison, condition=Condition(shuffled=True))),
-        "calibration": lambda: calibration.table(given.data, only, given.seed, quick=given.quick),
-        "speed": lambda: costs.speed(given.data, only, quick=given.quick),
+        "calibration": lambda: calibration.table(given.data, streams, given.seed, quick=given.quick),
+        "speed": lambda: costs.speed(given.data, streams, quick=given.quick),
         "memory": lambda: costs.memory(given.data, quick=given.quick),
     }
     for name in given.table:

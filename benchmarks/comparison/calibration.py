@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perceptron_core.auto.auto_classifier import AutoClassifier
+from perceptron_core import AutoClassifier
 
 from .report import progress, row, rule
-from .streams import STREAMS
+
+if TYPE_CHECKING:
+    from .streams import Stream
 
 FORECASTS_FROM = 5_000
 """So many labels are learned before probabilities count."""
@@ -54,12 +56,12 @@ def forecasts(model: AutoClassifier, examples: Iterable[tuple[Any, bool]]) -> li
     return found
 
 
-def table(data: Path, only: Sequence[str], seed: int, *, quick: bool) -> None:
+def table(data: Path, streams: Sequence[Stream], seed: int, *, quick: bool) -> None:
     """Print the calibration on a9a, elec2, and sms three times over."""
     titles = ("events", "ECE", "log loss", "at most", "verdict")
     rule(f"Calibration of auto after {FORECASTS_FROM:,} labels, {BINS} bins", titles)
-    for stream in STREAMS:
-        if stream.name not in _TIMES or (only and stream.name not in only):
+    for stream in streams:
+        if stream.name not in _TIMES:
             continue
         progress(f"{stream.name}: probabilities")
         examples = stream.orders(data)[0] * _TIMES[stream.name]
