@@ -20,9 +20,9 @@ _TRIAL: Final = 4
 class Columns:
     """The features that are numbers in most events, each standardised by its mean and variance so far.
 
-    The first event's numbers are columns; a later one's becomes a column when it was in half of the events
-    since it came. A column that three events of four lack is given up. A number that is always 1 is no
-    column: it marks that something is there.
+    The first event's numbers are columns, unless all are 1; a later one's becomes a column when it was in
+    half of the events since it came and was not always 1. A column that three events of four lack is given
+    up. Numbers that are 1 or absent mark that something is there, and are no columns.
 
     Parameters
     ----------
@@ -69,9 +69,25 @@ class Columns:
             self.present[number] = 1
             self._values[number] = value
             return True
+        if self.n_events == 0:
+            self._waiting.append((name, value))
+            return True
         if value != 1 or name in self.candidates:
             self._waiting.append((name, value))
         return False
+
+    def take_back_ones(self) -> list[Hashable]:
+        """Return the numbers that the first event has if all are 1: they are marks, and no columns."""
+        if self.n_events or any(value != 1 for _, value in self._waiting):
+            return []
+        names = [name for name, _ in self._waiting]
+        self._waiting = []
+        return names
+
+    @property
+    def are_here(self) -> bool:
+        """Whether the event has a fair share of the columns."""
+        return self.n_present > 0 and 4 * self.n_present >= len(self.numbers)
 
     def standardise(self) -> None:
         """Compute z of each column of the event: by its mean and variance, this event included."""

@@ -21,6 +21,7 @@ cdef class Ensemble:
     cdef double[::1] scores
     cdef double[::1] inputs
     cdef double[::1] answers
+    cdef double[::1] mistakes
     cdef int[::1] _favourites
 
     @cython.locals(last=Py_ssize_t)
@@ -30,7 +31,7 @@ cdef class Ensemble:
     cdef score(self, list examples, unsigned char[::1] speaks)
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer)
-    cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w)
+    cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w, double discount)
 
     @cython.locals(number=Py_ssize_t, k=Py_ssize_t, rule=LinearRule)
     cdef make_room(self, int[::1] sizes)

@@ -58,6 +58,8 @@ class Ensemble:
         self.scores = _doubles(MOST_EXPERTS)
         self.inputs = _doubles(MOST_EXPERTS)
         self.answers = _doubles(MOST_EXPERTS)
+        self.mistakes = _doubles(MOST_EXPERTS)
+        """Of each learner, discounted."""
         self._favourites = array("i", bytes(4 * MOST_EXPERTS))
 
     def join(
@@ -92,15 +94,30 @@ class Ensemble:
         for k in range(len(self.favourites)):
             self.answers[len(self.mixers) + k] = self.inputs[self._favourites[k]]
 
-    def learn(self, examples: list[Example], speaks: bytearray, target: bool, w: float) -> None:
-        """Learn the event whose scores are computed."""
+    def learn(
+        self, examples: list[Example], speaks: bytearray, target: bool, w: float, discount: float
+    ) -> None:
+        """Learn the event whose scores are computed; each learner's earlier mistakes count less by a factor."""
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
             mixer.learn(self.inputs, target, w, self.answers[k])
         for k in range(self.n):
             if speaks[self.maps[k]]:
                 rule = self.rules[k]
+                self.mistakes[k] = discount * self.mistakes[k] + (rule.fires(self.scores[k]) != target)
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])
+
+    def scored(self, number: int) -> tuple[float, float]:
+        """Return the score of a learner at the event shown, and the log-odds it was taken for."""
+        return self.scores[number], self.inputs[number]
+
+    def recent_mistakes(self, number: int) -> float:
+        """Return the mistakes of a learner, discounted."""
+        return self.mistakes[number]
+
+    def map_of(self, number: int) -> int:
+        """Return the map of a learner."""
+        return self.maps[number]
 
     def make_room(self, sizes: array[int]) -> None:
         """Make room for so many slots of each map."""
@@ -118,7 +135,11 @@ class Ensemble:
         for k, rule in enumerate(self.rules):
             learned = {name: getattr(rule, name) for name in SCALARS if hasattr(rule, name)}
             rules.append([rule.table.dump(sizes[self.maps[k]]), learned])
-        return {"rules": rules, "mixers": [mixer.get_state() for mixer in self.mixers]}
+        return {
+            "rules": rules,
+            "mixers": [mixer.get_state() for mixer in self.mixers],
+            "mistakes": [self.mistakes[k] for k in range(self.n)],
+        }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take what `get_state` returned. Raises ValueError if it is of other learners."""
@@ -130,6 +151,10 @@ class Ensemble:
                 setattr(rule, name, value)
         for mixer, learned in zip(self.mixers, state["mixers"], strict=True):
             mixer.set_state(learned)
+            if mixer.n != self.n:
+                raise ValueError(f"a mixer of {mixer.n} inputs mixes {self.n}")
+        for k, mistakes in enumerate(state["mistakes"][: self.n]):
+            self.mistakes[k] = mistakes
 
 
 def _doubles(n: int) -> array[float]:

@@ -25,7 +25,9 @@ from perceptron_core.binary.normalized_adagrad import NormalizedAdaGrad
 from perceptron_core.binary.scw import SCW
 from perceptron_core.mixing.mixer import Mixer
 
-N_MIXERS: Final = 2
+MIXTURES: Final = ("mixture that forgets", "mixture")
+"""Names of the mixers' answers."""
+N_MIXERS: Final = len(MIXTURES)
 _BITS: Final = 8
 """Of the tables at first; they grow with the slots of their maps."""
 _OF_MARGINS: Final = 4.0

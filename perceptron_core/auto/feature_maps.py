@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 from array import array
+import re
 from collections.abc import Mapping
+from itertools import pairwise
 from math import asinh
 from typing import Any, Final
 
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.dense_maps import DenseMaps
+from perceptron_core.auto.explanation import names_of_columns
 from perceptron_core.auto.layout import GRAMS, LINEAR, N_FOURIER, N_MAPS, PAIRED, WORDS
 from perceptron_core.auto.token_map import TokenMap
 from perceptron_core.errors import FeatureError
@@ -21,6 +24,7 @@ from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
 
 _LONGEST_VALUE: Final = 32
 """Characters of a string that counts as a category, too."""
+_WORD: Final = re.compile(r"\w+")
 _MOST_CHARACTERS: Final = 3000
 """Of a text, whose 4-grams are taken."""
 
@@ -81,6 +85,9 @@ class FeatureMaps:
         else:
             for name, value in x.items():
                 self._take(name, value)
+        if self.columns.n_events == 0:
+            for name in self.columns.take_back_ones():
+                self.words.add(self._hash(f"{name}"), 1.0)
         self.words.scale()
         self.grams.scale()
         self.speaks[WORDS] = self.words.x.n > 0
@@ -142,6 +149,53 @@ class FeatureMaps:
     def _hash(self, name: str) -> int:
         data = name.encode("utf-8", "surrogatepass")
         return self._murmur.hash(data, 0, len(data)) & 0x7FFFFFFF
+
+    def names(self, x: Any) -> list[list[str]]:
+        """Return the names of the entries of each map for the event shown, which is `x`."""
+        words: dict[int, str] = {}
+        grams: dict[int, str] = {}
+        for name, value in {"text": x}.items() if isinstance(x, str) else x.items():
+            if isinstance(value, str):
+                words.update(self._words_by_index(name, value))
+                grams.update(self._grams_by_index(name, value))
+                words.setdefault(self.words.place(self._hash(f"{name}={value}")), f"{name}={value}")
+            elif isinstance(value, bool):
+                words[self.words.place(self._hash(f"{name}={value}"))] = f"{name}={value}"
+            else:
+                words[self.words.place(self._hash(f"{name}"))] = f"{name}"
+        columns = self.columns
+        here = [number for number in range(columns.n) if columns.present[number]]
+        names = [str(columns.names[number]) for number in here]
+        pairs = [
+            (str(columns.names[i]), str(columns.names[j]))
+            for i, j in self.dense.pairs
+            if columns.present[i] and columns.present[j]
+        ]
+        return [
+            [words[index] for index in self.words.indices()],
+            [grams[index] for index in self.grams.indices()],
+            *names_of_columns(names, pairs),
+        ]
+
+    def _words_by_index(self, name: Any, text: str) -> dict[int, str]:
+        tag = self._hash(f"{name}:")
+        words = [match.group() for match in _WORD.finditer(text.lower())]
+        ngrams = [*words, *(f"{one} {other}" for one, other in pairwise(words))]
+        found = {}
+        for ngram in ngrams:
+            *_, index = self._word_hasher.transform_one(ngram)  # of a pair, its words come first
+            found[self.words.place(index ^ tag)] = f"{name}: {ngram}"
+        return found
+
+    def _grams_by_index(self, name: Any, text: str) -> dict[int, str]:
+        tag = self._hash(f"{name}:")
+        cut = text[:_MOST_CHARACTERS]
+        grams = [cut[at : at + 4] for at in range(len(cut) - 3)]
+        return {
+            self.grams.place(index ^ tag): f"{name}: {gram!r}"
+            for gram in grams
+            for index in self._gram_hasher.transform_one(gram)
+        }
 
     def get_state(self) -> dict[str, Any]:
         """Return what was learned as plain values."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from perceptron_core.auto import experts
 from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
+from perceptron_core.auto.explanation import Addend, ExpertStatus, addends, numbers_in, shares
 from perceptron_core.auto.feature_maps import FeatureMaps
 from perceptron_core.auto.layout import GRAMS, LINEAR, WORDS
 
@@ -79,6 +80,36 @@ class AutoRule:
         self._score(x)
         return self._decision(self.leader)
 
+    def explain(self, x: Any, number: int) -> tuple[list[Addend], float]:
+        """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
+        self._score(x)
+        shared = len(self.labels) <= _SHARING
+        found, intercept = addends(
+            self.ensembles[0 if shared else number], self.leader, self.maps.examples, self.maps.names(x)
+        )
+        sign = -1.0 if shared and not number else 1.0
+        values = numbers_in(x)
+        terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]
+        return terms, sign * intercept
+
+    @property
+    def candidates(self) -> list[str]:
+        """What may lead: two mixtures, and learners alone."""
+        alone = [self.ensembles[0].names[k] for k in self.ensembles[0].favourites] if self.ensembles else []
+        return [*experts.MIXTURES, *alone]
+
+    @property
+    def experts(self) -> list[ExpertStatus]:
+        """The learners: their weights in the answer that leads, and their mistakes."""
+        found = []
+        weights = [shares(each, self.leader) for each in self.ensembles]
+        for k, name in enumerate(self.ensembles[0].names if self.ensembles else ()):
+            weight = sum(each[k] for each in weights) / len(weights)
+            mistakes = sum(each.rules[k].n_mistakes for each in self.ensembles)
+            recent = sum(each.recent_mistakes(k) for each in self.ensembles)
+            found.append(ExpertStatus(name, weight, mistakes, recent))
+        return found
+
     def _fresh(self) -> Ensemble:
         made = Ensemble(*experts.mixers())
         for group in self.groups:
@@ -137,7 +168,7 @@ class AutoRule:
         self._judge(number)
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
-            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w)
+            ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount)
         self.n_updates += 1
         self.maps.commit()
         self._widen()
@@ -146,7 +177,8 @@ class AutoRule:
         """Let the learners of maps join that speak for the first time; return whether any did."""
         joined = False
         for number, group in _GROUP_OF_MAP:
-            if self.maps.speaks[number] and group not in self.groups:
+            speaks = self.maps.columns.are_here if number == LINEAR else self.maps.speaks[number]
+            if speaks and group not in self.groups:
                 self.groups.append(group)
                 for ensemble in self.ensembles:
                     experts.join(ensemble, group)

@@ -110,9 +110,13 @@ class TokenMap:
         self.n_slots += 1
         self._slots[index] = self.n_slots
 
-    def slot_of(self, index: int) -> int:
-        """Return the slot of an index, −1 if it has none."""
-        return self._slots[index & self._mask] - 1
+    def place(self, index: int) -> int:
+        """Return an index modulo 2**bits."""
+        return index & self._mask
+
+    def indices(self) -> list[int]:
+        """Return the indices of the event, in the order of the entries of `x`."""
+        return [self._indices[k] for k in range(self.x.n)]
 
     def get_state(self) -> bytes:
         """Return the indices in the order of their slots, as bytes."""

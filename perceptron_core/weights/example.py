@@ -51,6 +51,12 @@ class Example:
             total += value * value
         return total
 
+    def entries(self) -> list[tuple[int, float]]:
+        """Return slots and values, in their order."""
+        return [
+            (self.slots[self.first_slot + k], self.values[self.first_value + k]) for k in range(self.n)
+        ]
+
     def widen(self) -> None:
         """Make room for twice as many entries."""
         slots, values = _integers(2 * self.capacity), _doubles(2 * self.capacity)

@@ -1,0 +1,108 @@
+"""What each feature adds to the log-odds of a mixture. In: an event that was scored. Out: sums by feature.
+
+The learners are linear in the features of their maps, and the mixture is linear in their answers: so the
+log-odds is a sum over features. Random Fourier features belong to no single feature; their sum is one term.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from perceptron_core.auto.ensemble import Ensemble
+from perceptron_core.auto.layout import FOURIER, WIDE
+from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.weights.example import Example
+
+RANDOM_FEATURES: Final = "random features of the numbers"
+OTHER_CLASSES: Final = "the other classes"
+
+
+class Addend(NamedTuple):
+    """What one feature added."""
+
+    name: str
+    value: float | None
+    """The number itself; of a word, its value in the map; None where the term has no one value."""
+    contribution: float
+
+
+class ExpertStatus(NamedTuple):
+    """A learner of the mixture."""
+
+    name: str
+    weight: float
+    """Of its log-odds in the answer that leads; of several classes, the mean."""
+    mistakes: int
+    """All it made; of several classes, telling each from the others."""
+    recent_mistakes: float
+    """The same, older ones discounted."""
+
+
+def shares(ensemble: Ensemble, candidate: int) -> list[float]:
+    """Return the weight of each learner in a candidate's answer."""
+    if candidate < len(ensemble.mixers):
+        weights: list[float] = ensemble.mixers[candidate].weights
+        return weights
+    chosen = ensemble.favourites[candidate - len(ensemble.mixers)]
+    return [1.0 if k == chosen else 0.0 for k in range(ensemble.n)]
+
+
+def addends(
+    ensemble: Ensemble, candidate: int, examples: Sequence[Example], names: Sequence[Sequence[str]]
+) -> tuple[dict[str, float], float]:
+    """Take an ensemble's answer apart: what each name of each map added, and the intercepts."""
+    found: defaultdict[str, float] = defaultdict(float)
+    intercept = 0.0
+    for k, share in enumerate(shares(ensemble, candidate)):
+        score, answer = ensemble.scored(k)
+        if not share or not answer:
+            continue
+        scale = share * answer / score
+        number = ensemble.map_of(k)
+        bias, parts = _parts(ensemble.rules[k], examples[number], number)
+        intercept += scale * bias
+        for name, part in zip(names[number], parts, strict=True):
+            found[name] += scale * part
+    return found, intercept
+
+
+def _parts(rule: LinearRule, example: Example, number: int) -> tuple[float, list[float]]:
+    """Return the intercept, and what each entry of an example adds to a rule's score."""
+    entries = example.entries()
+    factor = _moderation(rule, dict(entries))
+    bias = factor * _plain(rule, {})
+    if number in {FOURIER, WIDE}:
+        return bias, [rule.score_one(dict(entries)) - bias]
+    return bias, [factor * _plain(rule, {slot: value}) - bias if slot >= 0 else 0.0 for slot, value in entries]
+
+
+def _plain(rule: LinearRule, x: Mapping[int, float]) -> float:
+    """Return w·x + b."""
+    return rule.score_one(x) / _moderation(rule, x)
+
+
+def _moderation(rule: LinearRule, x: Mapping[int, float]) -> float:
+    """Return by how much a rule lessens its score at x; `BayesianLogistic` does."""
+    known = {slot: value for slot, value in x.items() if slot >= 0}
+    moderation_of = getattr(rule, "moderation_of", None)
+    return 1.0 if moderation_of is None else float(moderation_of(known))
+
+
+def names_of_columns(columns: Sequence[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Return the names of the entries of the dense maps, in the order of the maps."""
+    thrice = [name for name in columns for _ in range(3)]
+    both = [*thrice, *(f"{one} × {other}" for one, other in pairs)]
+    return [[*columns], [*columns], thrice, both, [RANDOM_FEATURES], [RANDOM_FEATURES]]
+
+
+def numbers_in(x: Any) -> dict[str, float]:
+    """Return the numbers of an event by name, for display."""
+    if isinstance(x, str):
+        return {}
+    return {
+        str(name): float(value)
+        for name, value in x.items()
+        if value is not None and not isinstance(value, str | bool)
+    }
