@@ -97,7 +97,7 @@ class Ensemble:
     def learn(
         self, examples: list[Example], speaks: bytearray, target: bool, w: float, discount: float
     ) -> None:
-        """Learn the event whose scores are computed; each learner's earlier mistakes count less by a factor."""
+        """Learn the event whose scores are computed; earlier mistakes count less by a factor."""
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
             mixer.learn(self.inputs, target, w, self.answers[k])

@@ -17,6 +17,7 @@ from perceptron_core.weights.example import Example
 
 RANDOM_FEATURES: Final = "random features of the numbers"
 OTHER_CLASSES: Final = "the other classes"
+"""Of several classes: what their probabilities take from that of one."""
 
 
 class Addend(NamedTuple):
@@ -75,7 +76,9 @@ def _parts(rule: LinearRule, example: Example, number: int) -> tuple[float, list
     bias = factor * _plain(rule, {})
     if number in {FOURIER, WIDE}:
         return bias, [rule.score_one(dict(entries)) - bias]
-    return bias, [factor * _plain(rule, {slot: value}) - bias if slot >= 0 else 0.0 for slot, value in entries]
+    return bias, [
+        factor * _plain(rule, {slot: value}) - bias if slot >= 0 else 0.0 for slot, value in entries
+    ]
 
 
 def _plain(rule: LinearRule, x: Mapping[int, float]) -> float:

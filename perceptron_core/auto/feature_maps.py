@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from array import array
 import re
+from array import array
 from collections.abc import Mapping
 from itertools import pairwise
 from math import asinh

@@ -53,9 +53,7 @@ class Example:
 
     def entries(self) -> list[tuple[int, float]]:
         """Return slots and values, in their order."""
-        return [
-            (self.slots[self.first_slot + k], self.values[self.first_value + k]) for k in range(self.n)
-        ]
+        return [(self.slots[self.first_slot + k], self.values[self.first_value + k]) for k in range(self.n)]
 
     def widen(self) -> None:
         """Make room for twice as many entries."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from service.messages.labels import Vocabulary
+from service.models.auto import AutoLearner
 from service.models.registry import Learner
 from service.visible import one_line
 
@@ -26,7 +27,19 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
     lines.append(f"{'rejected':<20} {summary['rejected']:>12,}")
     lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
-    return "\n".join([*lines, *confusion_table(summary["confusion"]), *largest_weights(learner, classes)])
+    experts = experts_table(learner) if isinstance(learner, AutoLearner) else []
+    return "\n".join(
+        [*lines, *confusion_table(summary["confusion"]), *experts, *largest_weights(learner, classes)]
+    )
+
+
+def experts_table(learner: AutoLearner) -> list[str]:
+    """List the learners of a mixture: the weight of each in the answer that leads, and its mistakes."""
+    rows = [f"  {name:<44} {weight:>+8.3f} {mistakes:>10,}" for name, weight, mistakes, _ in learner.experts]
+    if not rows:
+        return []
+    head = f"{f'learners; the {learner.leader} leads':<46} {'weight':>8} {'mistakes':>10}"
+    return ["", head, *rows]
 
 
 def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:

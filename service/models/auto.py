@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from perceptron_core import AutoClassifier, from_bytes, to_bytes
-from perceptron_core.base.explanation import Term
+from perceptron_core.auto.explanation import Addend, ExpertStatus
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
@@ -60,9 +60,24 @@ class AutoLearner:
         """Return the score of a class; of two classes the signed one."""
         return self._score(self.model.log_odds(x), label)
 
-    def terms(self, x: X, label: Truth) -> list[Term] | None:  # noqa: ARG002
-        """Return what the score is the sum of."""
-        return None
+    def terms(self, x: X, label: Truth) -> None:  # noqa: ARG002  the protocol's signature
+        """Return nothing: no feature has one weight; `explain` tells what each one added."""
+        return
+
+    def explain(self, x: X, label: Truth) -> tuple[list[Addend], float]:
+        """Return what each feature adds to the log-odds of a class; of two classes to the signed score."""
+        positive = isinstance(label, bool) or label
+        return self.model.explain(x, self.model.numbers[positive])
+
+    @property
+    def leader(self) -> str:
+        """Whose answer is given: a mixture's, or one learner's."""
+        return self.model.candidates[self.model.leader]
+
+    @property
+    def experts(self) -> list[ExpertStatus]:
+        """The learners, the one that decides most first."""
+        return sorted(self.model.experts, key=lambda each: -abs(each.weight))
 
     def dump(self) -> bytes:
         """Write the model down, exactly and without pickle."""

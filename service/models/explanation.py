@@ -1,17 +1,21 @@
 """Which features decided. In: a model, an event's features, the class predicted. Out: what each one did.
 
-A linear score is the sum of weight times value, and that is what is told. Of any other model it is told
-how much the score falls when a feature is left out: true of each one, but no sum.
+A linear score is the sum of weight times value, and that is what is told; that of a mixture of linear
+learners is a sum over features, too. Of any other model it is told how much the score falls when a feature is
+left out: true of each one, but no sum.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from perceptron_core.auto.explanation import OTHER_CLASSES, ExpertStatus
 from service.messages.features import X
 from service.messages.labels import Truth
+from service.models.auto import AutoLearner
 from service.models.registry import Learner
 
 _MOST_LEFT_OUT: Final = 100
@@ -22,6 +26,7 @@ class Method(StrEnum):
     """What a contribution is."""
 
     WEIGHTS = "weights"
+    MIXTURE = "mixture"
     LEAVING_OUT = "leaving_out"
 
 
@@ -29,9 +34,10 @@ class Contribution(NamedTuple):
     """What one feature did to the score."""
 
     feature: str
-    value: float
+    value: float | None
+    """None where the feature is no number of the event: a word of a text, say."""
     weight: float | None
-    """None where the model has no weights."""
+    """None where the model has no one weight for it."""
     contribution: float
 
 
@@ -44,10 +50,16 @@ class Decision:
     """The largest first, whatever their sign."""
     bias: float | None
     features_not_examined: int = 0
+    leader: str | None = None
+    """Of a mixture: whose answer it is."""
+    experts: Sequence[ExpertStatus] = ()
+    """Of a mixture: its learners."""
 
 
 def decide(learner: Learner, x: X, predicted: Truth, score: float) -> Decision:
     """Take the score of `x` for the predicted class apart."""
+    if isinstance(learner, AutoLearner):
+        return _of_mixture(learner, x, predicted, score)
     terms = learner.terms(x, predicted)
     if terms is None:
         examined = sorted(x.items(), key=lambda item: -abs(item[1]))[:_MOST_LEFT_OUT]
@@ -59,6 +71,18 @@ def decide(learner: Learner, x: X, predicted: Truth, score: float) -> Decision:
     *features, (_, _, bias) = terms
     summands = [Contribution(str(name), value, weight, value * weight) for name, value, weight in features]
     return Decision(Method.WEIGHTS, _ranked(summands), bias)
+
+
+def _of_mixture(learner: AutoLearner, x: X, predicted: Truth, score: float) -> Decision:
+    """Take a mixture's log-odds apart; of several classes, what the others take from it is one term."""
+    terms, intercept = learner.explain(x, predicted)
+    found = [Contribution(name, value, None, added) for name, value, added in terms]
+    if not isinstance(predicted, bool):
+        total = intercept
+        for each in found:
+            total += each.contribution
+        found.append(Contribution(OTHER_CLASSES, None, None, score - total))
+    return Decision(Method.MIXTURE, _ranked(found), intercept, leader=learner.leader, experts=learner.experts)
 
 
 def _without(x: X, left_out: object) -> X:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from service.messages.labels import Truth, Vocabulary
+from service.models.auto import AutoLearner
 from service.models.registry import Learner
 from service.partition.counters import Counters
 from service.partition.learned_examples import Step
@@ -81,4 +82,7 @@ def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seco
     weights = learner.weights()
     if weights is not None:
         summary |= {"weights_nonzero": len(weights[0]), "bias": weights[1]}
+    if isinstance(learner, AutoLearner):
+        experts = [each._asdict() for each in learner.experts]
+        summary |= {"leader": learner.leader, "experts": experts}
     return {name: value for name, value in summary.items() if value is not None}

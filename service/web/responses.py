@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 from pydantic import Field
 
 from perceptron_core import MistakeBound
+from perceptron_core.auto.explanation import ExpertStatus
 from service.messages.labels import LabelValue
 from service.models.explanation import Decision, Method
 from service.monitoring.live_models import Answer
@@ -20,8 +21,8 @@ class FeatureContribution(Answered):
     """What one feature did to the score."""
 
     feature: str
-    value: float
-    weight: float | None = Field(description="Null where the model has no weights.")
+    value: float | None = Field(description="Null where it is no number of the event: a word, say.")
+    weight: float | None = Field(description="Null where the model has no one weight for the feature.")
     contribution: float
 
 
@@ -42,6 +43,20 @@ class LivePrediction(Answered):
     owned: bool = Field(description=_OWNED)
 
 
+class Expert(Answered):
+    """A learner of a mixture."""
+
+    name: str
+    weight: float = Field(description="Of its log-odds in the answer that leads.")
+    mistakes: int = Field(description="All it made.")
+    recent_mistakes: float = Field(description="The same, older ones discounted.")
+
+    @classmethod
+    def of(cls, status: ExpertStatus) -> Self:
+        """Describe a learner."""
+        return cls(**status._asdict())
+
+
 class Explanation(Answered):
     """A prediction, and which features decided."""
 
@@ -53,13 +68,16 @@ class Explanation(Answered):
     owned: bool = Field(description=_OWNED)
     method: Method = Field(
         description="`weights`: contributions and bias add up to the score, of the predicted class where "
-        "there are several. `leaving_out`: how far the score falls without the feature; no sum."
+        "there are several. `mixture`: the same, where the score is the log-odds of a mixture of learners. "
+        "`leaving_out`: how far the score falls without the feature; no sum."
     )
     bias: float | None
     contributions: list[FeatureContribution] = Field(description="The largest first, whatever their sign.")
     features_not_examined: int = Field(
         ge=0, description="Features, those of the smallest values, that were not left out one by one."
     )
+    leader: str | None = Field(description="Of a mixture: whose answer it is.")
+    experts: list[Expert] = Field(description="Of a mixture: its learners, the heaviest first.")
 
     @classmethod
     def of(cls, answer: Answer, decision: Decision, *, partition: int, owned: bool) -> Self:
@@ -72,6 +90,8 @@ class Explanation(Answered):
             bias=decision.bias,
             contributions=[FeatureContribution(**each._asdict()) for each in decision.contributions],
             features_not_examined=decision.features_not_examined,
+            leader=decision.leader,
+            experts=[Expert.of(each) for each in decision.experts],
         )
 
 

@@ -53,9 +53,9 @@ function verdict(told) {
   const rest = silent ? ` ${silent} more ${silent === 1 ? "feature does" : "features do"} nothing.` : "";
   if (!told.contributions.length) return [sentence, element("p", { class: "caption" }, "Without features, the bias alone decides.")];
   const caption =
-    told.method === "weights"
-      ? "What the features add to the score, the strongest first."
-      : "How far the score falls when a feature is left out, the strongest first.";
+    told.method === "leaving_out"
+      ? "How far the score falls when a feature is left out, the strongest first."
+      : "What the features add to the score, the strongest first.";
   return [sentence, element("p", { class: "caption" }, caption + rest), element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What decided" }, contributionsTable(told))];
 }
 

@@ -39,13 +39,14 @@ export function contributionsTable({ contributions, bias }) {
   const shown = contributions.filter(({ contribution }) => contribution).slice(0, MOST_FEATURES);
   const all = bias === null ? shown : [...shown, { feature: "bias", contribution: bias, value: 1, weight: bias }];
   const largest = Math.max(...all.map(({ contribution }) => Math.abs(contribution)));
+  const isLinear = all.some(({ feature, weight }) => weight !== null && feature !== "bias");
   const rows = all.map(({ feature, value, weight, contribution }) => [
     element("th", { scope: "row" }, feature),
     element("td", { class: "number" }, weight === null || feature === "bias" ? number(value) : `${number(value)} × ${number(weight)}`),
     signedCell(contribution),
     bar(contribution, largest),
   ]);
-  return table([["Feature"], [bias === null ? "Value" : "Value × weight", "number"], ["Adds", "number"], ["− 0 +", "bar middle"]], rows);
+  return table([["Feature"], [isLinear ? "Value × weight" : "Value", "number"], ["Adds", "number"], ["− 0 +", "bar middle"]], rows);
 }
 
 export function eventsTable(events) {

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perceptron_core.auto.explanation import RANDOM_FEATURES
 from service.messages.labels import Vocabulary
 from service.models.explanation import Method, decide
 from service.models.registry import make_learner
@@ -58,3 +59,35 @@ def test_of_many_features_the_largest_are_left_out_and_the_rest_is_counted():
     told = decide(learner, x, *learner.assess(x))
     assert (len(told.contributions), told.features_not_examined) == (100, 30)
     assert "f129" in {each.feature for each in told.contributions}
+
+
+def learned_mixture(classes=()):
+    learner = make_learner("auto", {}, classes)
+    for number in range(400):
+        length = number % 17
+        note = "win a prize" if number % 3 else "see you"
+        third = min(length // 6, 2)  # so that the learners of numbers are needed
+        truth = classes[third] if classes else third == 1
+        learner.learn({"length": float(length), "loud": number % 5 == 0, "note": note}, truth)
+    return learner
+
+
+@pytest.mark.parametrize("classes", [(), ("a", "b", "c")])
+def test_what_features_add_to_a_mixture_is_its_log_odds(classes):
+    learner = learned_mixture(classes)
+    x = {"length": 4.0, "loud": True, "note": "win a big prize"}
+    predicted, score = learner.assess(x)
+    decision = decide(learner, x, predicted, score)
+    assert decision.method is Method.MIXTURE
+    total = decision.bias + math.fsum(each.contribution for each in decision.contributions)
+    assert total == pytest.approx(score, abs=1e-9)
+    named = {each.feature for each in decision.contributions}
+    assert decision.leader.startswith("mixture")
+    assert {"note: prize", "note: win a", "note: 'win '", "loud=True", "length", RANDOM_FEATURES} <= named
+    assert ("the other classes" in named) is bool(classes)
+
+
+def test_a_mixture_names_its_learners_and_who_leads():
+    decision = decide(learner := learned_mixture(), x := {"length": 4.0}, *learner.assess(x))
+    assert decision.leader in learner.model.candidates
+    assert {"linear: BayesianLogistic", "words: CoinBetting"} <= {each.name for each in decision.experts}
