@@ -112,6 +112,7 @@ class HashedClassifier(BinaryClassifier):
     n_updates = _of_learner("n_updates", "Updates made.")
     weights = _of_learner("weights", "Non-zero weights by index. Computed when asked for.")
     bias = _of_learner("bias", "The learner's bias.")
+    has_log_odds = _of_learner("has_log_odds")
     score_one = _of_learner("score_one")
     predict_one = _of_learner("predict_one")
     learn_one = _of_learner("learn_one")

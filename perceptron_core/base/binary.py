@@ -35,6 +35,11 @@ class BinaryClassifier(base.MiniBatchClassifier):
     STATE: ClassVar[tuple[str, ...]] = ("n_mistakes", "n_updates")
     """Names of the attributes that learning changes: what `to_bytes` writes beside the parameters."""
 
+    @property
+    def has_log_odds(self) -> bool:
+        """Whether the score is a log-odds: that of True, as the logistic loss learns it."""
+        return False
+
     def __init__(self) -> None:
         self.n_mistakes = 0
         self.n_updates = 0

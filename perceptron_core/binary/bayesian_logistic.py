@@ -108,6 +108,8 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
 
     """
 
+    has_log_odds = True
+
     def __init__(
         self, forgetting: float = 1.0, intercept_forgetting: float = 1.0, fit_intercept: bool = True
     ) -> None:

@@ -152,6 +152,7 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
         "bias_gradient",
         *BinaryClassifier.STATE,
     )
+    has_log_odds = True
 
     def __init__(self, fit_intercept: bool = True) -> None:
         super().__init__(fit_intercept)

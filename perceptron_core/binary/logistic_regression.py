@@ -81,6 +81,7 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
     """
 
     STATE: ClassVar[tuple[str, ...]] = LINEAR_STATE
+    has_log_odds = True
     undo_one = undo_additive
 
     def __init__(self, learning_rate: float = 0.01, fit_intercept: bool = True) -> None:

@@ -184,6 +184,11 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         self.bias = self.bias_square = self.squared_sum = 0.0
         self.n_examples = 0
 
+    @property
+    def has_log_odds(self) -> bool:
+        """Whether the score is a log-odds: with the logistic loss."""
+        return self.is_logistic
+
     @property  # type: ignore[misc]
     def weights(self) -> Vector:
         """Non-zero weights wᵢ by feature. Computed when asked for."""

@@ -378,3 +378,9 @@ def test_a_model_of_four_million_weights_in_use_costs_little_more_than_its_colum
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     fresh, used = map(float, done.stdout.split())
     assert fresh <= used <= 40 * columns
+
+
+@pytest.mark.parametrize("name", HASHABLE)
+def test_its_scores_are_log_odds_where_its_learners_are(name):
+    learner = LEARNERS[name]
+    assert HashedClassifier(learner, BITS).has_log_odds == learner.has_log_odds

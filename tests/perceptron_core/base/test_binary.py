@@ -35,6 +35,12 @@ def numbers(value):
         yield value
 
 
+def test_the_learners_of_the_logistic_loss_and_no_others_score_in_log_odds():
+    families = ("bayesian-logistic", "coin-betting", "normalized-adagrad")
+    expected = {name for name in LEARNERS if name.startswith(families)} - {"normalized-adagrad-hinge"}
+    assert {name for name, model in LEARNERS.items() if model.has_log_odds} == expected
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e101, "12", None, 1j, [1.0], np.nan])
 def test_a_value_that_is_no_finite_number_is_refused_and_nothing_changes(model, value):
     learn(model, LEARNED)
