@@ -25,7 +25,8 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
     state         `Processor.state`:
       model         the learner's class, parameters, weights and counts, as `Learner.dump` writes them
       join          event time, kept examples, early labels, ids of expired examples (`LabelJoin.state`)
-      counters      records, dead letters, labels, predictions, mistakes, the last outcomes (`Counters.state`)
+      counters      records, dead letters, labels, predictions, mistakes, the last outcomes, and where
+                    predictions have a probability how these came true (`Counters.state`)
       spelling      how answers write the two classes
       classes       the class names of the vocabulary
 """

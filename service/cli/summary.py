@@ -24,6 +24,9 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
     ]
     if "auc" in summary:
         lines.append(f"{'area under ROC':<20} {summary['auc']:>12.4f}")
+    if "log_loss" in summary:
+        lines.append(f"{'log loss':<20} {summary['log_loss']:>12.4f}")
+        lines.append(f"{'calibration error':<20} {summary['expected_calibration_error']:>12.4f}")
     lines.append(f"{'rejected':<20} {summary['rejected']:>12,}")
     lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")

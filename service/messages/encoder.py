@@ -58,10 +58,14 @@ class Answers:
         updates: int,
         truth: Truth | None,
         event_time_ms: int,
+        probability: float | None = None,
     ) -> Output:
         """Write a `Prediction`; `updates` are those the model had made when it predicted."""
         form = self._forms.get((predicted, truth)) or self._make_form(predicted, truth)
-        value = form % (to_json(event_id), to_json(score), updates, event_time_ms)
+        numbers = to_json(score)
+        if probability is not None:
+            numbers += b',"probability":' + to_json(probability)
+        value = form % (to_json(event_id), numbers, updates, event_time_ms)
         return Output(self._topic, event_id.encode(), value)
 
     def outcome(

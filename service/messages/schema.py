@@ -83,6 +83,9 @@ class Prediction(Message):
     id: EventId
     label: LabelValue = Field(description="The predicted class, in the events' own label vocabulary.")
     score: float = Field(description="Signed distance from the decision, unscaled: w·x + b.")
+    probability: float | None = Field(
+        None, ge=0, le=1, description="Of the predicted class, where the score is a log-odds."
+    )
     updates: int = Field(ge=0, description="Updates the model had made when it predicted.")
     truth: LabelValue | None = Field(None, description="The label, where it was known already.")
     mistake: bool | None = Field(None, description="Whether `label` and `truth` differ.")

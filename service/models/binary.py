@@ -20,6 +20,9 @@ class BinaryLearner:
         self.model = model
 
     updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
+    has_log_odds = property(
+        attrgetter("model.has_log_odds"), doc="Whether the score is the log-odds of True."
+    )
 
     def learn(self, x: X, truth: Truth) -> float:
         """Learn one example; return the step that was made."""

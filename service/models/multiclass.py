@@ -32,6 +32,8 @@ class MulticlassLearner:
         self.model = model
 
     updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
+    has_log_odds = False
+    """A class's score means something beside the scores of the other classes only."""
 
     def assess(self, x: X) -> tuple[Truth, float]:
         """Return the predicted class and its score."""

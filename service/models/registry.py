@@ -81,6 +81,10 @@ class Learner(Protocol):
     def updates(self) -> int:
         """Updates made so far."""
 
+    @property
+    def has_log_odds(self) -> bool:
+        """Whether the score of `assess` is a log-odds: of two classes that of True."""
+
     def assess(self, x: X) -> tuple[Truth, float]:
         """Return the predicted class and the signed score."""
 

@@ -56,6 +56,9 @@ class RiverLearner:
 
     """
 
+    has_log_odds = False
+    """The score is a difference of probabilities, or one, and nobody knows whether they are calibrated."""
+
     def __init__(self, model: base.Classifier, key: bytes = b"", classes: Sequence[str] = ()) -> None:
         self.model = model
         self._classes = tuple(classes) if len(classes) > BINARY else ()

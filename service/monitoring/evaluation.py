@@ -76,6 +76,8 @@ def summarise(counters: Counters, learner: Learner, evaluation: Evaluation, seco
         "rejected_by_reason": dict(counters.rejected),
         "confusion": evaluation.confusion(),
         "auc": evaluation.auc(),
+        "log_loss": counters.calibration.log_loss(),
+        "expected_calibration_error": counters.calibration.expected_calibration_error(),
         "seconds": seconds,
         "events_per_second": counters.predictions / seconds if seconds else 0.0,
     }

@@ -19,10 +19,11 @@ from service.messages.decoder import Reason, Rejection
 from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.models.explanation import Decision, decide
+from service.models.probability import probability_of
 from service.models.registry import Learner
 from service.models.river import ModelError
+from service.monitoring.committed_state import Published
 from service.monitoring.error_history import History, Point
-from service.monitoring.metrics import Published
 from service.monitoring.portrait import Portrait, rank_weights
 from service.monitoring.recent_predictions import RecentAnswers
 from service.partition.factory import make_decoder, make_extractor
@@ -53,6 +54,8 @@ class Answer(NamedTuple):
     label: LabelValue
     score: float
     updates: int
+    probability: float | None = None
+    """Of the predicted class; None where the score is no log-odds."""
 
 
 class LiveModel:
@@ -160,8 +163,10 @@ class LiveModel:
         return vocabulary.classes if vocabulary.is_multiclass else self._processor.spelling
 
     def _answer(self, event_id: str, predicted: Truth, score: float) -> Answer:
+        learner = self._processor.learner
         label = self._vocabulary.spell(predicted, self._processor.spelling)
-        return Answer(event_id, label, score, self._processor.learner.updates)
+        probability = probability_of(predicted, score) if learner.has_log_odds else None
+        return Answer(event_id, label, score, learner.updates, probability)
 
     @contextmanager
     def _looking(self) -> Iterator[Learner]:

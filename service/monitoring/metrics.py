@@ -7,21 +7,20 @@ committed `Counters` of each partition, so after a restart they go on where they
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any, Final
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from perceptron_core import OnlineMistakeBound, Perceptron, __version__
 from service.clock import SYSTEM_CLOCK, Clock
 from service.models.registry import Learner
 from service.monitoring.buckets import Buckets
-from service.partition.counters import WINDOW, Counters
+from service.monitoring.committed_state import Published, committed_families
 from service.partition.learned_examples import Observer, Step
 from service.partition.processor import Processor
 
@@ -31,18 +30,6 @@ _DURATION_BUCKETS: Final = tuple(
 )
 _MARGIN_BUCKETS: Final = (-100.0, -30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _DELAY_BUCKETS: Final = (0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What one partition shows: its committed counts and, to be looked at on demand, its model."""
-
-    counters: Counters
-    updates: int
-    pending: int
-    pending_bytes: int
-    learner: Learner
-    bound: OnlineMistakeBound | None = None
 
 
 @dataclass(slots=True)
@@ -178,9 +165,7 @@ class _CommittedState(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield all families; the published states are replaced, never changed, so no lock is needed."""
         published = dict(self._metrics.published)
-        yield from _counts(published)
-        yield from _state(published)
-        yield from _weights(published)
+        yield from committed_families(published)
         yield self._metrics.process_duration.family(
             "perceptron_process_duration",
             "Time to process one message: its share of the time its batch took, commit not included.",
@@ -201,87 +186,3 @@ class _CommittedState(Collector):
         for (topic, partition), count in dict(self._metrics.lag).items():
             lag.add_metric([topic, str(partition)], count)
         yield lag
-
-
-def _counts(published: Mapping[int, Published]) -> Iterator[Metric]:
-    by_label = (
-        ("messages_consumed", "Records consumed.", "topic", "consumed"),
-        ("messages_rejected", "Messages sent to the dead letters.", "reason", "rejected"),
-        ("labels", "Labels received, by what became of them.", "outcome", "labels"),
-    )
-    for name, documentation, label, attribute in by_label:
-        family = CounterMetricFamily(f"perceptron_{name}", documentation, labels=[label, "partition"])
-        for partition, state in published.items():
-            for value, count in getattr(state.counters, attribute).items():
-                family.add_metric([value, str(partition)], count)
-        yield family
-    totals: tuple[tuple[str, str, Callable[[Published], int]], ...] = (
-        ("predictions", "Predictions made.", lambda state: state.counters.predictions),
-        ("mistakes", "Predictions that turned out wrong.", lambda state: state.counters.mistakes),
-        ("updates", "Updates of the model.", lambda state: state.updates),
-    )
-    for name, documentation, read in totals:
-        family = CounterMetricFamily(f"perceptron_{name}", documentation, labels=["partition"])
-        for partition, state in published.items():
-            family.add_metric([str(partition)], read(state))
-        yield family
-
-
-def _state(published: Mapping[int, Published]) -> Iterator[Metric]:
-    pending = GaugeMetricFamily(
-        "perceptron_pending_labels", "Predictions that wait for their label.", labels=["partition"]
-    )
-    pending_bytes = GaugeMetricFamily(
-        "perceptron_pending_bytes",
-        "Estimated memory of the events kept for their labels and for corrections.",
-        labels=["partition"],
-        unit="bytes",
-    )
-    error = GaugeMetricFamily(
-        "perceptron_prequential_error_ratio",
-        f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW}.",
-        labels=["window", "partition"],
-        unit="ratio",
-    )
-    for partition, state in published.items():
-        pending.add_metric([str(partition)], state.pending)
-        pending_bytes.add_metric([str(partition)], state.pending_bytes)
-        error.add_metric(["lifetime", str(partition)], state.counters.error_ratio())
-        error.add_metric([str(WINDOW), str(partition)], state.counters.recent_error_ratio())
-    yield pending
-    yield pending_bytes
-    yield error
-
-
-def _weights(published: Mapping[int, Published]) -> Iterator[Metric]:
-    norm = GaugeMetricFamily(
-        "perceptron_weight_norm", "Euclidean norm of the weights, without the bias.", labels=["partition"]
-    )
-    nonzero = GaugeMetricFamily("perceptron_nonzero_weights", "Weights that are not 0.", labels=["partition"])
-    for partition, state in published.items():
-        weights = state.learner.weights()
-        if weights is not None:
-            values: list[Any] = list(
-                weights[0].values()
-            )  # one step for the interpreter: nothing changes meanwhile
-            norm.add_metric([str(partition)], math.hypot(*values))
-            nonzero.add_metric([str(partition)], len(values))
-    yield norm
-    yield nonzero
-    yield _bounds(published)
-
-
-def _bounds(published: Mapping[int, Published]) -> Metric:
-    family = GaugeMetricFamily(
-        "perceptron_mistake_bound",
-        "(R/margin) squared over the labelled events since the last update, which the model separates; "
-        "absent while they are fewer than 100: there is no bound on data that nothing is known to separate.",
-        labels=["partition"],
-    )
-    for partition, state in published.items():
-        model = getattr(state.learner, "model", None)
-        if state.bound is not None and isinstance(model, Perceptron):
-            bound = state.bound.value(model).updates
-            if math.isfinite(bound):
-                family.add_metric([str(partition)], bound)
-    return family

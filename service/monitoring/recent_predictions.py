@@ -32,6 +32,8 @@ class Recent:
     """`text` and `features` of the event, as far as they are known."""
     score: float | None
     """Of an outcome too."""
+    probability: float | None
+    """Of the predicted class, and of an outcome too; None where the score is no log-odds."""
 
 
 class RecentAnswers:
@@ -73,12 +75,18 @@ class RecentAnswers:
         with self._lock:
             steps, records, outputs = [*self._steps], [*self._records], [*self._answers]
         contents = {step.event_id: {"features": step.x} for step in steps} | _contents(records)
-        scores = {step.event_id: step.score for step in steps}
+        learned = {step.event_id: step for step in steps}
         answers = [json.loads(output.value or b"{}") for output in reversed(outputs)]
         return [
-            Recent(answer, contents.get(answer["id"], {}), answer.get("score", scores.get(answer["id"])))
-            for answer in answers
+            _recent(answer, contents.get(answer["id"], {}), learned.get(answer["id"])) for answer in answers
         ]
+
+
+def _recent(answer: Mapping[str, Any], content: Mapping[str, Any], step: Step | None) -> Recent:
+    """Describe an answer; an outcome does not say what its prediction said, its step does."""
+    if step is None or "score" in answer:
+        return Recent(answer, content, answer.get("score"), answer.get("probability"))
+    return Recent(answer, content, step.score, step.probability)
 
 
 def _contents(values: Sequence[bytes]) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
+from service.partition.calibration import Calibration
+
 WINDOW: Final = 1000
 """Labelled predictions in the rolling error."""
 
@@ -41,6 +43,8 @@ class Counters:
     """Predictions that turned out wrong: the prequential 0-1 loss, summed."""
     recent: deque[bool] = field(default_factory=_window)
     """Whether each of the last `WINDOW` labelled predictions was a mistake."""
+    calibration: Calibration = field(default_factory=Calibration)
+    """Of the labelled predictions that had a probability."""
 
     def copy(self) -> Counters:
         """Return a copy that later counting leaves alone."""
@@ -50,11 +54,12 @@ class Counters:
             rejected=self.rejected.copy(),
             labels=self.labels.copy(),
             recent=self.recent.copy(),
+            calibration=self.calibration.copy(),
         )
 
     def state(self) -> dict[str, Any]:
-        """Return all counts as plain values."""
-        return {
+        """Return all counts as plain values; without `calibration` where no prediction had a probability."""
+        state = {
             "consumed": dict(self.consumed),
             "rejected": dict(self.rejected),
             "labels": dict(self.labels),
@@ -63,6 +68,7 @@ class Counters:
             "mistakes": self.mistakes,
             "recent": list(self.recent),
         }
+        return state | {"calibration": self.calibration.state()} if self.calibration.count else state
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Counters:
@@ -71,6 +77,8 @@ class Counters:
         for name in ("consumed", "rejected", "labels"):
             setattr(counters, name, Counter(state[name]))
         counters.recent = deque(state["recent"], maxlen=WINDOW)
+        if "calibration" in state:
+            counters.calibration = Calibration.from_state(state["calibration"])
         return counters
 
     def go_on_from(self, counts: Mapping[str, int]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from perceptron_core.logistic import logistic
 from service.messages.features import X
 from service.messages.labels import Truth
+from service.models.probability import log_odds_of
 from service.partition.label_join import Example
 
 
@@ -24,6 +26,13 @@ class Step:
     """Updates the model had made once it had learned the truth."""
     label_delay_seconds: float | None = None
     """Event time from the event to its label; None where they came together."""
+    log_odds: float | None = None
+    """Of the predicted class; None where the learner's scores are no log-odds."""
+
+    @property
+    def probability(self) -> float | None:
+        """Of the predicted class; None where the learner's scores are no log-odds."""
+        return None if self.log_odds is None else logistic(self.log_odds)
 
     @property
     def n_features(self) -> int:
@@ -38,6 +47,11 @@ Observer = Callable[[Sequence[Step]], None]
 class LearnedExamples:
     """The examples that a batch learned, in order.
 
+    Parameters
+    ----------
+    has_log_odds
+        Whether the learner's scores are log-odds.
+
     Attributes
     ----------
     steps
@@ -45,8 +59,9 @@ class LearnedExamples:
 
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_log_odds: bool = False) -> None:
         self.steps: list[Step] = []
+        self._has_log_odds = has_log_odds
 
     def note(
         self,
@@ -60,8 +75,9 @@ class LearnedExamples:
     ) -> None:
         """Note an example's truth, the change that learning it made, and how its prediction turned out."""
         example.step, example.truth = change, truth
-        predicted = example.predicted
+        predicted, score = example.predicted, example.score
         mistake = predicted != truth
+        log_odds = log_odds_of(predicted, score) if self._has_log_odds else None
         self.steps.append(
-            Step(event_id, x, example.score, predicted, truth, mistake, updates, label_delay_seconds)
+            Step(event_id, x, score, predicted, truth, mistake, updates, label_delay_seconds, log_odds)
         )

@@ -16,6 +16,7 @@ from service.messages.decoder import Decoder, Incoming, Reason, Rejection, rejec
 from service.messages.encoder import Answers
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
+from service.models.probability import probability_of
 from service.models.registry import Learner
 from service.models.river import ModelError
 from service.partition.counters import Counters
@@ -87,6 +88,7 @@ class Processor:
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
         self.observe = observe
+        self._has_log_odds = False
         self._learned = LearnedExamples()
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
@@ -97,7 +99,8 @@ class Processor:
         self._bound_event_times(now_ms)
         outputs: list[Output] = []
         dead_letters: list[tuple[int, Output]] = []
-        learned = self._learned = LearnedExamples()
+        self._has_log_odds = self.learner.has_log_odds
+        learned = self._learned = LearnedExamples(has_log_odds=self._has_log_odds)
         take = self._take
         for position, record in enumerate(records):
             try:
@@ -111,6 +114,7 @@ class Processor:
                 outputs.append(output)
         self.counters.consumed.update(map(_topic, records))
         self.counters.score([step.mistake for step in learned.steps])
+        self.counters.calibration.observe(learned.steps)
         self.observe(learned.steps)
         return Processed(outputs, dead_letters)
 
@@ -184,7 +188,8 @@ class Processor:
         else:
             predicted, score, truth = self._predict_new(event, x, timestamp_ms)
         self.counters.predictions += 1
-        return self._answers.prediction(event_id, predicted, score, updates, truth, timestamp_ms)
+        probability = probability_of(predicted, score) if self._has_log_odds else None
+        return self._answers.prediction(event_id, predicted, score, updates, truth, timestamp_ms, probability)
 
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> tuple[Truth, float, Truth | None]:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""

@@ -5,7 +5,7 @@ Events and predictions are those of the stream (`service.messages.schema`); this
 
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import Field
 
@@ -26,6 +26,16 @@ class FeatureContribution(Answered):
     contribution: float
 
 
+Probability = Annotated[
+    float | None,
+    Field(
+        ge=0,
+        le=1,
+        exclude_if=lambda value: value is None,
+        description="Of the predicted class; absent where the score is no log-odds.",
+    ),
+]
+
 _OWNED: Final = (
     "Whether that is the partition to which an event with this id as its key goes: if not, its events are "
     "predicted by another model, perhaps in another process."
@@ -38,6 +48,7 @@ class LivePrediction(Answered):
     id: str
     label: LabelValue = Field(description="The predicted class, in the events' own label vocabulary.")
     score: float = Field(description="Signed distance from the decision, unscaled: w·x + b.")
+    probability: Probability = None
     updates: int = Field(ge=0, description="Updates the model had made when it predicted.")
     partition: int = Field(ge=0, description="Whose model was asked.")
     owned: bool = Field(description=_OWNED)
@@ -63,6 +74,7 @@ class Explanation(Answered):
     id: str
     label: LabelValue = Field(description="The predicted class.")
     score: float
+    probability: Probability = None
     updates: int = Field(ge=0)
     partition: int = Field(ge=0, description="Whose model was asked.")
     owned: bool = Field(description=_OWNED)

@@ -14,10 +14,11 @@ from river import base
 
 from service.models.model_file import ModelKind
 from service.models.river import RiverLearner
+from service.monitoring.committed_state import Published
 from service.monitoring.error_history import RECENT
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModel, LiveModels
-from service.monitoring.metrics import Metrics, Published
+from service.monitoring.metrics import Metrics
 from service.monitoring.portrait import Portrait
 from service.monitoring.recent_predictions import Recent
 from service.web.responses import Bound, Counts, Memory, ModelDescription, Weight
@@ -143,6 +144,7 @@ def _event(recent: Recent) -> dict[str, Any]:
         "text": str(recent.content.get("text", ""))[:_LONGEST_SHOWN],
         "features": {str(name): value for name, value in list(features.items())[:_LONGEST_SHOWN]},
         "score": recent.score,
+        "probability": recent.probability,
         "predicted": answer["predicted"] if is_outcome else answer["label"],
         "truth": answer["label"] if is_outcome else answer.get("truth"),
         "mistake": answer.get("mistake"),

@@ -207,12 +207,13 @@ def exported_families() -> list[Metric]:
     """Return the metric families of a service that has done all it can, alone and with workers."""
     registry = CollectorRegistry()
     shown = Metrics(registry)
-    processor = make_processor(Settings())
-    processor.observe = shown.watch(0, processor.learner)
-    processor.process_batch([_record(offset, value) for offset, value in enumerate(_stream())])
+    for partition, model in enumerate(("perceptron", "coin-betting")):
+        processor = make_processor(Settings(model=model))
+        processor.observe = shown.watch(partition, processor.learner)
+        processor.process_batch([_record(offset, value) for offset, value in enumerate(_stream())])
+        shown.publish(partition, processor)
     shown.snapshot_committed(0, duration_seconds=0.1, size_bytes=1, timestamp_seconds=0.0)
     shown.lag = {("events", 0): 0}
-    shown.publish(0, processor)
     of_workers = CollectorRegistry()
     Workers(
         Settings(workers=2), "sqlite:///unused", registry=of_workers, health=Health(), serve_http=http_server

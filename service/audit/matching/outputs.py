@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from math import isfinite
+from math import isclose, isfinite, tanh
 from typing import Any, Final, NamedTuple
 
 from service.audit.findings import Place
@@ -36,11 +36,15 @@ _LONGEST: Final = 200
 
 _TRUTH: Final = ("truth", "mistake")
 _PREDICTION: Final = ("id", "label", "score", "updates")
+_PROBABLE: Final = ("id", "label", "score", "probability", "updates")
 _OUTCOME: Final = ("id", "label", "predicted", "mistake", "label_delay_seconds")
 _TIME: Final = ("event_time_ms",)
 _FORMS: Final = frozenset(
     form[: len(form) - n] + time + form[len(form) - n :]
-    for form, n in ((_PREDICTION, 0), (_PREDICTION + _TRUTH, len(_TRUTH)), (_OUTCOME, 0))
+    for form, n in (
+        *((form, 0) for form in (_PREDICTION, _PROBABLE, _OUTCOME)),
+        *((form + _TRUTH, len(_TRUTH)) for form in (_PREDICTION, _PROBABLE)),
+    )
     for time in ((), _TIME)
 )
 """The fields of predictions and outcomes in their order; earlier releases did not write the event's time."""
@@ -80,6 +84,8 @@ def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
         wrong = "its key is not its id"
     elif mistake != (None if known is None else said != known):
         wrong = f"it says mistake: {json.dumps(mistake)}, which does not follow from its labels"
+    elif not wrong and "probability" in fields and not _is_probable(said, fields):
+        wrong = f"it says probability: {fields['probability']}, which does not follow from its score"
     return Found(Place(*record[:3]), event_id, said, known, delay, event_time_ms, wrong)
 
 
@@ -101,10 +107,16 @@ def _fault_of_form(record: Record, fields: Mapping[str, Any], names: tuple[str, 
         return f"its fields are {', '.join(names)}"[:_LONGEST]
     if record.headers:
         return "it has headers"
-    numbers = (fields.get("score", 0.0), fields.get("label_delay_seconds", 0.0))
+    numbers = [fields.get(name, 0.0) for name in ("score", "probability", "label_delay_seconds")]
     if not all(type(number) in {int, float} and isfinite(number) for number in numbers):
-        return "its score or its delay is not a finite number"
+        return "its score, its probability or its delay is not a finite number"
     counts = (fields.get("updates", 0), fields.get("event_time_ms", 0))
     if not all(type(count) is int and count >= 0 for count in counts):
         return "its updates or its event time is not a whole number"
     return ""
+
+
+def _is_probable(predicted: Truth, fields: Mapping[str, Any]) -> bool:
+    """Return whether the probability is that of the log-odds: of two classes the score is that of True."""
+    log_odds = abs(fields["score"]) if isinstance(predicted, bool) else fields["score"]
+    return isclose(fields["probability"], 0.5 + 0.5 * tanh(log_odds / 2), abs_tol=1e-9)

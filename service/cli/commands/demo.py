@@ -26,10 +26,11 @@ from service.datasets.stream_simulator import Playback
 from service.errors import INTERRUPTED, ServerError
 from service.loop.runner import Runner
 from service.messages.labels import Vocabulary
+from service.monitoring.committed_state import Published
 from service.monitoring.evaluation import Evaluation, summarise
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
-from service.monitoring.metrics import Metrics, Published
+from service.monitoring.metrics import Metrics
 from service.partition.factory import open_stream
 from service.partition.learned_examples import Step
 from service.settings.load import Settings

@@ -1,6 +1,6 @@
 // The form: what one types is predicted, and the features that decided are shown.
 
-import { element, signed } from "./format.js";
+import { element, percent, signed } from "./format.js";
 import { contributionsTable } from "./tables.js";
 
 const at = (id) => document.getElementById(id);
@@ -48,7 +48,8 @@ export async function explainWith(place, partition) {
 }
 
 function verdict(told) {
-  const sentence = element("p", { class: "verdict" }, "Predicted: ", element("strong", {}, String(told.label)), ` · score ${signed(told.score)}`);
+  const probability = told.probability === undefined ? "" : ` · probability ${percent(told.probability)}`;
+  const sentence = element("p", { class: "verdict" }, "Predicted: ", element("strong", {}, String(told.label)), ` · score ${signed(told.score)}${probability}`);
   const silent = told.contributions.filter(({ contribution }) => !contribution).length;
   const rest = silent ? ` ${silent} more ${silent === 1 ? "feature does" : "features do"} nothing.` : "";
   if (!told.contributions.length) return [sentence, element("p", { class: "caption" }, "Without features, the bias alone decides.")];

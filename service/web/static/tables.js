@@ -1,6 +1,6 @@
 // The tables: events as they come, weights and contributions with bars.
 
-import { element, number, signed, table } from "./format.js";
+import { element, number, percent, signed, table } from "./format.js";
 
 const MOST_FEATURES = 12;
 const SVG = "http://www.w3.org/2000/svg";
@@ -50,14 +50,18 @@ export function contributionsTable({ contributions, bias }) {
 }
 
 export function eventsTable(events) {
+  const isProbable = events.some(({ probability }) => probability !== null);
+  const onlyIfProbable = (cell) => (isProbable ? [cell] : []);
   const rows = events.map((event) => [
     element("th", { scope: "row", class: "id" }, event.id),
     element("td", { class: "content" }, contentOf(event)),
     element("td", { class: "number" }, signed(event.score)),
     element("td", { class: "class" }, String(event.predicted)),
+    ...onlyIfProbable(element("td", { class: "number probability" }, percent(event.probability))),
     truthOf(event),
   ]);
-  return table([["Event"], ["Text or features", "content"], ["Score", "number"], ["Predicted"], ["Truth"]], rows);
+  const probability = onlyIfProbable(["Probability", "number"]);
+  return table([["Event"], ["Text or features", "content"], ["Score", "number"], ["Predicted"], ...probability, ["Truth"]], rows);
 }
 
 function contentOf({ text, features }) {

@@ -91,3 +91,27 @@ def test_an_id_twice_in_an_event_is_read_as_the_service_reads_it(stream):
     assert report.is_proved
     assert (report.records, report.outcomes) == (len(LOG) + 3, 3)
     assert findings(stream.changed("predictions", doubled(7)))[0][2] == "y"
+
+
+@pytest.fixture
+def probable(open_stream):
+    stream = open_stream(labels_topic="", model="normalized-adagrad")
+    produce(stream, *LOG)
+    return stream.run()
+
+
+def test_predictions_with_probabilities_are_proved(probable):
+    assert probable.audit().is_proved
+    values = [record.value for record in probable.transport.read("predictions", 0)]
+    assert [b'"probability":' in value for value in values[:3]] == [True] * 3
+
+
+@pytest.mark.parametrize("probability", [0.75, 1.5, float("nan"), None, "0.5", True])
+def test_a_probability_that_does_not_follow_from_its_score_is_named(probable, probability):
+    changed = probable.changed("predictions", with_fields(1, probability=probability))
+    assert findings(changed)[0] == (Fault.WRONG, "predictions[0]@1", "b")
+
+
+def test_a_score_that_its_probability_contradicts_is_named(probable):
+    changed = probable.changed("predictions", with_fields(2, score=9.0))
+    assert findings(changed)[0] == (Fault.WRONG, "predictions[0]@2", "c")

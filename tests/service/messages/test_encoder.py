@@ -36,6 +36,14 @@ def test_a_prediction_is_valid_json_that_keeps_every_bit_of_the_score(
     assert (output.topic, output.key, output.timestamp_ms) == ("predictions", event_id.encode(), None)
 
 
+@given(finite, st.floats(0, 1))
+def test_the_probability_follows_the_score_to_the_bit(score, probability):
+    value = answers().prediction("a", True, score, 2, None, 0, probability).value
+    read = json.loads(value)
+    assert [*read][2:4] == ["score", "probability"]
+    assert (str(read["score"]), str(read["probability"])) == (str(score), str(probability))
+
+
 @given(ids, st.booleans(), st.booleans(), finite)
 def test_an_outcome_is_valid_json_under_the_key_of_its_prediction(event_id, truth, predicted, delay):
     output = answers().outcome(event_id, truth, predicted, delay, 5)

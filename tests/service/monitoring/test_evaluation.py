@@ -1,7 +1,8 @@
+import math
 import random
 
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 
 from service.monitoring.evaluation import Evaluation, summarise
 from service.partition.learned_examples import Step
@@ -61,3 +62,20 @@ def test_the_summary_counts_what_happened():
         "weights_nonzero": 1,
         "bias": 1.0,
     }
+
+
+def test_the_log_loss_is_that_of_scikit_learn():
+    feed = Feed(model="bayesian-logistic")
+    for number in range(200):
+        feed(event(str(number), f"w{number % 7} v{number % 3}", label=number % 7 < 3))
+    summary = summarise(feed.counters, feed.processor.learner, Evaluation(), 1.0)
+    odds = [step.score for step in feed.steps]
+    expected = log_loss([step.truth for step in feed.steps], [1 / (1 + math.exp(-each)) for each in odds])
+    assert summary["log_loss"] == pytest.approx(expected)
+
+
+def test_calibration_is_left_out_of_the_summary_of_a_model_without_log_odds():
+    feed = Feed()
+    feed(event("a", "win", label=True))
+    summary = summarise(feed.counters, feed.processor.learner, Evaluation(), 1.0)
+    assert not {"log_loss", "expected_calibration_error"} & summary.keys()

@@ -80,6 +80,20 @@ def test_shows_the_mistake_bound_once_a_separator_is_known():
     assert bound == pytest.approx(2.0)  # (sqrt(2) / 1) squared: the bias counts as a feature
 
 
+def test_shows_the_calibration_of_a_model_with_log_odds_and_of_no_other(metrics):
+    feed = Feed(model="coin-betting")
+    for message in (event("a", "win", label=True), event("b", "win", label=False)):
+        feed(message)
+    metrics.publish(1, feed.processor)
+    calibration = feed.counters.calibration
+    for name, value in (
+        ("perceptron_expected_calibration_error_ratio", calibration.expected_calibration_error()),
+        ("perceptron_log_loss", calibration.log_loss()),
+    ):
+        assert metrics.registry.get_sample_value(name, {"partition": "1"}) == pytest.approx(value)
+        assert metrics.registry.get_sample_value(name, {"partition": "0"}) is None
+
+
 def test_tells_the_version(metrics):
     assert b"perceptron_build_info{version=" in generate_latest(metrics.registry)
 

@@ -42,6 +42,20 @@ def test_an_outcome_has_the_score_of_its_prediction(feed):
     assert outcome.score == prediction.score == 2.0
 
 
+def test_an_outcome_has_the_probability_of_its_prediction():
+    feed = Watched(model="coin-betting")
+    feed.batch(event("a", "win", label=True), event("b", "win"))
+    feed.batch(label("b", False))
+    outcome, prediction, _ = feed.latest()
+    assert outcome.probability == prediction.probability == prediction.answer["probability"]
+
+
+def test_without_log_odds_no_answer_has_a_probability(feed):
+    feed.batch(event("a", "win", label=True), event("b", "win"))
+    feed.batch(label("b", False))
+    assert [each.probability for each in feed.latest()] == [None, None, None]
+
+
 def test_of_an_event_that_is_no_longer_kept_the_features_are_shown(feed, monkeypatch):
     monkeypatch.setattr(recent, "_RECORDS_KEPT", 3)
     feed.batch(event("a", "win", n=1.5))

@@ -29,6 +29,7 @@ def test_a_copy_is_left_alone_by_later_counting():
     counters.rejected["empty"] += 1
     counters.labels["late"] += 1
     counters.score([True])
+    counters.calibration.add(1.0, correct=True)
     assert copy == Counters()
     assert counters != copy
 
@@ -41,3 +42,15 @@ def test_counters_come_back_from_their_state():
     assert back == counters
     back.labels["new"] += 1
     assert back.recent.maxlen == WINDOW
+
+
+def test_the_calibration_comes_back_too():
+    counters = Counters()
+    counters.calibration.add(1.5, correct=False)
+    assert Counters.from_state(counters.state()) == counters
+
+
+def test_the_state_says_nothing_of_probabilities_where_there_were_none():
+    counters = Counters()
+    counters.score([True])
+    assert "calibration" not in counters.state()

@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 from hypothesis import given
@@ -26,6 +27,39 @@ def test_an_event_is_predicted_before_it_is_learned_from():
     }
     second = {"id": "b", "label": True, "score": 2.0, "updates": 1, "event_time_ms": 0}
     assert feed.answer(event("b", "win")) == second
+
+
+@pytest.mark.parametrize("hash_bits", [0, 12])
+@pytest.mark.parametrize("model", ["normalized-adagrad", "coin-betting", "bayesian-logistic"])
+def test_a_prediction_of_log_odds_has_the_probability_that_the_model_gives(model, hash_bits):
+    feed = Feed(model=model, hash_bits=hash_bits)
+    feed(event("a", "win", label=True), topic="events")
+    feed(event("b", "lose", label=False))
+    for number, text in enumerate(("win", "lose", "win lose")):
+        x = feed.processor._extractor.extract({}, text)
+        expected = feed.model.predict_proba_one(x)
+        answer = feed.answer(event(f"q-{number}", text))
+        assert answer["probability"] == pytest.approx(expected[answer["label"]], abs=1e-15)
+
+
+def test_the_calibration_is_of_predictions_at_once_and_of_those_whose_label_came_later():
+    feed = Feed(model="coin-betting")
+    feed(event("a", "win", label=True))
+    later = feed.answer(event("b", "win"))
+    feed(label("b", True), at_seconds=5, topic="labels")
+    assert feed.counters.calibration.correct[int(later["probability"] * 15)] >= 1
+    losses = [math.log(2), -math.log(later["probability"])]
+    assert feed.counters.calibration.log_loss() == pytest.approx(sum(losses) / 2)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(1, 30))
+def test_where_a_batch_ends_changes_no_bit_of_the_calibration(labels, size):
+    whole, cut = Feed(model="normalized-adagrad"), Feed(model="normalized-adagrad")
+    records = [whole.record(event(str(n), f"w{n % 3}", label=y)) for n, y in enumerate(labels)]
+    whole.processor.process_batch(records)
+    for begin in range(0, len(records), size):
+        cut.processor.process_batch(records[begin : begin + size])
+    assert cut.counters.calibration == whole.counters.calibration
 
 
 def test_an_answer_tells_the_time_of_its_event_and_is_written_as_of_now():

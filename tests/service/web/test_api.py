@@ -42,6 +42,32 @@ def test_a_prediction_is_what_the_stream_would_say_and_nothing_is_learned(stage,
     assert (model.weights, model.bias, model.n_updates) == before
 
 
+def test_a_prediction_of_log_odds_has_the_probability_that_the_stream_would_say():
+    stage = Stage(model="coin-betting")
+    stage(event("a", "win money", label=True))
+    with stage.served() as client:
+        told, explained = (
+            client.post(path, json=event("q", "win")).json() for path in ("/predict", "/explain")
+        )
+    stage(event("q", "win"))
+    (recent, *_) = stage.models[0].recent.latest()
+    assert told["probability"] == explained["probability"] == recent.answer["probability"]
+
+
+def test_the_page_gets_the_probability_of_an_outcome_too():
+    stage = Stage(model="coin-betting")
+    stage(event("a", "win", label=True), event("late", "win"))
+    stage(label("late", True), at_seconds=3, topic="labels")
+    with stage.served() as client:
+        outcome, prediction, _ = client.get("/state").json()["events"]
+    assert outcome["probability"] == prediction["probability"] > 0.5
+
+
+def test_without_log_odds_no_answer_speaks_of_probability(client):
+    for path in ("/predict", "/explain"):
+        assert "probability" not in client.post(path, json=event("q", "win")).json()
+
+
 @pytest.mark.parametrize("path", ["/predict", "/explain"])
 def test_an_answer_tells_whose_it_is_and_whether_the_events_own(path):
     """This process has two of three partitions: an event of the third is answered by another's model."""

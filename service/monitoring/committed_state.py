@@ -1,0 +1,142 @@
+"""The metrics of committed models. In: what each partition has committed. Out: metric families."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from perceptron_core import OnlineMistakeBound, Perceptron
+from service.models.registry import Learner
+from service.partition.counters import WINDOW, Counters
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What one partition shows: its committed counts and, to be looked at on demand, its model."""
+
+    counters: Counters
+    updates: int
+    pending: int
+    pending_bytes: int
+    learner: Learner
+    bound: OnlineMistakeBound | None = None
+
+
+def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
+    """Yield what is known of the models, by partition."""
+    yield from _counts(published)
+    yield from _state(published)
+    yield from _calibration(published)
+    yield from _weights(published)
+
+
+def _counts(published: Mapping[int, Published]) -> Iterator[Metric]:
+    by_label = (
+        ("messages_consumed", "Records consumed.", "topic", "consumed"),
+        ("messages_rejected", "Messages sent to the dead letters.", "reason", "rejected"),
+        ("labels", "Labels received, by what became of them.", "outcome", "labels"),
+    )
+    for name, documentation, label, attribute in by_label:
+        family = CounterMetricFamily(f"perceptron_{name}", documentation, labels=[label, "partition"])
+        for partition, state in published.items():
+            for value, count in getattr(state.counters, attribute).items():
+                family.add_metric([value, str(partition)], count)
+        yield family
+    totals: tuple[tuple[str, str, Callable[[Published], int]], ...] = (
+        ("predictions", "Predictions made.", lambda state: state.counters.predictions),
+        ("mistakes", "Predictions that turned out wrong.", lambda state: state.counters.mistakes),
+        ("updates", "Updates of the model.", lambda state: state.updates),
+    )
+    for name, documentation, read in totals:
+        family = CounterMetricFamily(f"perceptron_{name}", documentation, labels=["partition"])
+        for partition, state in published.items():
+            family.add_metric([str(partition)], read(state))
+        yield family
+
+
+def _state(published: Mapping[int, Published]) -> Iterator[Metric]:
+    pending = GaugeMetricFamily(
+        "perceptron_pending_labels", "Predictions that wait for their label.", labels=["partition"]
+    )
+    pending_bytes = GaugeMetricFamily(
+        "perceptron_pending_bytes",
+        "Estimated memory of the events kept for their labels and for corrections.",
+        labels=["partition"],
+        unit="bytes",
+    )
+    error = GaugeMetricFamily(
+        "perceptron_prequential_error_ratio",
+        f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW}.",
+        labels=["window", "partition"],
+        unit="ratio",
+    )
+    for partition, state in published.items():
+        pending.add_metric([str(partition)], state.pending)
+        pending_bytes.add_metric([str(partition)], state.pending_bytes)
+        error.add_metric(["lifetime", str(partition)], state.counters.error_ratio())
+        error.add_metric([str(WINDOW), str(partition)], state.counters.recent_error_ratio())
+    yield pending
+    yield pending_bytes
+    yield error
+
+
+def _calibration(published: Mapping[int, Published]) -> Iterator[Metric]:
+    error = GaugeMetricFamily(
+        "perceptron_expected_calibration_error_ratio",
+        "Mean distance of the share of right predictions from their probability; of models with log-odds.",
+        labels=["partition"],
+        unit="ratio",
+    )
+    loss = GaugeMetricFamily(
+        "perceptron_log_loss",
+        "Mean logistic loss of labelled predictions; only of models whose scores are log-odds.",
+        labels=["partition"],
+    )
+    for partition, state in published.items():
+        calibration = state.counters.calibration
+        for family, value in (
+            (error, calibration.expected_calibration_error()),
+            (loss, calibration.log_loss()),
+        ):
+            if value is not None:
+                family.add_metric([str(partition)], value)
+    yield error
+    yield loss
+
+
+def _weights(published: Mapping[int, Published]) -> Iterator[Metric]:
+    norm = GaugeMetricFamily(
+        "perceptron_weight_norm", "Euclidean norm of the weights, without the bias.", labels=["partition"]
+    )
+    nonzero = GaugeMetricFamily("perceptron_nonzero_weights", "Weights that are not 0.", labels=["partition"])
+    for partition, state in published.items():
+        weights = state.learner.weights()
+        if weights is not None:
+            values: list[Any] = list(
+                weights[0].values()
+            )  # one step for the interpreter: nothing changes meanwhile
+            norm.add_metric([str(partition)], math.hypot(*values))
+            nonzero.add_metric([str(partition)], len(values))
+    yield norm
+    yield nonzero
+    yield _bounds(published)
+
+
+def _bounds(published: Mapping[int, Published]) -> Metric:
+    family = GaugeMetricFamily(
+        "perceptron_mistake_bound",
+        "(R/margin) squared over the labelled events since the last update, which the model separates; "
+        "absent while they are fewer than 100: there is no bound on data that nothing is known to separate.",
+        labels=["partition"],
+    )
+    for partition, state in published.items():
+        model = getattr(state.learner, "model", None)
+        if state.bound is not None and isinstance(model, Perceptron):
+            bound = state.bound.value(model).updates
+            if math.isfinite(bound):
+                family.add_metric([str(partition)], bound)
+    return family
