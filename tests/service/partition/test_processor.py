@@ -30,7 +30,7 @@ def test_an_event_is_predicted_before_it_is_learned_from():
 
 
 @pytest.mark.parametrize("hash_bits", [0, 12])
-@pytest.mark.parametrize("model", ["normalized-adagrad", "coin-betting", "bayesian-logistic"])
+@pytest.mark.parametrize("model", ["auto", "normalized-adagrad", "coin-betting", "bayesian-logistic"])
 def test_a_prediction_of_log_odds_has_the_probability_that_the_model_gives(model, hash_bits):
     feed = Feed(model=model, hash_bits=hash_bits)
     feed(event("a", "win", label=True), topic="events")
@@ -40,6 +40,16 @@ def test_a_prediction_of_log_odds_has_the_probability_that_the_model_gives(model
         expected = feed.model.predict_proba_one(x)
         answer = feed.answer(event(f"q-{number}", text))
         assert answer["probability"] == pytest.approx(expected[answer["label"]], abs=1e-15)
+
+
+def test_of_several_classes_the_probability_is_that_of_the_predicted_one():
+    feed = Feed(model="auto", classes=("sky", "sea", "sand"))
+    for number, name in enumerate(("sky", "sea", "sand") * 4):
+        feed(event(str(number), f"of the {name}", label=name))
+    expected = feed.model.predict_proba_one({"text": "the sea"})
+    answer = feed.answer(event("q", "the sea"))
+    assert answer["label"] == "sea"
+    assert answer["probability"] == pytest.approx(expected["sea"], abs=1e-9)
 
 
 def test_the_calibration_is_of_predictions_at_once_and_of_those_whose_label_came_later():
