@@ -6,6 +6,8 @@ from perceptron_core.logistic cimport logistic
 cdef extern from "math.h":
     cpdef double sqrt(double x)
 
+cdef double _LARGEST_WEIGHT
+
 
 cdef class Mixer:
     cdef public double variance
@@ -32,8 +34,7 @@ cdef class Mixer:
     cdef double _aim(self, double[::1] inputs) noexcept
 
     @cython.locals(
-        i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, share=double, keep=double, covariance=double[::1],
-        gain=double[::1]
+        i=Py_ssize_t, j=Py_ssize_t, row=Py_ssize_t, keep=double, root=double, covariance=double[::1], gain=double[::1]
     )
     cdef void _settle(self, double shrinkage) noexcept
 

@@ -13,6 +13,8 @@ from typing import Any, Final
 from perceptron_core.logistic import logistic
 
 _FIRST_CAPACITY: Final = 8
+_LARGEST_WEIGHT: Final = 1e6
+"""Of an example: S is what is left of s₀ after it, and must not drown in rounding errors of s₀."""
 
 
 class Mixer:
@@ -38,6 +40,10 @@ class Mixer:
     n : int
         Inputs that joined.
 
+    Notes
+    -----
+    The weight of an example multiplies its loss; it counts as 1e6 at most.
+
     References
     ----------
     Mattern, C. (2012). Mixing strategies in data compression. Data Compression Conference.
@@ -53,6 +59,9 @@ class Mixer:
         self.forgetting = forgetting
         self.n = self._capacity = 0
         self._weights = self._covariance = self._gain = array("d")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remake, (self.variance, self.forgetting, self.get_state())
 
     @property
     def weights(self) -> list[float]:
@@ -76,6 +85,7 @@ class Mixer:
 
     def learn(self, inputs: array[float], target: bool, w: float, answer: float) -> None:
         """Learn an example of weight w, whose `mix` is `answer`."""
+        w = min(w, _LARGEST_WEIGHT)
         p = logistic(answer)
         q = w * p * (1.0 - p)
         spread = self._aim(inputs)
@@ -99,17 +109,21 @@ class Mixer:
         spread = 0.0
         for i in range(self.n):
             spread += inputs[i] * gain[i]
-        return spread
+        return max(spread, 0.0)
 
     def _settle(self, shrinkage: float) -> None:
-        """Write S ← (S − shrinkage·g·gᵀ)/λ."""
+        """Write S ← (S − shrinkage·g·gᵀ)/λ.
+
+        S stays symmetric to the bit: a difference between two halves would grow by 1/λ with each example.
+        """
         covariance, gain = self._covariance, self._gain
-        keep = 1.0 / self.forgetting
+        keep, root = 1.0 / self.forgetting, sqrt(shrinkage)
+        for i in range(self.n):
+            gain[i] *= root
         for i in range(self.n):
             row = i * self._capacity
-            share = shrinkage * gain[i]
             for j in range(self.n):
-                covariance[row + j] = (covariance[row + j] - share * gain[j]) * keep
+                covariance[row + j] = (covariance[row + j] - gain[i] * gain[j]) * keep
 
     def _bound(self) -> None:
         """Shrink the rows and columns of weights whose variance exceeds the first one."""
@@ -155,6 +169,13 @@ class Mixer:
         for i in range(n):
             for j in range(n):
                 self._covariance[i * self._capacity + j] = covariance[i * n + j]
+
+
+def _remake(variance: float, forgetting: float, state: Mapping[str, Any]) -> Mixer:
+    """Make a mixer again of what it was pickled as."""
+    mixer = Mixer(variance, forgetting)
+    mixer.set_state(state)
+    return mixer
 
 
 def _doubles(n: int) -> array[float]:

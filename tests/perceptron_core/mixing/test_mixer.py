@@ -1,0 +1,166 @@
+"""The mixer against its formula in plain algebra, and over streams that rounding errors could ruin."""
+
+import copy
+import importlib.util
+import math
+import pickle
+import random
+from array import array
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core import COMPILED
+from perceptron_core.mixing.mixer import Mixer
+
+N = 3
+log_odds = st.sampled_from([-8.0, -1.5, 0.0, 0.25, 8.0])
+examples = st.tuples(
+    st.lists(log_odds, min_size=N, max_size=N), st.booleans(), st.sampled_from([0.5, 1.0, 3.0])
+)
+streams = st.lists(examples, max_size=30)
+kinds = pytest.mark.parametrize(("variance", "forgetting"), [(0.1, 0.999), (0.02, 1.0), (1.0, 0.5)])
+
+
+class Formula:
+    """v and S as lists."""
+
+    def __init__(self, variance, forgetting):
+        self.variance, self.forgetting = variance, forgetting
+        self.v = [1 / N] * N
+        self.s = [[variance * (i == j) for j in range(N)] for i in range(N)]
+
+    def mix(self, z):
+        return math.fsum(weight * each for weight, each in zip(self.v, z, strict=True))
+
+    def learn(self, z, y, w):
+        p = 1 / (1 + math.exp(-self.mix(z)))
+        q = w * p * (1 - p)
+        g = [math.fsum(s * each for s, each in zip(row, z, strict=True)) for row in self.s]
+        f = 1 / (1 + q * math.fsum(a * b for a, b in zip(z, g, strict=True)))
+        for i in range(N):
+            self.v[i] += f * w * (y - p) * g[i]
+            for j in range(N):
+                self.s[i][j] = (self.s[i][j] - f * q * g[i] * g[j]) / self.forgetting
+        if self.forgetting < 1:
+            shrink = [min(1.0, math.sqrt(self.variance / self.s[k][k])) for k in range(N)]
+            self.s = [[self.s[i][j] * shrink[i] * shrink[j] for j in range(N)] for i in range(N)]
+
+
+def mixer_of(n, variance=0.1, forgetting=0.999):
+    mixer = Mixer(variance, forgetting)
+    for _ in range(n):
+        mixer.join(1 / n)
+    return mixer
+
+
+def learn(mixer, stream):
+    for z, y, w in stream:
+        inputs = array("d", z)
+        mixer.learn(inputs, y, w, mixer.mix(inputs))
+    return mixer
+
+
+@kinds
+@given(stream=streams)
+def test_the_mixer_is_the_formula(variance, forgetting, stream):
+    mixer, formula = mixer_of(N, variance, forgetting), Formula(variance, forgetting)
+    for z, y, w in stream:
+        inputs = array("d", z)
+        answer = mixer.mix(inputs)
+        assert answer == pytest.approx(formula.mix(z), rel=1e-9, abs=1e-9)
+        mixer.learn(inputs, y, w, answer)
+        formula.learn(z, y, w)
+    assert mixer.weights == pytest.approx(formula.v, rel=1e-9, abs=1e-9)
+    found = mixer.get_state()["covariance"]
+    assert found == pytest.approx([s for row in formula.s for s in row], rel=1e-9, abs=1e-9)
+
+
+def test_the_first_step_worked_by_hand():
+    mixer = mixer_of(1, variance=0.5, forgetting=1.0)
+    mixer.learn(array("d", [0.0]), True, 1.0, 0.0)  # says nothing, and g = 0
+    assert mixer.weights == [1.0]
+    mixer = Mixer(0.5, 1.0)
+    mixer.join(0.0)
+    mixer.learn(array("d", [2.0]), True, 1.0, 0.0)  # g = 1, q = 1/4, f = 1/(1 + 1/2), p = 1/2
+    assert mixer.weights == pytest.approx([2 / 3 * 1 / 2 * 1])
+    assert mixer.get_state()["covariance"] == pytest.approx([0.5 - 2 / 3 * 1 / 4 * 1])
+
+
+def test_an_input_that_joins_later_changes_nothing_of_the_others():
+    mixer = learn(mixer_of(N), [([1.0, -2.0, 3.0], True, 1.0)] * 20)
+    before = mixer.weights
+    for _ in range(20):  # beyond the room there was
+        mixer.join(0.25)
+    assert mixer.weights == [*before, *[0.25] * 20]
+    assert mixer.mix(array("d", [1.0, -2.0, 3.0, *[0.0] * 20])) == pytest.approx(
+        before[0] - 2 * before[1] + 3 * before[2]
+    )
+
+
+@given(stream=streams, more=streams)
+def test_a_copy_goes_on_exactly_as_the_original(stream, more):
+    mixer = learn(mixer_of(N), stream)
+    read = Mixer(mixer.variance, mixer.forgetting)
+    read.set_state(mixer.get_state())
+    for other in (read, pickle.loads(pickle.dumps(mixer)), copy.deepcopy(mixer)):
+        assert learn(other, more).get_state() == learn(copy.deepcopy(mixer), more).get_state()
+
+
+@pytest.mark.parametrize("heaviest", [1.0, 1e3, 1e25])
+@pytest.mark.parametrize("forgetting", [1.0, 0.999, 0.9, 0.5])
+def test_the_covariance_stays_symmetric_and_positive(forgetting, heaviest):
+    rng, mixer = random.Random(7), mixer_of(7, forgetting=forgetting)
+    for _ in range(5_000):  # inputs that nearly agree, as those of similar learners do
+        base = rng.gauss(0, 4)
+        z = [max(-8.0, min(base + rng.gauss(0, 0.5), 8.0)) for _ in range(7)]
+        learn(mixer, [(z, rng.random() < 0.5, rng.choice([1.0, heaviest]))])
+    covariance = np.array(mixer.get_state()["covariance"]).reshape(7, 7)
+    assert (covariance == covariance.T).all()
+    values = np.linalg.eigvalsh(covariance)
+    assert values[0] > -1e-12 * values[-1]
+    assert all(map(math.isfinite, mixer.weights))
+
+
+@given(
+    stream=st.lists(
+        st.tuples(
+            st.lists(st.sampled_from([-8.0, 0.0, 1e-300, 8.0]), min_size=N, max_size=N),
+            st.booleans(),
+            st.sampled_from([1e-300, 1.0, 1e25]),
+        ),
+        max_size=60,
+    )
+)
+def test_no_stream_overflows_it(stream):
+    state = learn(mixer_of(N), stream).get_state()
+    assert all(map(math.isfinite, [*state["weights"], *state["covariance"]]))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("_testcapi") is None, reason="needs _testcapi")
+@pytest.mark.skipif(not COMPILED, reason="interpreted, every addition allocates: memory is Python's own")
+@pytest.mark.parametrize(
+    "call", [lambda m, z: m.join(0.5), lambda m, z: m.learn(z, True, 1.0, 0.5)], ids=["join", "learn"]
+)
+def test_after_a_failing_allocation_it_is_as_before_or_as_after_the_call(call):
+    import _testcapi  # noqa: PLC0415  not in every Python
+
+    inputs = array("d", [1.0, -2.0, 0.5, 3.0, 1.0, -1.0, 2.0, 0.0])
+    start = learn(mixer_of(8), [(inputs, True, 1.0)] * 3)  # a ninth input needs more room
+    after = copy.deepcopy(start)
+    call(after, inputs)
+    allowed = [start.get_state(), after.get_state()]
+    for n in range(40):
+        mixer = copy.deepcopy(start)
+        _testcapi.set_nomemory(n, n + 1)
+        try:
+            call(mixer, inputs)
+        except MemoryError:
+            pass
+        finally:
+            _testcapi.remove_mem_hooks()
+        assert mixer.get_state() in allowed
+        learn(mixer, [([*inputs, 1.0], False, 1.0)])
+        assert all(map(math.isfinite, mixer.weights))
