@@ -24,8 +24,13 @@ cdef class TokenMap:
     @cython.locals(place=int, slot=int, n=Py_ssize_t)
     cdef add(self, int index, double value)
 
-    @cython.locals(k=Py_ssize_t)
+    @cython.locals(
+        k=Py_ssize_t, at=Py_ssize_t, n_missing=Py_ssize_t, mask=int, turn=int, place=int, slot=int, turns=int[::1],
+        slots=int[::1], places=int[::1]
+    )
     cdef add_all(self, int[::1] indices, Py_ssize_t n, int tag)
+
+    cdef _reserve(self, Py_ssize_t n)
 
     @cython.locals(k=Py_ssize_t, factor=double)
     cdef void scale(self) noexcept

@@ -64,27 +64,43 @@ class TokenMap:
 
     def add(self, index: int, value: float) -> None:
         """Add a feature; one that the event has already stays as it is."""
-        place = index & self._mask
-        if self._turns[place] == self._turn:
-            return
+        self._reserve(self.x.n + 1)
         n = self.x.n
-        if n == self.x.capacity:
-            self.x.widen()
-        if n == len(self._indices):
-            self._indices = _widened(self._indices)
-        self._turns[place] = self._turn
-        slot = self._slots[place] - 1
-        self.x.slots[n] = slot
-        self.x.values[n] = value
-        self.x.n_missing += slot < 0
-        self.x.n = n + 1
-        self._indices[n] = place
-        self._squares += value * value
+        place = index & self._mask
+        if self._turns[place] != self._turn:
+            self._turns[place] = self._turn
+            slot = self._slots[place] - 1
+            self._indices[n] = place
+            self.x.slots[n] = slot
+            self.x.values[n] = value
+            self.x.n_missing += slot < 0
+            self.x.n = n + 1
+            self._squares += value * value
 
     def add_all(self, indices: array[int], n: int, tag: int) -> None:
         """Add the first of these features, each with the value 1, all moved by a tag."""
+        self._reserve(self.x.n + n)
+        at, n_missing, mask, turn = self.x.n, self.x.n_missing, self._mask, self._turn
+        turns, slots, places = self._turns, self.x.slots, self._indices
         for k in range(n):
-            self.add(indices[k] ^ tag, 1.0)
+            place = (indices[k] ^ tag) & mask
+            if turns[place] != turn:
+                turns[place] = turn
+                slot = self._slots[place] - 1
+                places[at] = place
+                slots[at] = slot
+                self.x.values[at] = 1.0
+                n_missing += slot < 0
+                at += 1
+        self._squares += at - self.x.n
+        self.x.n, self.x.n_missing = at, n_missing
+
+    def _reserve(self, n: int) -> None:
+        """Make room for so many entries."""
+        while n > self.x.capacity:
+            self.x.widen()
+        while n > len(self._indices):
+            self._indices = _widened(self._indices)
 
     def scale(self) -> None:
         """Scale the event to length 1."""
