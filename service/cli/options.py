@@ -6,7 +6,7 @@ In: names of settings. Out: a decorator; the command then receives ``loaded``, t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -17,8 +17,10 @@ from pydantic.fields import FieldInfo
 from service.cli.app import report_progress, report_warning
 from service.datasets.files import Format, Source, open_source
 from service.logs import log_to_stderr
-from service.settings.fields import MODEL_SETTINGS
+from service.models.auto import AUTO
+from service.settings.fields import FEATURE_SETTINGS, MODEL_SETTINGS
 from service.settings.load import (
+    DEFAULT,
     KafkaSettings,
     Loaded,
     Settings,
@@ -164,7 +166,15 @@ def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs:
         meant = closest_variable(variable)
         hint = f"; did you mean {meant}?" if meant else ""
         report_warning(f"the environment variable {variable} is no setting and is ignored{hint}")
+    if loaded.settings.model == AUTO and (given := _given(loaded, FEATURE_SETTINGS)):
+        names = ", ".join(f"{name} ({origin})" for name, origin in given.items())
+        report_warning(f"the model {AUTO} makes its own features of a text and ignores {names}")
     return loaded
+
+
+def _given(loaded: Loaded, names: Sequence[str]) -> dict[str, str]:
+    """Return where those of the settings come from that are not the defaults."""
+    return {name: loaded.origins[name] for name in names if loaded.origins[name] != DEFAULT}
 
 
 def _parameter(name: str) -> str:

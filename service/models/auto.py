@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import Final
 
 from perceptron_core import AutoClassifier, from_bytes, to_bytes
 from perceptron_core.auto.explanation import Addend, ExpertStatus
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
+
+AUTO: Final = "auto"
+"""The name of the model, as a setting."""
 
 
 class AutoLearner:

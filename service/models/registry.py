@@ -29,7 +29,7 @@ from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
 from service.models import auto
-from service.models.auto import AutoLearner
+from service.models.auto import AUTO, AutoLearner
 from service.models.binary import BinaryLearner, can_be_written
 from service.models.multiclass import MulticlassLearner, with_classes
 from service.models.river import RiverLearner
@@ -38,7 +38,7 @@ _MOST_BITS_IN_ARRAYS: Final = 24
 """128 MiB for each number that a learner keeps per feature; above, few of the cells would ever be used."""
 
 BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {
-    "auto": perceptron_core.AutoClassifier,
+    AUTO: perceptron_core.AutoClassifier,
     "perceptron": perceptron_core.Perceptron,
     "margin-perceptron": perceptron_core.MarginPerceptron,
     "averaged-perceptron": perceptron_core.AveragedPerceptron,
@@ -158,7 +158,7 @@ def make_learner(
 
 def _with_bits(model: str, params: Mapping[str, Any], hash_bits: int) -> Mapping[str, Any]:
     """Return the parameters of a model; `auto` hashes texts itself, with as many bits as the setting says."""
-    return {"hash_bits": hash_bits, **params} if model == "auto" and hash_bits else params
+    return {"hash_bits": hash_bits, **params} if model == AUTO and hash_bits else params
 
 
 def _in_arrays(made: BinaryClassifier, hash_bits: int) -> BinaryClassifier:

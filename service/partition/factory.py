@@ -5,6 +5,7 @@ from __future__ import annotations
 from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import Vocabulary
+from service.models.auto import AUTO
 from service.models.registry import make_learner
 from service.partition.label_join import LabelJoin
 from service.partition.learned_examples import Observer
@@ -48,7 +49,7 @@ def make_decoder(settings: Settings) -> Decoder:
 
 def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
     """Make the feature extractor that the settings describe."""
-    if settings.model == "auto":
+    if settings.model == AUTO:
         return RawFeatures()
     return FeatureExtractor(
         FeatureOptions(

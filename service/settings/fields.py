@@ -26,18 +26,9 @@ from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10
-MODEL_SETTINGS = (
-    "model",
-    "model_params",
-    "classes",
-    "text",
-    "ngrams",
-    "token_pattern",
-    "lowercase",
-    "text_values",
-    "normalize",
-    "hash_bits",
-)
+FEATURE_SETTINGS = ("text", "ngrams", "token_pattern", "lowercase", "text_values", "normalize")
+"""Settings that say how features are made of a text: the model `auto` makes its own."""
+MODEL_SETTINGS = ("model", "model_params", "classes", *FEATURE_SETTINGS, "hash_bits")
 """Settings that a model is made with: a model learned under others is another model."""
 TOPIC_SETTINGS = (
     "events_topic",

@@ -94,6 +94,15 @@ def test_an_unknown_environment_variable_is_warned_about(run, monkeypatch):
     assert result.stderr == f"{said}; did you mean PERCEPTRON_GROUP?\n"
 
 
+def test_settings_of_features_are_warned_about_where_the_model_makes_its_own(run, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_LOWERCASE", "no")
+    result, _ = run(["model", "ngrams", "lowercase"], "--model", "auto", "--ngrams", "2")
+    assert result.stderr.startswith(
+        "warning: the model auto makes its own features of a text and ignores ngrams"
+    )
+    assert "lowercase (environment PERCEPTRON_LOWERCASE)" in result.stderr
+
+
 def test_the_default_stream_is_announced_a_chosen_one_is_not(run, capsys):
     _, [by_default] = run(["broker"])
     _, [chosen] = run(["broker"], "--broker", "memory://")
