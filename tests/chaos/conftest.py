@@ -32,6 +32,7 @@ OTHER_LAYOUTS = (
     "[sqlite-labels-among-events]",
     "[kafka-python-labels-apart]",
     "[confluent-labels-among-events]",
+    "[confluent-auto]",
 )
 
 

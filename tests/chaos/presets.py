@@ -36,6 +36,7 @@ AMONG_EVENTS = BUSY | {"labels_topic": "", "label_timeout_seconds": LABEL_TIMEOU
 # In a topic of their own labels may overtake their events by any time, however much waits to be read: nothing
 # is to expire. And the order in which the two were taken must be there to the end.
 APART = BUSY | {"label_timeout_seconds": 1e8, "snapshots_kept": 1_000_000}
+MIXTURE = AMONG_EVENTS | {"model": "auto"}
 HTTP = {"http": "127.0.0.1:0"}
 
 

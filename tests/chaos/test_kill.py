@@ -6,14 +6,16 @@ from collections import Counter
 
 import pytest
 
-from tests.chaos.presets import AMONG_EVENTS, APART, hours_ago_ms, sized
+from tests.chaos.presets import AMONG_EVENTS, APART, MIXTURE, hours_ago_ms, sized
 from tests.support.chaos_log import chaos_log
 from tests.support.chaos_stream import Feeder
 from tests.support.exactly_once import assert_exactly_once
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("labels", [AMONG_EVENTS, APART], ids=["labels-among-events", "labels-apart"])
+@pytest.mark.parametrize(
+    "labels", [AMONG_EVENTS, APART, MIXTURE], ids=["labels-among-events", "labels-apart", "auto"]
+)
 def test_killed_at_random_moments_it_does_everything_once(open_chaos, start, force, labels):
     stream = open_chaos(**sized(labels, force))
     log = list(chaos_log(force.events, seed=11, start_ms=hours_ago_ms(100)))
