@@ -22,6 +22,7 @@ cdef class Ensemble:
     cdef double[::1] inputs
     cdef double[::1] answers
     cdef double[::1] mistakes
+    cdef double[::1] judged
     cdef int[::1] _favourites
 
     @cython.locals(last=Py_ssize_t)

@@ -60,6 +60,8 @@ class Ensemble:
         self.answers = _doubles(MOST_EXPERTS)
         self.mistakes = _doubles(MOST_EXPERTS)
         """Of each learner, discounted."""
+        self.judged = _doubles(MOST_EXPERTS)
+        """The labels that each learner was judged by, discounted alike."""
         self._favourites = array("i", bytes(4 * MOST_EXPERTS))
 
     def join(
@@ -105,6 +107,7 @@ class Ensemble:
             if speaks[self.maps[k]]:
                 rule = self.rules[k]
                 self.mistakes[k] = discount * self.mistakes[k] + (rule.fires(self.scores[k]) != target)
+                self.judged[k] = discount * self.judged[k] + 1.0
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])
 
     def scored(self, number: int) -> tuple[float, float]:
@@ -114,6 +117,10 @@ class Ensemble:
     def recent_mistakes(self, number: int) -> float:
         """Return the mistakes of a learner, discounted."""
         return self.mistakes[number]
+
+    def recent_labels(self, number: int) -> float:
+        """Return the labels that a learner was judged by, discounted."""
+        return self.judged[number]
 
     def map_of(self, number: int) -> int:
         """Return the map of a learner."""
@@ -139,6 +146,7 @@ class Ensemble:
             "rules": rules,
             "mixers": [mixer.get_state() for mixer in self.mixers],
             "mistakes": [self.mistakes[k] for k in range(self.n)],
+            "judged": [self.judged[k] for k in range(self.n)],
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -155,6 +163,8 @@ class Ensemble:
                 raise ValueError(f"a mixer of {mixer.n} inputs mixes {self.n}")
         for k, mistakes in enumerate(state["mistakes"][: self.n]):
             self.mistakes[k] = mistakes
+        for k, labels in enumerate(state["judged"][: self.n]):
+            self.judged[k] = labels
 
 
 def _doubles(n: int) -> array[float]:

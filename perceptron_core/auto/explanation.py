@@ -39,6 +39,13 @@ class ExpertStatus(NamedTuple):
     """All it made; of several classes, telling each from the others."""
     recent_mistakes: float
     """The same, older ones discounted."""
+    recent_labels: float
+    """The labels it was judged by, discounted alike."""
+
+    @property
+    def recent_error(self) -> float | None:
+        """Share of recent answers that were wrong, 0-1; None before the first label."""
+        return self.recent_mistakes / self.recent_labels if self.recent_labels else None
 
 
 def shares(ensemble: Ensemble, candidate: int) -> list[float]:

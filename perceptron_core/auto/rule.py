@@ -107,7 +107,8 @@ class AutoRule:
             weight = sum(each[k] for each in weights) / len(weights)
             mistakes = sum(each.rules[k].n_mistakes for each in self.ensembles)
             recent = sum(each.recent_mistakes(k) for each in self.ensembles)
-            found.append(ExpertStatus(name, weight, mistakes, recent))
+            labels = sum(each.recent_labels(k) for each in self.ensembles)
+            found.append(ExpertStatus(name, weight, mistakes, recent, labels))
         return found
 
     def _fresh(self) -> Ensemble:

@@ -38,7 +38,7 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
 
 def experts_table(learner: AutoLearner) -> list[str]:
     """List the learners of a mixture: the weight of each in the answer that leads, and its mistakes."""
-    rows = [f"  {name:<44} {weight:>+8.3f} {mistakes:>10,}" for name, weight, mistakes, _ in learner.experts]
+    rows = [f"  {name:<44} {weight:>+8.3f} {mistakes:>10,}" for name, weight, mistakes, *_ in learner.experts]
     if not rows:
         return []
     head = f"{f'learners; the {learner.leader} leads':<46} {'weight':>8} {'mistakes':>10}"

@@ -61,6 +61,7 @@ class Expert(Answered):
     weight: float = Field(description="Of its log-odds in the answer that leads.")
     mistakes: int = Field(description="All it made.")
     recent_mistakes: float = Field(description="The same, older ones discounted.")
+    recent_labels: float = Field(description="The labels it was judged by, discounted alike.")
 
     @classmethod
     def of(cls, status: ExpertStatus) -> Self:

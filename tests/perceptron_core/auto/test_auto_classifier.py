@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import AutoClassifier, DamagedError, FeatureError, LabelError, from_bytes, to_bytes
+from perceptron_core.auto.explanation import ExpertStatus
 
 values = st.one_of(
     st.sampled_from([0.0, 1.0, -1.0, 0.5, 3, 1e100, -1e-300]),
@@ -197,3 +198,25 @@ def test_a_file_that_asks_for_more_memory_than_it_explains_is_refused():
 def test_it_refuses_options_out_of_bounds(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         AutoClassifier(**options)
+
+
+def test_an_expert_is_judged_by_the_labels_of_events_that_its_map_speaks_of():
+    model = AutoClassifier()
+    for n in range(10):
+        model.learn_one({"note": "win a prize"} if n % 2 else {"loud": True}, n % 2 == 0)
+    labels = {each.name: each.recent_labels for each in model.experts}
+    assert labels["words: CoinBetting"] == pytest.approx(10, abs=0.05)
+    assert labels["grams: CoinBetting"] == pytest.approx(5, abs=0.05)
+
+
+@pytest.mark.parametrize("labels", [[False, True], SEVERAL])
+def test_the_recent_error_of_an_expert_is_a_share(labels):
+    draw, model = random.Random(2), AutoClassifier()
+    for _ in range(50):
+        model.learn_one({"a": draw.gauss(0, 1), "note": draw.choice(["win", "see"])}, draw.choice(labels))
+    assert all(0 <= each.recent_error <= 1 for each in model.experts)
+    assert any(each.recent_error > 0 for each in model.experts)
+
+
+def test_the_recent_error_of_an_expert_that_was_never_judged_is_unknown():
+    assert ExpertStatus("words: SCW", 0.1, 0, 0.0, 0.0).recent_error is None
