@@ -56,12 +56,16 @@ def wrongs(
     condition: Condition,
     patience_seconds: float = float("inf"),
 ) -> list[bool]:
-    """Return for each event whether its prediction was wrong; shorter where processor time ran out."""
+    """Return for each event whether its prediction was wrong; shorter where processor time ran out.
+
+    No answer, before anything was learned, counts as False, which is what learners of two classes answer.
+    """
     waiting: deque[tuple[Any, Any] | None] = deque()
     found: list[bool] = []
     end = process_time() + patience_seconds
     for (x, y), comes in zip(examples, condition.labelled(len(examples)), strict=True):
-        found.append(bool(model.predict_one(x) != y))
+        predicted = model.predict_one(x)
+        found.append(bool((False if predicted is None else predicted) != y))
         waiting.append((x, y) if comes else None)
         if len(waiting) > condition.delay and (due := waiting.popleft()):
             model.learn_one(*due)

@@ -26,11 +26,12 @@ _log = logging.getLogger(__name__)
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-# Each is the click command named `command` in the module `service.cli.commands.<name>`, - written as _.
+# Each is the click command named `command` in `service.cli.commands.<name>`, - written as _.
 COMMANDS = {
     "demo": "Run the whole thing on this machine, with a real data set.",
     "serve": "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP.",
     "replay": "Predict and learn over a file, one event after the other, and count the mistakes.",
+    "compare": "Run several models over a file, side by side, and count the mistakes of each.",
     "train": "Train a model over a file in several epochs; show the learning curve.",
     "test": "Predict a file with a trained model, and count the mistakes.",
     "produce": "Send the events of a file to a topic.",

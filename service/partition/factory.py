@@ -64,8 +64,23 @@ def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
     )
 
 
-def make_processor(settings: Settings, observe: Observer = lambda _: None) -> Processor:
+def make_processor(
+    settings: Settings,
+    observe: Observer = lambda _: None,
+    *,
+    decoder: Decoder | None = None,
+    extractor: FeatureExtractor | RawFeatures | None = None,
+) -> Processor:
     """Make a processor with an untrained model.
+
+    Parameters
+    ----------
+    settings
+        Describe it.
+    observe
+        Called with the labelled predictions of each batch.
+    decoder, extractor
+        Given where several processors share them; else made as the settings describe them.
 
     Raises
     ------
@@ -82,8 +97,8 @@ def make_processor(settings: Settings, observe: Observer = lambda _: None) -> Pr
             settings.hash_bits,
         ),
         vocabulary=Vocabulary(settings.classes),
-        decoder=make_decoder(settings),
-        extractor=make_extractor(settings),
+        decoder=decoder or make_decoder(settings),
+        extractor=extractor or make_extractor(settings),
         max_ahead_seconds=settings.max_event_time_ahead_seconds,
         join=LabelJoin(settings.label_timeout_seconds, settings.max_pending, settings.max_pending_bytes),
         topics=OutputTopics(settings.predictions_topic, settings.dead_letters_topic),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -17,16 +17,13 @@ from perceptron_core import (
     mistake_bound,
 )
 from perceptron_core.base.linear_rule import LinearRule
-from service.cli.app import report
 from service.cli.options import LEARNING, Command, SourceOptions, setting_options, source_options
+from service.cli.pictures import import_charts, write_picture
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.datasets.labelled_examples import Example
-from service.errors import ConfigurationError, InputFileError, ServiceError
+from service.errors import ConfigurationError, InputFileError
 from service.models.model_file import read_model_file
 from service.settings.load import Loaded
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _PLANE: Final = 2
 _LARGEST_MATRIX: Final = 2_000_000
@@ -66,7 +63,7 @@ def boundary(
     The mistakes are the examples on the wrong side at the end. With --axes, other features are left out,
     of the training too.
     """
-    charts = _charts(output)
+    charts = import_charts(output)
     settings = loaded.settings
     found = load_examples(source_of, settings, "read")
     names = _two_features(found.examples, axes, found.name)
@@ -85,7 +82,7 @@ def boundary(
     shown = (str(names[0]), str(names[1]))
     plane = Hyperplane.of(model)
     named = Hyperplane({str(name): weight for name, weight in plane.weights.items()}, plane.bias)
-    _write(charts, charts.boundary(named, points, shown, classes), output)
+    write_picture(charts, charts.boundary(named, points, shown, classes), output)
 
 
 @command.command("learning-curve")
@@ -95,9 +92,9 @@ def boundary(
 @_output_option("learning-curve")
 def learning_curve(source_of: SourceOptions, options: TrainingOptions, loaded: Loaded, output: Path) -> None:
     """Train on FILE; draw training and held-out error per epoch, and mark the sweet spot."""
-    charts = _charts(output)
+    charts = import_charts(output)
     found = load_examples(source_of, loaded.settings, "read")
-    _write(charts, charts.learning_curve(train(loaded.settings, found, options)), output)
+    write_picture(charts, charts.learning_curve(train(loaded.settings, found, options)), output)
 
 
 @command.command("mistakes")
@@ -106,7 +103,7 @@ def learning_curve(source_of: SourceOptions, options: TrainingOptions, loaded: L
 @_output_option("mistakes")
 def mistakes(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
     """Learn once from each example of FILE; draw the mistakes so far against the bound (R/γ)²."""
-    charts = _charts(output)
+    charts = import_charts(output)
     settings = loaded.settings
     model = make_trainable(settings).model
     examples = load_examples(source_of, settings, "read").examples
@@ -115,7 +112,7 @@ def mistakes(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
         model.learn_one(x, truth)
         made.append(model.n_mistakes)
         updates.append(model.n_updates)
-    _write(charts, charts.cumulative_mistakes(made, updates, _bound(model, examples)), output)
+    write_picture(charts, charts.cumulative_mistakes(made, updates, _bound(model, examples)), output)
 
 
 @command.command("weights")
@@ -124,39 +121,14 @@ def mistakes(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
 @_output_option("weights")
 def weights(model: Path, top: int, output: Path) -> None:
     """Draw the largest weights of a model file."""
-    charts = _charts(output)
+    charts = import_charts(output)
     shown = read_model_file(model).model
     if not isinstance(shown, LinearRule):
         raise InputFileError(
             f"{model}: a {type(shown).__name__} has no single weight for each feature",
             hint="`perceptron inspect` shows what it has",
         )
-    _write(charts, charts.largest_weights(shown.weights, shown.bias, top), output)
-
-
-def _charts(output: Path) -> Any:  # noqa: ANN401 - a module
-    """Import the drawing, or say what is missing: before any work is done."""
-    try:
-        from service.monitoring import charts  # noqa: PLC0415 - Matplotlib is an extra
-    except ModuleNotFoundError as error:
-        raise ServiceError(
-            f"plot: {error.name} is not installed", hint="pip install 'online-perceptron[plot]'"
-        ) from None
-    if output.suffix.lower() not in charts.FORMATS:
-        raise click.BadParameter(
-            f"{output} ends in none of {', '.join(charts.FORMATS)}", param_hint="'--output'"
-        )
-    return charts
-
-
-def _write(charts: Any, figure: Figure, output: Path) -> None:  # noqa: ANN401 - a module
-    try:
-        charts.save(figure, output)
-    except OSError as error:
-        raise ServiceError(
-            f"{output}: cannot be written: {error.strerror}", hint="--output names another file"
-        ) from None
-    report("saved", "green", f"the picture to {output}")
+    write_picture(charts, charts.largest_weights(shown.weights, shown.bias, top), output)
 
 
 def _two_features(examples: Iterable[Example], axes: str | None, name: str) -> tuple[Any, Any]:

@@ -6,20 +6,18 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Final
 
 import click
 
 from service.cli.app import report
+from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.summary import summary_text
-from service.datasets.bad_rows import complaint_of
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
 from service.errors import InputFileError
-from service.messages.dead_letter import MESSAGE, REASON
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.monitoring.evaluation import Evaluation, summarise
@@ -28,10 +26,6 @@ from service.partition.learned_examples import Step
 from service.partition.processor import Processor
 from service.settings.load import Loaded, Settings
 from service.stream import Output, Record
-
-_REJECTIONS_SHOWN: Final = 3
-_BATCH_RECORDS: Final = 256
-"""Messages processed at a time; what comes slowly, from a pipe, is processed as it comes."""
 
 
 @click.command()
@@ -85,22 +79,13 @@ class _Replay:
         self, settings: Settings, source: Source, evaluation: Evaluation, write_line: Callable[[str], None]
     ) -> None:
         self.processor: Processor = make_processor(settings, self._observe)
-        self._topic = settings.events_topic
-        self._source = source
+        self._batches = FileBatches(source, settings.events_topic, self._process)
         self._evaluation = evaluation
         self._table = ProgressTable(write_line, settings.classes)
-        self._batch: list[Record] = []
-        """Not processed yet; a record's offset is its line in the file."""
-        self._rejected = 0
 
     def feed(self, messages: Iterable[bytes]) -> None:
         """Process every message; event time stands still, as a file has none."""
-        self._source.before_wait(self._process)
-        for value in messages:
-            self._batch.append(Record(self._topic, 0, self._source.line, 0, None, value))
-            if len(self._batch) >= _BATCH_RECORDS:
-                self._process()
-        self._process()
+        self._batches.feed(messages)
         self._table.finish()
 
     def hint(self) -> str:
@@ -108,20 +93,9 @@ class _Replay:
         rejected = self.processor.counters.rejected
         return refusal_hint(rejected) if rejected else ""
 
-    def _process(self) -> None:
-        batch, self._batch = self._batch, []
-        for position, letter in self.processor.process_batch(batch).dead_letters:
-            self._show_rejection(batch[position], letter)
+    def _process(self, batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
+        return self.processor.process_batch(batch).dead_letters
 
     def _observe(self, steps: Sequence[Step]) -> None:
         self._table.observe(steps)
         self._evaluation.observe(steps)
-
-    def _show_rejection(self, record: Record, letter: Output) -> None:
-        self._rejected += 1
-        if self._rejected <= _REJECTIONS_SHOWN:
-            headers = dict(letter.headers)
-            reason, message = headers[REASON].decode(), complaint_of(record.value, headers[MESSAGE].decode())
-            report("rejected", "yellow", f"{self._source.name}:{record.offset}: {reason}: {message}")
-        elif self._rejected == _REJECTIONS_SHOWN + 1:
-            report("rejected", "yellow", "more; the summary counts them by reason")

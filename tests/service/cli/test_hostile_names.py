@@ -47,7 +47,7 @@ def model(perceptron, events):
     return "model.bin"
 
 
-@pytest.mark.parametrize("command", ["replay", "train"])
+@pytest.mark.parametrize("command", ["replay", "compare", "train"])
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_learning_shows_no_control_characters(perceptron, events, command, form):
     result = perceptron(command, *events, "--format", form)
@@ -104,6 +104,7 @@ def test_config_show_shows_no_control_characters(perceptron, form):
 WRONG = {
     "replay": ["replay", HOSTILE],
     "replay-csv": ["replay", f"{HOSTILE}.csv"],
+    "compare": ["compare", f"{HOSTILE}.csv"],
     "train": ["train", f"{HOSTILE}.csv"],
     "test": ["test", HOSTILE, HOSTILE],
     "plot": ["plot", "boundary", f"{HOSTILE}.csv", "--output", f"{HOSTILE}.svg"],

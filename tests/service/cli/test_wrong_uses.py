@@ -130,6 +130,12 @@ WRONG_USES = {
     "classes of a model of two": WrongUse(
         "serve --model scw --classes a,b,c", USAGE, "classes: 3 class names", "multiclass-perceptron"
     ),
+    "classes of one model of several": WrongUse(
+        "compare events.ndjson --model arow --model scw --classes a,b,c",
+        USAGE,
+        "the model 'scw' knows two classes",
+        "multiclass-perceptron",
+    ),
     "classes that the labels are not": WrongUse(
         "replay spam.tsv", FAILURE, "none of 1 messages could be used", "--classes ham,spam"
     ),

@@ -34,6 +34,7 @@ def test_every_chart_has_a_title_labels_and_a_legend():
     figures = [
         boundary(),
         charts.learning_curve(training),
+        charts.error_curves({"arow": ([1, 2], [1.0, 0.5]), "auto": ([], [])}),
         charts.cumulative_mistakes([0, 1], [1, 2], NO_BOUND),
         charts.largest_weights({"a": 1.0, "b": -2.0}, 0.5, 5),
     ]

@@ -1,0 +1,47 @@
+"""Reading that several processors share. In: messages, each several times. Out: what was read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from service.messages.decoder import Decoder, Incoming
+from service.messages.features import FeatureExtractor, RawFeatures, X
+
+
+class OnceDecoder(Decoder):
+    """Decodes each message once, until it is told to forget them; a message that is refused, each time."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._known: dict[bytes | None, Incoming] = {}
+
+    def decode(self, value: bytes | None) -> Incoming:
+        """Return the message, the same one each time. Raises `Rejection`."""
+        found = self._known.get(value)
+        if found is None:
+            found = self._known[value] = self._decoder.decode(value)
+        return found
+
+    def forget(self) -> None:
+        """Forget what was decoded."""
+        self._known.clear()
+
+
+class OnceExtractor(FeatureExtractor):
+    """Makes the features of each message once, until it is told to forget them."""
+
+    def __init__(self, extractor: FeatureExtractor | RawFeatures) -> None:
+        self._extractor = extractor
+        self._known: dict[tuple[int, str | None], tuple[object, X]] = {}
+        """By the identity of the message's features, which are kept here so that no others get it."""
+
+    def extract(self, features: Mapping[str, bool | int | float | str] | None, text: str | None) -> X:
+        """Return x of a message that a `OnceDecoder` decoded, the same each time."""
+        key = id(features), text
+        if key not in self._known:
+            self._known[key] = features, self._extractor.extract(features, text)
+        return self._known[key][1]
+
+    def forget(self) -> None:
+        """Forget what was made."""
+        self._known.clear()
