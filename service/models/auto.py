@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from perceptron_core import AutoClassifier, from_bytes, to_bytes
 from perceptron_core.auto.explanation import Addend, ExpertStatus
@@ -14,6 +14,15 @@ from service.messages.labels import BINARY, Truth
 
 AUTO: Final = "auto"
 """The name of the model, as a setting."""
+
+
+class MixtureStatus(NamedTuple):
+    """Which learners of a mixture decide now."""
+
+    leader: str
+    """Whose answer is given: a mixture's, or one learner's."""
+    experts: Sequence[ExpertStatus]
+    """The learners, the one that decides most first."""
 
 
 class AutoLearner:
@@ -90,6 +99,14 @@ class AutoLearner:
     def load(self, data: bytes) -> None:
         """Load the model that `dump` wrote."""
         self.model = from_bytes(data)
+
+
+def mixture_of(learner: object) -> MixtureStatus | None:
+    """Return which learners of a mixture decide; None of other models, and before the first event."""
+    if not isinstance(learner, AutoLearner):
+        return None
+    experts = learner.experts
+    return MixtureStatus(learner.leader, experts) if experts else None
 
 
 def with_classes(model: AutoClassifier, names: Sequence[str]) -> AutoClassifier:

@@ -10,6 +10,7 @@ from typing import Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from perceptron_core import OnlineMistakeBound, Perceptron
+from service.models.auto import MixtureStatus
 from service.models.registry import Learner
 from service.partition.counters import WINDOW, Counters
 
@@ -24,6 +25,8 @@ class Published:
     pending_bytes: int
     learner: Learner
     bound: OnlineMistakeBound | None = None
+    mixture: MixtureStatus | None = None
+    """None of a model that is no mixture, or has met no event yet."""
 
 
 def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
@@ -32,6 +35,7 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     yield from _state(published)
     yield from _calibration(published)
     yield from _weights(published)
+    yield from _experts(published)
 
 
 def _counts(published: Mapping[int, Published]) -> Iterator[Metric]:
@@ -140,3 +144,34 @@ def _bounds(published: Mapping[int, Published]) -> Metric:
             if math.isfinite(bound):
                 family.add_metric([str(partition)], bound)
     return family
+
+
+def _experts(published: Mapping[int, Published]) -> Iterator[Metric]:
+    """Yield what is known of the experts; nothing where no model is a mixture."""
+    mixtures = {partition: state.mixture for partition, state in published.items() if state.mixture}
+    if not mixtures:
+        return
+    labels = ["expert", "partition"]
+    weight = GaugeMetricFamily(
+        "perceptron_expert_weight",
+        "Weight of an expert's log-odds in the answer of the mixture; of several classes, the mean.",
+        labels=labels,
+    )
+    mistakes = CounterMetricFamily(
+        "perceptron_expert_mistakes",
+        "Mistakes of an expert; of several classes, of telling each from the others.",
+        labels=labels,
+    )
+    error = GaugeMetricFamily(
+        "perceptron_expert_error_ratio",
+        "Share of an expert's recent answers that were wrong, older ones discounted.",
+        labels=labels,
+        unit="ratio",
+    )
+    for partition, mixture in mixtures.items():
+        for expert in mixture.experts:
+            weight.add_metric([expert.name, str(partition)], expert.weight)
+            mistakes.add_metric([expert.name, str(partition)], expert.mistakes)
+            if expert.recent_error is not None:
+                error.add_metric([expert.name, str(partition)], expert.recent_error)
+    yield from (weight, mistakes, error)

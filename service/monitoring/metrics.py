@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from perceptron_core import OnlineMistakeBound, Perceptron, __version__
 from service.clock import SYSTEM_CLOCK, Clock
+from service.models.auto import mixture_of
 from service.models.registry import Learner
 from service.monitoring.buckets import Buckets
 from service.monitoring.committed_state import Published, committed_families
@@ -128,6 +129,7 @@ class Metrics:
             processor.join.size_bytes,
             processor.learner,
             self.bounds.get(partition),
+            mixture_of(processor.learner),
         )
         self.published[partition] = self.last_published[partition] = state
         self.at_work_since.setdefault(partition, self.clock.monotonic())

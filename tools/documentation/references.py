@@ -207,7 +207,7 @@ def exported_families() -> list[Metric]:
     """Return the metric families of a service that has done all it can, alone and with workers."""
     registry = CollectorRegistry()
     shown = Metrics(registry)
-    for partition, model in enumerate(("perceptron", "coin-betting")):
+    for partition, model in enumerate(("perceptron", "coin-betting", "auto")):
         processor = make_processor(Settings(model=model))
         processor.observe = shown.watch(partition, processor.learner)
         processor.process_batch([_record(offset, value) for offset, value in enumerate(_stream())])

@@ -94,25 +94,66 @@ def test_shows_the_calibration_of_a_model_with_log_odds_and_of_no_other(metrics)
         assert metrics.registry.get_sample_value(name, {"partition": "0"}) is None
 
 
+@pytest.fixture
+def mixture():
+    """Publish a mixture that has learned a little; return its metrics and what it was fed with."""
+    metrics, feed = Metrics(CollectorRegistry()), Feed(model="auto")
+    for number in range(20):
+        feed(event(str(number), "win money" if number % 2 else "see you", label=number % 3 > 0))
+    metrics.publish(0, feed.processor)
+    return metrics, feed
+
+
+def test_shows_the_weight_the_mistakes_and_the_error_of_each_expert(mixture):
+    metrics, feed = mixture
+    assert feed.processor.learner.experts
+    for expert in feed.processor.learner.experts:
+        labels = {"expert": expert.name, "partition": "0"}
+        for sample, value in (
+            ("perceptron_expert_weight", expert.weight),
+            ("perceptron_expert_mistakes_total", expert.mistakes),
+            ("perceptron_expert_error_ratio", expert.recent_error),
+        ):
+            assert metrics.registry.get_sample_value(sample, labels) == value
+
+
+def test_shows_of_the_experts_what_was_committed(mixture):
+    metrics, feed = mixture
+    before = generate_latest(metrics.registry).decode()
+    for number in range(20, 40):
+        feed(event(str(number), "win money", label=number % 2 == 0))
+    after = generate_latest(metrics.registry).decode()
+    shown = [re.findall("^perceptron_expert.*$", text, re.MULTILINE) for text in (before, after)]
+    assert shown[0] == shown[1] != []
+
+
+def test_shows_no_experts_of_a_model_that_is_no_mixture(metrics):
+    assert "perceptron_expert" not in generate_latest(metrics.registry).decode()
+
+
 def test_tells_the_version(metrics):
     assert b"perceptron_build_info{version=" in generate_latest(metrics.registry)
 
 
-def test_every_name_has_a_help_text_and_base_units(metrics):
+def test_every_name_has_a_help_text_and_base_units(metrics, mixture):
+    metrics.published[1] = mixture[0].published[0]
     text = generate_latest(metrics.registry).decode()
     for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE):
         assert re.search(rf"^# HELP {name} \S+", text, re.MULTILINE), name
         assert not re.search("milli|micro|percent", name)
 
 
-def test_is_valid_openmetrics(metrics):
+def test_is_valid_openmetrics(metrics, mixture):
+    metrics.published[1] = mixture[0].published[0]
     text = exposition.generate_latest(metrics.registry).decode()
     families = {family.name for family in parser.text_string_to_metric_families(text)}
     assert {"perceptron_mistakes", "perceptron_margin", "perceptron_build"} <= families
+    assert {"perceptron_expert_mistakes", "perceptron_expert_weight"} <= families
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
-def test_promtool_finds_nothing_to_complain_about(metrics):
+def test_promtool_finds_nothing_to_complain_about(metrics, mixture):
+    metrics.published[1] = mixture[0].published[0]
     checked = subprocess.run(
         ["promtool", "check", "metrics"],
         input=generate_latest(metrics.registry),
