@@ -83,7 +83,7 @@ def boundary(
         ylabel=_plain(names[1]),
         title=f"Decision boundary: {len(mistaken):,} of {len(points):,} on the wrong side ({share:.1%})",
     )
-    _legend(axes)
+    below_legend(axes)
     return figure
 
 
@@ -121,7 +121,7 @@ def learning_curve(training: Training) -> Figure:
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    _legend(axes)
+    below_legend(axes)
     return figure
 
 
@@ -148,7 +148,7 @@ def cumulative_mistakes(mistakes: Sequence[int], updates: Sequence[int], bound: 
         ylabel="cumulative count",
         title=f"Mistakes made online: {mistakes[-1]:,} of {len(mistakes):,} ({share:.1%})",
     )
-    _legend(axes)
+    below_legend(axes)
     return figure
 
 
@@ -167,7 +167,7 @@ def error_curves(curves: Mapping[str, tuple[Sequence[int], Sequence[float]]]) ->
     )  # the first mistakes would flatten the rest
     axes.set_xlim(left=0)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    _legend(axes)
+    below_legend(axes)
     return figure
 
 
@@ -196,7 +196,7 @@ def largest_weights(weights: Mapping[Any, float], bias: float, top: int) -> Figu
         title=f"Largest {len(ranked):,} of {len(weights):,} weights; bias {_minus(f'{bias:.4g}')}",
     )
     axes.grid(axis="y", visible=False)
-    _legend(axes)
+    below_legend(axes)
     return figure
 
 
@@ -204,13 +204,18 @@ def new_figure(width: float = _SIZE_INCHES[0], height: float = _SIZE_INCHES[1]) 
     """Return an empty picture of a size in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
-    axes.grid(color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain_axes(axes)
     return figure, axes
 
 
-def _legend(axes: Axes) -> None:
+def plain_axes(axes: Axes) -> None:
+    """Leave of the axes a light grid, the lower and the left edge."""
+    axes.grid(color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def below_legend(axes: Axes) -> None:
     """Put the legend below the picture, where it hides nothing."""
     axes.figure.legend(loc="outside lower center", ncols=2, fontsize="small", frameon=False)
 

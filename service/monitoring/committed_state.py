@@ -91,7 +91,8 @@ def _state(published: Mapping[int, Published]) -> Iterator[Metric]:
 def _calibration(published: Mapping[int, Published]) -> Iterator[Metric]:
     error = GaugeMetricFamily(
         "perceptron_expected_calibration_error_ratio",
-        "Mean distance of the share of right predictions from their probability; of models with log-odds.",
+        "Distance of the share of right predictions from their probability, mean of 15 bins; "
+        "only of models whose scores are log-odds.",
         labels=["partition"],
         unit="ratio",
     )

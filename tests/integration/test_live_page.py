@@ -106,6 +106,27 @@ def test_what_one_types_is_predicted_and_the_features_that_decided_are_shown(sta
     assert set(shown) == decided | {"bias"}
 
 
+@pytest.mark.parametrize("shape", [{}, PHONE], ids=["wide", "phone"])
+def test_a_model_with_log_odds_shows_probabilities(serve, open_page, shape):
+    stage = Stage(model="coin-betting")
+    stage(event("a", "win money", label=True), event("b", "win money"))
+    page = open_page(serve(stage.served()), **shape)
+    probability = stage.models[0].recent.latest()[0].answer["probability"]
+    row = page.locator("#events tbody tr").first
+    expect(row.locator(".probability")).to_have_text(f"{100 * probability:.1f} %")
+    expect(row.locator(".probability")).to_be_visible()
+    page.get_by_label("Text", exact=True).fill("win money")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#answer")).to_contain_text(f"probability {100 * probability:.1f} %")
+    assert not is_wider_than_the_screen(page)
+
+
+def test_a_model_without_log_odds_has_no_column_of_probabilities(address, open_page):
+    page = open_page(address)
+    expect(page.locator("#events tbody tr").first).to_be_visible()
+    expect(page.locator("#events")).not_to_contain_text("Probability")
+
+
 def test_a_mistake_in_what_one_types_is_explained(address, open_page):
     page = open_page(address)
     page.get_by_label("Features").fill("length = 1e101")

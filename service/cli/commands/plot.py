@@ -17,12 +17,15 @@ from perceptron_core import (
     mistake_bound,
 )
 from perceptron_core.base.linear_rule import LinearRule
+from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, Command, SourceOptions, setting_options, source_options
 from service.cli.pictures import import_charts, write_picture
+from service.cli.progress import progress_bar
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
-from service.datasets.labelled_examples import Example
+from service.datasets.labelled_examples import Example, refusal_hint
 from service.errors import ConfigurationError, InputFileError
 from service.models.model_file import read_model_file
+from service.partition.factory import make_processor
 from service.settings.load import Loaded
 
 _PLANE: Final = 2
@@ -113,6 +116,37 @@ def mistakes(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
         made.append(model.n_mistakes)
         updates.append(model.n_updates)
     write_picture(charts, charts.cumulative_mistakes(made, updates, _bound(model, examples)), output)
+
+
+@command.command("calibration")
+@source_options
+@setting_options(*LEARNING)
+@_output_option("calibration")
+def calibration(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
+    """Predict and learn over FILE as `replay` does; draw how often predictions of each probability are right.
+
+    The model must be one whose predictions have a probability, such as auto or normalized-adagrad.
+    """
+    charts = import_charts(output)
+    settings = loaded.settings
+    processor = make_processor(settings)
+    if not processor.learner.has_log_odds:
+        raise ConfigurationError(
+            f"model: the scores of {settings.model} are no log-odds, so its predictions have no probability",
+            hint="use one that has: --model auto, logistic-regression, normalized-adagrad, coin-betting or "
+            "bayesian-logistic",
+        )
+    with source_of(settings) as source, progress_bar(source, "replay") as (messages, _):
+        FileBatches(
+            source, settings.events_topic, lambda batch: processor.process_batch(batch).dead_letters
+        ).feed(messages)
+    found = processor.counters.calibration
+    if not found.count:
+        hint = refusal_hint(processor.counters.rejected)
+        raise InputFileError(f"{source.name}: no labelled example in it", hint=hint)
+    from service.monitoring.reliability_diagram import reliability_diagram  # noqa: PLC0415 - Matplotlib
+
+    write_picture(charts, reliability_diagram(found), output)
 
 
 @command.command("weights")

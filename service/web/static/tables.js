@@ -55,7 +55,7 @@ export function eventsTable(events) {
   const rows = events.map((event) => [
     element("th", { scope: "row", class: "id" }, event.id),
     element("td", { class: "content" }, contentOf(event)),
-    element("td", { class: "number" }, signed(event.score)),
+    element("td", { class: "number score" }, signed(event.score)),
     element("td", { class: "class" }, String(event.predicted)),
     ...onlyIfProbable(element("td", { class: "number probability" }, percent(event.probability))),
     truthOf(event),

@@ -1,10 +1,13 @@
 """`plot` writes pictures of what the library computes, and says what it lacks."""
 
+import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from service.models.registry import BUILT_IN, make_learner
 from tests.support.reference_streams import phishing_events
 
 PNG, SVG = b"\x89PNG", b"<?xml"
@@ -92,3 +95,39 @@ def test_without_matplotlib_it_says_how_to_get_it(perceptron, plane, monkeypatch
     result = perceptron("plot", "mistakes", plane)
     assert result.exit_code == 1
     assert "hint: pip install 'online-perceptron[plot]'" in result.stderr
+
+
+def test_a_calibration_is_that_of_replay(perceptron, pages):
+    model = ("--model", "coin-betting")
+    summary = json.loads(perceptron("replay", pages, *model, "--format", "json").stdout)
+    result = perceptron("plot", "calibration", pages, *model, "-o", "calibration.svg")
+    assert result.exit_code == 0, result.stderr
+    picture = Path("calibration.svg").read_text(encoding="utf-8")
+    assert f"expected calibration error {summary['expected_calibration_error']:.4f}" in picture
+    assert f"log loss {summary['log_loss']:.4f}" in picture
+
+
+def test_a_calibration_of_text_by_auto_is_named_after_its_kind(perceptron, tmp_path):
+    path = tmp_path / "mails.tsv"
+    path.write_text("ham\tsee you\nspam\twin a prize\n" * 20)
+    result = perceptron("plot", "calibration", path, "--model", "auto", "--classes", "ham,spam")
+    assert result.exit_code == 0, result.stderr
+    assert Path("calibration.png").read_bytes().startswith(PNG)
+
+
+def test_a_calibration_of_a_model_without_log_odds_names_those_that_have_them(perceptron, pages):
+    result = perceptron("plot", "calibration", pages, "--model", "arow")
+    assert result.exit_code == 2
+    assert "the scores of arow are no log-odds" in result.stderr
+    (hint,) = [line for line in result.stderr.splitlines() if line.startswith("hint:")]
+    for name in BUILT_IN:
+        assert (name in re.findall(r"[\w-]+", hint)) == make_learner(name, {}).has_log_odds
+
+
+def test_a_calibration_without_labels_fails_and_shows_what_was_refused(perceptron, tmp_path):
+    path = tmp_path / "mails.ndjson"
+    path.write_text('{"id": "a", "text": "win"}\njunk\n')
+    result = perceptron("plot", "calibration", path, "--model", "coin-betting")
+    assert result.exit_code == 1
+    assert "mails.ndjson:2: invalid_json" in result.stderr
+    assert "no labelled example" in result.stderr
