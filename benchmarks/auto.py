@@ -6,7 +6,7 @@ One configuration of ours for all streams: ``AutoClassifier()``. Beside it, on t
 
     our single learners  with fixed parameters, numbers raw and standardised (comparison/contestants.py)
     River's classifiers  adaptive random forest, KNN, Hoeffding tree and its linear ones, with its defaults,
-                         behind StandardScaler for numbers and BagOfWords for text
+                         numbers behind StandardScaler but for trees, text behind BagOfWords
     Vowpal Wabbit        of 24 settings (comparison/vowpal_wabbit.py), in an environment of its own
 
 "Best" is the one with the fewest mistakes on that stream, chosen afterwards. What is slower than --patience

@@ -112,9 +112,8 @@ def _ours(kind: Kind) -> Iterator[tuple[str, Callable[[], Model]]]:
             yield f"{name} standardised", partial(_made, _Standardised, make)
 
 
-_SLOW: Makers = {
+_TREES: Makers = {
     "adaptive random forest": lambda: forest.ARFClassifier(seed=1),
-    "KNN": neighbors.KNNClassifier,
     "Hoeffding tree": tree.HoeffdingTreeClassifier,
 }
 _LINEAR: Makers = {
@@ -123,17 +122,20 @@ _LINEAR: Makers = {
     "passive-aggressive": linear_model.PAClassifier,
     "ALMA": linear_model.ALMAClassifier,
 }
+_KNN: Makers = {"KNN": neighbors.KNNClassifier}
 
 
 def river(kind: Kind) -> Makers:
-    """Return River's classifiers with its own defaults, behind the transformer that suits the kind."""
+    """Return River's classifiers with its own defaults, behind the transformer that suits the kind.
+
+    Trees take numbers as they are: a scale that moves would move under their splits.
+    """
     if kind is Kind.SEVERAL_CLASSES:
-        return _behind(
-            preprocessing.StandardScaler, _SLOW | {"softmax regression": linear_model.SoftmaxRegression}
-        )
+        scaled = _KNN | {"softmax regression": linear_model.SoftmaxRegression}
+        return _behind(preprocessing.StandardScaler, scaled) | _TREES
     if kind is Kind.NUMBERS:
-        return _behind(preprocessing.StandardScaler, _LINEAR | _SLOW)
-    makers = _LINEAR | _SLOW | {"naive Bayes": naive_bayes.BernoulliNB}
+        return _behind(preprocessing.StandardScaler, _LINEAR | _KNN) | _TREES
+    makers = _LINEAR | _KNN | _TREES | {"naive Bayes": naive_bayes.BernoulliNB}
     if kind is Kind.TEXT:
         return _behind(lambda: feature_extraction.BagOfWords(on="text"), makers)
     return makers

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from service.cli.app import report_progress, report_warning
 from service.datasets.files import Format, Source, open_source
 from service.logs import log_to_stderr
-from service.models.auto import AUTO
+from service.models.names import AUTO
 from service.settings.fields import FEATURE_SETTINGS, MODEL_SETTINGS
 from service.settings.load import (
     DEFAULT,
@@ -166,10 +166,15 @@ def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs:
         meant = closest_variable(variable)
         hint = f"; did you mean {meant}?" if meant else ""
         report_warning(f"the environment variable {variable} is no setting and is ignored{hint}")
-    if loaded.settings.model == AUTO and (given := _given(loaded, FEATURE_SETTINGS)):
+    warn_of_ignored_settings(loaded, loaded.settings.model)
+    return loaded
+
+
+def warn_of_ignored_settings(loaded: Loaded, *models: str) -> None:
+    """Name the settings that somebody gave and that one of the models ignores."""
+    if AUTO in models and (given := _given(loaded, FEATURE_SETTINGS)):
         names = ", ".join(f"{name} ({origin})" for name, origin in given.items())
         report_warning(f"the model {AUTO} makes its own features of a text and ignores {names}")
-    return loaded
 
 
 def _given(loaded: Loaded, names: Sequence[str]) -> dict[str, str]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from perceptron_core import AutoClassifier, from_bytes, to_bytes
 from perceptron_core.auto.explanation import Addend, ExpertStatus
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
-
-AUTO: Final = "auto"
-"""The name of the model, as a setting."""
 
 
 class MixtureStatus(NamedTuple):

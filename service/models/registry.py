@@ -29,9 +29,10 @@ from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
 from service.models import auto
-from service.models.auto import AUTO, AutoLearner
+from service.models.auto import AutoLearner
 from service.models.binary import BinaryLearner, can_be_written
 from service.models.multiclass import MulticlassLearner, with_classes
+from service.models.names import AUTO
 from service.models.river import RiverLearner
 
 _MOST_BITS_IN_ARRAYS: Final = 24

@@ -5,7 +5,7 @@ from __future__ import annotations
 from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import Vocabulary
-from service.models.auto import AUTO
+from service.models.names import AUTO
 from service.models.registry import make_learner
 from service.partition.label_join import LabelJoin
 from service.partition.learned_examples import Observer

@@ -13,7 +13,13 @@ from service.cli.app import report
 from service.cli.commands.compare.contenders import Contest
 from service.cli.commands.compare.display import MistakeRows, live_table, standings
 from service.cli.file_batches import FileBatches
-from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
+from service.cli.options import (
+    LEARNING,
+    SourceOptions,
+    setting_options,
+    source_options,
+    warn_of_ignored_settings,
+)
 from service.cli.output import echo
 from service.cli.pictures import import_charts, write_picture
 from service.datasets.labelled_examples import refusal_hint
@@ -60,6 +66,7 @@ def command(
     """
     settings = loaded.settings
     charts = import_charts(plot, "--plot") if plot else None
+    warn_of_ignored_settings(loaded, *models)
     contest = Contest(settings, list(dict.fromkeys(models)))
     with source_of(settings) as source, live_table(source, contest.contenders) as write_line:
         rows = MistakeRows(write_line, contest.contenders)

@@ -152,6 +152,13 @@ def test_a_model_that_could_use_fewer_events_is_no_winner(compared):
     assert found["raising.py:Model"]["rejected_by_reason"] == {"model_error": 1250}
 
 
+@pytest.mark.parametrize(("model", "warnings"), [("auto", 1), ("scw", 0)])
+def test_settings_that_one_of_the_models_ignores_are_named(perceptron, model, warnings):
+    arguments = ("--model", "arow", "--model", model, "--text", "chars")
+    stderr = perceptron("compare", "-", *arguments, stdin=PAGES).stderr
+    assert stderr.count("the model auto makes its own features of a text and ignores text") == warnings
+
+
 def test_an_unknown_model_is_refused_before_anything_is_read(perceptron):
     result = perceptron("compare", "no-such-file.csv", "--model", "arow", "--model", "perceptrn")
     assert result.exit_code == 2
