@@ -1,13 +1,13 @@
-"""How well probabilities agree with frequencies. In: probabilities and what happened. Out: two figures."""
+"""How well the probabilities of `auto` agree with frequencies. In: streams. Out: a table."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from perceptron_core import AutoClassifier
+from service.models.registry import make_learner
+from service.partition.calibration import BINS, Calibration
 
 from .report import progress, row, rule
 
@@ -16,44 +16,19 @@ if TYPE_CHECKING:
 
 FORECASTS_FROM = 5_000
 """So many labels are learned before probabilities count."""
-BINS = 10
 _TIMES = {"a9a": 1, "elec2": 1, "sms": 3}
 """How often each stream is repeated."""
 _MOST_ERROR = 0.02
-_SMALLEST = 1e-12
-
-Forecast = tuple[float, bool]
 
 
-class Calibration(NamedTuple):
-    """What forecasts of a class are worth."""
-
-    error: float
-    """Expected calibration error."""
-    log_loss: float
-
-
-def calibration(forecasts: Sequence[Forecast]) -> Calibration:
-    """Compute the expected calibration error over ten bins of equal width, and the mean logistic loss.
-
-    Each forecast is the probability of the positive class and whether it was that class. The error is the
-    mean over all forecasts of the distance between mean probability and frequency in the forecast's bin.
-    """
-    bins: list[list[Forecast]] = [[] for _ in range(BINS)]
-    for p, positive in forecasts:
-        bins[min(int(p * BINS), BINS - 1)].append((p, positive))
-    apart = sum(abs(sum(p for p, _ in each) - sum(y for _, y in each)) for each in bins)
-    loss = sum(-math.log(max(p if y else 1 - p, _SMALLEST)) for p, y in forecasts)
-    return Calibration(apart / len(forecasts), loss / len(forecasts))
-
-
-def forecasts(model: AutoClassifier, examples: Iterable[tuple[Any, bool]]) -> list[Forecast]:
-    """Return the probabilities of the positive class, each before its example was learned."""
-    found: list[Forecast] = []
-    for x, y in examples:
-        found.append((model.predict_proba_one(x).get(True, 0.5), y))
-        model.learn_one(x, y)
-    return found
+def calibration(seed: int, examples: Iterable[tuple[Any, bool]]) -> Calibration:
+    """Judge the probabilities of `auto`, each before its example was learned, as `replay` judges them."""
+    learner, judged = make_learner("auto", {"seed": seed}), Calibration()
+    for number, (x, y) in enumerate(examples):
+        predicted, log_odds, _ = learner.predict_learn(x, y)
+        if number >= FORECASTS_FROM:
+            judged.add(log_odds if predicted else -log_odds, correct=predicted == y)
+    return judged
 
 
 def table(data: Path, streams: Sequence[Stream], seed: int, *, quick: bool) -> None:
@@ -66,9 +41,9 @@ def table(data: Path, streams: Sequence[Stream], seed: int, *, quick: bool) -> N
         progress(f"{stream.name}: probabilities")
         examples = stream.orders(data)[0] * _TIMES[stream.name]
         examples = examples[: FORECASTS_FROM + 2_000] if quick else examples
-        found = forecasts(AutoClassifier(seed=seed), examples)[FORECASTS_FROM:]
-        error, loss = calibration(found)
+        found = calibration(seed, examples)
+        error, loss = found.expected_calibration_error() or 0.0, found.log_loss() or 0.0
         verdict = "reached" if error <= _MOST_ERROR else "NOT REACHED"
         times = _TIMES[stream.name]
         name = stream.name if times == 1 else f"{stream.name} × {times}"
-        row(name, f"{len(found):,}", f"{error:.4f}", f"{loss:.4f}", f"{_MOST_ERROR}", verdict)
+        row(name, f"{found.count:,}", f"{error:.4f}", f"{loss:.4f}", f"{_MOST_ERROR}", verdict)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.comparison.calibration import calibration
+from benchmarks.comparison.calibration import FORECASTS_FROM, calibration
 from benchmarks.comparison.entries import entry
 from benchmarks.comparison.prequential import Condition, wrongs
 
@@ -67,13 +67,8 @@ def test_mistakes_are_the_mean_over_the_orders():
     assert entry("peer", [[True], [False]], [[True], [True]]).mistakes == pytest.approx(0.5)
 
 
-def test_forecasts_that_come_true_as_often_as_they_say_have_no_error():
-    assert calibration([(0.25, n == 0) for n in range(4)]).error == pytest.approx(0)
-
-
-def test_the_error_is_the_distance_of_forecast_and_frequency():
-    assert calibration([(0.9, False), (0.9, True)]).error == pytest.approx(0.4)
-
-
-def test_a_certain_forecast_that_fails_has_a_finite_loss():
-    assert calibration([(1.0, False)]).log_loss < 30
+def test_probabilities_are_judged_after_so_many_labels():
+    examples = [({"n": float(n % 2)}, n % 2 == 0) for n in range(FORECASTS_FROM + 100)]
+    found = calibration(1, examples)
+    assert found.count == 100
+    assert found.expected_calibration_error() < 0.02
