@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final, NamedTuple
 
+from service.models.auto import MixtureStatus
 from service.partition.counters import Counters
 
 CAPACITY: Final = 400
@@ -29,9 +30,11 @@ class Point(NamedTuple):
     """Share of mistakes since the beginning, 0-1; None before the first label."""
     recent_error: float | None
     """Share of mistakes among the last `RECENT`, 0-1."""
+    mixture: MixtureStatus | None = None
+    """Of a mixture: its experts."""
 
     @classmethod
-    def of(cls, counters: Counters, updates: int) -> Point:
+    def of(cls, counters: Counters, updates: int, mixture: MixtureStatus | None = None) -> Point:
         """Make a point of what is known now."""
         recent = [*islice(reversed(counters.recent), RECENT)]
         return cls(
@@ -40,6 +43,7 @@ class Point(NamedTuple):
             updates,
             counters.error_ratio() if counters.labelled else None,
             sum(recent) / len(recent) if recent else None,
+            mixture,
         )
 
 

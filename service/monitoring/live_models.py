@@ -106,7 +106,7 @@ class LiveModel:
     ) -> None:
         """Record a batch; called by the loop."""
         self.published = published
-        self.history.add(Point.of(published.counters, published.updates))
+        self.history.add(Point.of(published.counters, published.updates, published.mixture))
         if self.recent is not None:
             self.recent.note(records, outputs)
 

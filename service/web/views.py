@@ -21,6 +21,7 @@ from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.portrait import Portrait
 from service.monitoring.recent_predictions import Recent
+from service.web.experts import experts_shown
 from service.web.responses import Bound, Counts, Memory, ModelDescription, Weight
 
 _PAGE_WEIGHTS: Final = 12
@@ -75,6 +76,7 @@ class Window:
             "window": RECENT,
             "bound": portrait.bound and Bound.of(portrait.bound, portrait.bound_examples).model_dump(),
             "history": {name: [getattr(point, name) for point in points] for name in _CURVES},
+            "experts": experts_shown(published.mixture, points),
             **_weights(portrait),
             "shows_events": model.recent is not None,
             "events": [_event(each) for each in model.recent.latest()] if model.recent else [],

@@ -176,6 +176,84 @@ def test_what_an_event_contains_is_text_and_never_markup(stage, address, open_pa
     assert page.locator("main img, main script").count() == 0
 
 
+@pytest.fixture
+def mixture():
+    stage = Stage(model="auto")
+    for n in range(30):
+        stage(event(f"m-{n}", "win money" if n % 3 else "see you", label=n % 2 == 1, length=float(n % 7)))
+    return stage
+
+
+@pytest.fixture
+def page_of_mixture(mixture, serve, open_page):
+    return open_page(serve(mixture.served()))
+
+
+def test_the_experts_of_a_mixture_are_listed_the_heaviest_first(mixture, page_of_mixture):
+    rows = page_of_mixture.locator("#heaviest-experts tbody tr")
+    expect(rows).to_have_count(6)
+    for row, expert in zip(rows.all(), mixture.feeds[0].processor.learner.experts, strict=False):
+        expect(row.locator("th")).to_have_text(expert.name, use_inner_text=True)
+        expect(row).to_contain_text(f"{expert.weight:+.3f}".replace("-", "−"))
+        expect(row).to_contain_text(f"{100 * expert.recent_error:.1f} %")
+
+
+def test_the_lighter_experts_are_listed_on_demand(mixture, page_of_mixture):
+    page_of_mixture.locator("#other-experts summary").click()
+    expected = [each.name for each in mixture.feeds[0].processor.learner.experts[6:]]
+    expect(page_of_mixture.locator("#other-experts tbody tr")).to_have_count(len(expected))
+    shown = page_of_mixture.locator("#other-experts tbody th").all_inner_texts()
+    assert [name.strip() for name in shown] == expected
+
+
+def test_a_sentence_names_the_candidate_that_leads(mixture, page_of_mixture):
+    expect(page_of_mixture.locator("#leader")).to_contain_text(mixture.feeds[0].processor.learner.leader)
+
+
+def test_the_experts_curves_move_while_the_mixture_learns(mixture, page_of_mixture):
+    charts = ("expert-weights-chart", "expert-errors-chart")
+    expect(page_of_mixture.locator("#heaviest-experts tbody tr")).to_have_count(6)
+    before = {chart: pixels(page_of_mixture, chart) for chart in charts}
+    mixture(*(event(f"n-{n}", "win money", label=n % 2 == 0) for n in range(20)))
+    expect(page_of_mixture.locator("#predictions")).to_have_text("50")
+    for chart, picture in before.items():
+        assert pixels(page_of_mixture, chart) != picture
+
+
+@pytest.mark.parametrize("curves", ["weights", "errors"])
+def test_the_experts_curves_can_be_read_as_a_table(mixture, page_of_mixture, curves):
+    table = page_of_mixture.locator(f"#expert-{curves}-table")
+    page_of_mixture.locator("details", has=table).locator("summary").click()
+    expect(table.locator("tbody tr").first).to_contain_text("30")
+    heaviest = [each.name for each in mixture.feeds[0].processor.learner.experts[:6]]
+    assert table.locator("thead th").all_inner_texts() == ["Labelled events", *heaviest]
+
+
+def test_an_explanation_names_the_experts_that_decide(mixture, page_of_mixture):
+    page_of_mixture.get_by_role("button", name="Take the latest event").click()
+    answer, learner = page_of_mixture.locator("#answer"), mixture.feeds[0].processor.learner
+    expect(answer).to_contain_text(learner.leader)
+    expect(answer).to_contain_text(learner.experts[0].name)
+
+
+def test_a_model_that_is_no_mixture_has_no_experts_on_the_page(address, open_page):
+    page = open_page(address)
+    expect(page.locator("#predictions")).to_have_text("30")
+    expect(page.locator("#experts")).to_be_hidden()
+    expect(page.locator("#weights-section")).to_be_visible()
+
+
+@pytest.mark.parametrize("shape", [{}, DARK, PHONE], ids=["light", "dark", "phone"])
+def test_axe_finds_no_barrier_among_the_experts(mixture, serve, open_page, shape):
+    page = open_page(serve(mixture.served()), **shape)
+    page.get_by_role("button", name="Take the latest event").click()
+    expect(page.locator("#answer")).to_contain_text("Predicted: ")
+    page.locator("#other-experts summary").click()
+    assert not is_wider_than_the_screen(page)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
 def test_before_anything_has_come_it_says_what_to_do(serve, open_page):
     page = open_page(serve(Stage().served()))
     expect(page.get_by_role("heading", name="No events yet")).to_be_visible()

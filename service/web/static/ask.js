@@ -1,5 +1,6 @@
 // The form: what one types is predicted, and the features that decided are shown.
 
+import { decidersSentence } from "./experts.js";
 import { element, percent, signed } from "./format.js";
 import { contributionsTable } from "./tables.js";
 
@@ -53,11 +54,12 @@ function verdict(told) {
   const silent = told.contributions.filter(({ contribution }) => !contribution).length;
   const rest = silent ? ` ${silent} more ${silent === 1 ? "feature does" : "features do"} nothing.` : "";
   if (!told.contributions.length) return [sentence, element("p", { class: "caption" }, "Without features, the bias alone decides.")];
+  const deciders = told.leader === null ? [] : [element("p", { class: "caption" }, decidersSentence(told))];
   const caption =
     told.method === "leaving_out"
       ? "How far the score falls when a feature is left out, the strongest first."
       : "What the features add to the score, the strongest first.";
-  return [sentence, element("p", { class: "caption" }, caption + rest), element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What decided" }, contributionsTable(told))];
+  return [sentence, element("p", { class: "caption" }, caption + rest), ...deciders, element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What decided" }, contributionsTable(told))];
 }
 
 function problem({ what, hint }) {

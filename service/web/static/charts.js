@@ -7,7 +7,7 @@ import { count } from "./format.js";
 const HEIGHT = 240;
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-class Chart {
+export class Chart {
   constructor(place, series, write) {
     this.place = place;
     this.series = series;
@@ -22,10 +22,16 @@ class Chart {
     return { width: this.place.clientWidth, height: HEIGHT };
   }
 
-  update(data) {
-    this.data = data;
-    if (this.plot && this.plot.series.length === data.length) this.plot.setData(data);
+  update(data, series = this.series) {
+    const isDrawn = this.plot && JSON.stringify(series) === JSON.stringify(this.series);
+    [this.data, this.series] = [data, series];
+    if (isDrawn) this.plot.setData(data);
     else this.draw();
+  }
+
+  // Where the curves begin: below 0 for those that have negative values only.
+  bottom() {
+    return 0;
   }
 
   draw() {
@@ -38,7 +44,7 @@ class Chart {
         ...this.size(),
         legend: { show: false },
         cursor: { show: false },
-        scales: { x: { time: false }, y: { range: (_, __, highest) => [0, this.top(highest)] } },
+        scales: { x: { time: false }, y: { range: (_, lowest, highest) => [this.bottom(lowest), this.top(highest)] } },
         axes: [
           { ...shared, values: (_, values) => values.map(count), label: "labelled events", labelSize: 20, labelFont: shared.font, size: 34 },
           { ...shared, values: (_, values) => values.map(this.write), size: 58 },
@@ -54,6 +60,12 @@ class Chart {
   }
 }
 
+// The first few answers are a matter of chance, and would squeeze all that follows.
+export function settled(labelled, curve) {
+  const first = labelled.at(-1) > 200 ? labelled.findIndex((n) => n >= 20) : 0;
+  return curve.map((value, point) => (point < first ? null : value));
+}
+
 export class ErrorChart extends Chart {
   constructor(place) {
     const series = [
@@ -67,11 +79,8 @@ export class ErrorChart extends Chart {
     return Math.min(1, Math.max(0.05, 1.1 * (highest ?? 0)));
   }
 
-  // The first few predictions are a matter of chance, and would squeeze all that follows.
   show({ labelled, error, recent_error: recent }) {
-    const settled = labelled.at(-1) > 200 ? labelled.findIndex((n) => n >= 20) : 0;
-    const hide = (curve) => curve.map((value, point) => (point < settled ? null : value));
-    this.update([labelled, hide(error), hide(recent)]);
+    this.update([labelled, settled(labelled, error), settled(labelled, recent)]);
   }
 }
 

@@ -15,6 +15,9 @@ export const number = (value) => {
 
 export const signed = (value) => (value > 0 ? `+${number(value)}` : number(value));
 
+// A weight of an expert, of the size of 1: as many digits for each.
+export const share = (value) => `${value > 0 ? "+" : ""}${value.toFixed(3)}`.replace("-", "−");
+
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);

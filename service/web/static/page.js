@@ -2,6 +2,7 @@
 
 import { explainWith, fillWith } from "./ask.js";
 import { ErrorChart, MistakesChart } from "./charts.js";
+import { showExperts } from "./experts.js";
 import { count, percent, signed, showPoints } from "./format.js";
 import { eventsTable, weightsTable } from "./tables.js";
 
@@ -47,6 +48,7 @@ function show(state) {
   showPartitions(state);
   showFigures(state);
   showCurves(state);
+  showExperts(state.experts);
   showWeights(state);
   if (!paused) showEvents(state);
   latest = state.events.find((event) => Object.keys(event.features).length || event.text) ?? null;
@@ -93,7 +95,8 @@ function boundSentence(bound) {
   return `The bound (R/γ)² is ${count(Math.ceil(bound.updates))} on the latest ${count(bound.examples)} events, which it separates.`;
 }
 
-function showWeights({ weights, weights_nonzero: nonzero, bias, classes }) {
+function showWeights({ weights, weights_nonzero: nonzero, bias, classes, experts }) {
+  at("weights-section").hidden = experts !== null;
   if (weights === null) {
     say("weights-caption", "This model has no weights to show. “Try it” tells which features decided, by leaving each one out.");
     at("weights").replaceChildren();

@@ -1,6 +1,6 @@
 // The tables: events as they come, weights and contributions with bars.
 
-import { element, number, percent, signed, table } from "./format.js";
+import { count, element, number, percent, share, signed, table } from "./format.js";
 
 const MOST_FEATURES = 12;
 const SVG = "http://www.w3.org/2000/svg";
@@ -23,7 +23,7 @@ function bar(value, largest) {
   return element("td", { class: "bar" }, picture);
 }
 
-const signedCell = (value) => element("td", { class: `number ${value < 0 ? "minus-text" : "plus-text"}` }, signed(value));
+const signedCell = (value, write = signed) => element("td", { class: `number ${value < 0 ? "minus-text" : "plus-text"}` }, write(value));
 
 export function weightsTable(weights) {
   const largest = Math.max(...weights.map(({ weight }) => Math.abs(weight)));
@@ -33,6 +33,26 @@ export function weightsTable(weights) {
     bar(weight, largest),
   ]);
   return table([["Feature"], ["Weight", "number"], ["− 0 +", "bar middle"]], rows);
+}
+
+// The line before a name is the one of its curve.
+function curveKey(colour) {
+  const name = colour === null ? "others" : `expert-${colour}`;
+  const picture = shape("svg", { viewBox: "0 0 22 8", "aria-hidden": "true", class: `curve ${name}` });
+  picture.append(shape("line", { x1: 0, y1: 4, x2: 22, y2: 4 }));
+  return picture;
+}
+
+export function expertsTable(experts) {
+  const largest = Math.max(...experts.map(({ weight }) => Math.abs(weight)));
+  const rows = experts.map(({ name, weight, mistakes, recent_error: error, colour }) => [
+    element("th", { scope: "row" }, curveKey(colour), ` ${name}`),
+    signedCell(weight, share),
+    bar(weight, largest),
+    element("td", { class: "number" }, count(mistakes)),
+    element("td", { class: "number" }, percent(error)),
+  ]);
+  return table([["Expert"], ["Weight", "number"], ["− 0 +", "bar middle"], ["Mistakes", "number"], ["Error", "number"]], rows);
 }
 
 export function contributionsTable({ contributions, bias }) {

@@ -146,3 +146,11 @@ def test_after_a_failed_commit_the_curve_goes_on(stream, monkeypatch):
         shown = [point.labelled for point in live.histories[partition].points()]
         assert shown == sorted(set(shown))
         assert shown[-1] == 20
+
+
+def test_the_history_keeps_the_experts_of_a_mixture():
+    stage = Stage(model="auto")
+    stage(event("a", "win", label=True), event("b", "see", label=False))
+    first, *_, last = stage.models[0].history.points()
+    assert first.mixture is None
+    assert last.mixture.experts == stage.feeds[0].processor.learner.experts

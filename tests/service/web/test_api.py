@@ -256,6 +256,24 @@ def test_the_page_gets_curves_events_and_weights(stage, client):
     assert told["lag"] is None
 
 
+def test_the_page_gets_the_experts_of_a_mixture_and_their_curves():
+    stage = Stage(model="auto")
+    stage(*(event(f"m-{n}", "win money" if n % 2 else "see you", label=n % 2 == 1) for n in range(5)))
+    with stage.served() as client:
+        experts = client.get("/state").json()["experts"]
+    learner = stage.feeds[0].processor.learner
+    assert experts["leader"] == learner.leader
+    assert experts["labelled"] == [1, 2, 3, 4, 5]
+    assert [each["name"] for each in experts["experts"]] == [each.name for each in learner.experts]
+    assert [each["errors"][-1] for each in experts["experts"]] == pytest.approx(
+        [each.recent_error for each in learner.experts], abs=1e-4
+    )
+
+
+def test_the_page_gets_no_experts_of_another_model(client):
+    assert client.get("/state").json()["experts"] is None
+
+
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
