@@ -24,12 +24,12 @@ cdef class FourierMap:
     cdef double[::1] _frequencies
     cdef double[::1] _phases
     cdef double[::1] _sums
-    cdef set _drawn
+    cdef dict _drawn
 
     cpdef arrange(self, Columns columns)
 
     @cython.locals(k=Py_ssize_t)
-    cdef _draw(self, Py_ssize_t number)
+    cdef _draw(self, Py_ssize_t number, str name)
 
     @cython.locals(
         number=Py_ssize_t, k=Py_ssize_t, row=Py_ssize_t, z=double, sums=double[::1], frequencies=double[::1],

@@ -23,7 +23,8 @@ _CLIP: Final = 4.0
 class FourierMap:
     """Random Fourier features √2·cos(W·z + b): sums of them come near any smooth function of z.
 
-    W is drawn from N(0, 2·width²/d) for d columns, b from 0 to 2π, both from the seed.
+    W is drawn from N(0, 2·width²/d) for d columns, b from 0 to 2π, both from the seed and the names of the
+    columns.
 
     References
     ----------
@@ -38,7 +39,8 @@ class FourierMap:
         self.width = width
         self._scale = 1.0
         self._frequencies = _doubles(limit * N_FOURIER)
-        self._drawn: set[int] = set()
+        self._drawn: dict[int, str] = {}
+        """By number of a column: the name that its frequencies were drawn for."""
         chance = random.Random(f"{seed} {name} phases")  # noqa: S311  no secret
         self._phases = array("d", [2.0 * pi * chance.random() for _ in range(N_FOURIER)])
         self._sums = _doubles(N_FOURIER)
@@ -50,16 +52,17 @@ class FourierMap:
     def arrange(self, columns: Columns) -> None:
         """Take in which columns there are."""
         for number in range(columns.n):
-            if number not in self._drawn:
-                self._draw(number)
+            name = columns.names[number]
+            if name is not None and self._drawn.get(number) != str(name):
+                self._draw(number, str(name))
         self._scale = self.width * sqrt(2.0 / max(len(columns.numbers), 1))
 
-    def _draw(self, number: int) -> None:
-        chance = random.Random(f"{self.seed} {self.name} {number}")  # noqa: S311  no secret
+    def _draw(self, number: int, name: str) -> None:
+        chance = random.Random(f"{self.seed} {self.name} {name}")  # noqa: S311  no secret
         for k in range(N_FOURIER):
             radius = sqrt(-2.0 * log(1.0 - chance.random()))
             self._frequencies[number * N_FOURIER + k] = radius * cos(2.0 * pi * chance.random())
-        self._drawn.add(number)
+        self._drawn[number] = name
 
     def show(self, columns: Columns) -> None:
         """Make `x` the event's."""
@@ -119,7 +122,8 @@ class DenseMaps:
         numbers = sorted(columns.numbers.values())
         pairs = [(i, j) for j in numbers for i in numbers if i < j]
         if len(pairs) > _MOST_PAIRS:
-            pairs = sorted(pairs, key=self._rank)[:_MOST_PAIRS]
+            ranks = {(i, j): self._rank(str(columns.names[i]), str(columns.names[j])) for i, j in pairs}
+            pairs = sorted(pairs, key=ranks.__getitem__)[:_MOST_PAIRS]
         self.pairs = sorted(pairs)
         self._n_pairs = len(pairs)
         first = self.limit * (1 + N_HATS)
@@ -128,8 +132,10 @@ class DenseMaps:
             self._pair_columns[2 * k], self._pair_columns[2 * k + 1] = pair
             self._bases[k] = first + block * N_CELLS * N_CELLS
 
-    def _rank(self, pair: tuple[int, int]) -> float:
-        return random.Random(f"{self.seed} pair {pair}").random()  # noqa: S311  no secret
+    def _rank(self, one: str, other: str) -> float:
+        """Draw the rank of a pair: whatever the order of the columns, the same."""
+        first, second = sorted((one, other))
+        return random.Random(f"{self.seed} {first!r} {second!r}").random()  # noqa: S311  no secret
 
     @property
     def n_binned(self) -> int:
