@@ -22,7 +22,82 @@ _SMALLEST: Final = 1e-100
 
 
 class AutoClassifier(AutoRule, base.Classifier):
-    """Learns any event with many learners, and mixes their answers."""
+    r"""A mixture of many linear learners over features that it makes itself; no parameter needs to be set.
+
+    It takes events as they are: numbers, booleans, categories and texts, any mixture of them, of two classes
+    or several. Numbers that most events have are standardised as they come and shown in six forms: as they
+    are, through asinh, with hat functions, with a grid for pairs of columns, and twice as random Fourier
+    features. Words, pairs of words, short strings, booleans and other numbers are hashed into one map,
+    4-grams of characters into another. On each form some learners run (`experts`); two mixers weigh their log-odds.
+    The answer is that of the mixer, or of the one learner, with the fewest mistakes lately.
+
+    Parameters
+    ----------
+    classes
+        All labels there may be, two or more. None: those seen so far.
+    seed
+        Of the random features and the pairs of columns.
+    hash_bits
+        Hashed features count modulo 2**hash_bits, in each of the two maps; 1 to 26.
+    max_columns
+        Most features that are shown as dense numbers, 0 to 256; others are hashed.
+
+    Attributes
+    ----------
+    labels : list
+        Classes in the order they were met, which breaks ties.
+    experts : list of ExpertStatus
+        Each learner: its name, its weight in the answer that leads, its mistakes.
+    candidates : list of str
+        What may lead: the mixtures, and the learners that may answer alone.
+    leader : int
+        Number of the candidate that leads.
+    n_mistakes : int
+        Examples that `learn_one` found misclassified before the update.
+    n_updates : int
+        Examples learned: each is an update.
+
+    Notes
+    -----
+    A string is a text: its words `\w+` in lower case, pairs of neighbours, and the 4-grams of its first 3,000
+    characters; one of at most 32 characters is a category besides. None is a missing value. A number is a
+    column if the first event has it (unless all its numbers are 1), or if half of the events since it came
+    have it; it is one no more when three events of four lack it.
+
+    Two classes share the learners; three or more have learners of their own, each class against the others.
+    Time and memory grow with the number of classes.
+
+    Memory grows with the features seen, up to 2**hash_bits in each map: 160 bytes for each and class, and
+    8 bytes for each index from the start. An example of weight w counts w times in the losses.
+
+    The same seed gives the same answers to the bit, on machines with the same mathematical library.
+
+    References
+    ----------
+    Littlestone, N. and Warmuth, M. K. (1994). The weighted majority algorithm. Information and Computation
+    108(2). Following the experts with the fewest mistakes.
+
+    Mattern, C. (2012). Mixing strategies in data compression. Data Compression Conference. See `Mixer`.
+
+    Rahimi, A. and Recht, B. (2007). Random features for large-scale kernel machines. Advances in Neural
+    Information Processing Systems 20.
+
+    Examples
+    --------
+    >>> from perceptron_core import AutoClassifier
+    >>> from river import datasets, evaluate, metrics
+    >>> evaluate.progressive_val_score(datasets.Phishing(), AutoClassifier(), metrics.Accuracy())
+    Accuracy: 90.87%
+
+    Events need not be numbers:
+
+    >>> model = AutoClassifier()
+    >>> model.learn_one({"from": "bank", "text": "You won a prize!", "links": 3}, True)
+    >>> model.learn_one({"from": "mum", "text": "See you at noon"}, False)
+    >>> model.predict_one({"text": "Claim your prize now", "links": 2})
+    True
+
+    """
 
     def __init__(
         self,
@@ -46,12 +121,19 @@ class AutoClassifier(AutoRule, base.Classifier):
         return True
 
     def predict_one(self, x: Any, **_: Any) -> Any:
-        """Predict the class of `x`: None before any class is known. Raises `FeatureError`."""
+        """Predict the class of `x`: None before any class is known.
+
+        Raises `FeatureError` for a value that is no number, boolean, string or None, or a number that is not
+        finite or is larger than 1e100.
+        """
         number = self.number_of_class(x)
         return None if number < 0 else self.labels[number]
 
     def predict_proba_one(self, x: Any, **_: Any) -> dict[Any, float]:
-        """Return the probability of each class. Raises `FeatureError`."""
+        """Return the probability of each class, by the log-odds of the answer that leads.
+
+        Raises `FeatureError` as `predict_one` does.
+        """
         return self.probabilities(self.log_odds(x))
 
     def probabilities(self, log_odds: Sequence[float]) -> dict[Any, float]:
@@ -73,7 +155,25 @@ class AutoClassifier(AutoRule, base.Classifier):
         return log(max(p, _SMALLEST)) - log(max(1.0 - p, _SMALLEST))
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
-        """Learn from one example."""
+        """Learn from one example.
+
+        Parameters
+        ----------
+        x
+            The event: values by name, or a text.
+        y
+            The class: anything hashable but None and NaN; one of `classes`, if these were given.
+        w
+            Weight of the example; 0 leaves everything as it was.
+
+        Raises
+        ------
+        FeatureError, LabelError
+            As their names say; the state is untouched.
+        ValueError
+            If `w` is negative, not finite, or above 1e25.
+
+        """
         self.learn(x, self.check_label(y), example_weight(w))
 
     def check_label(self, label: Any) -> Label:
