@@ -28,8 +28,8 @@ class AutoClassifier(AutoRule, base.Classifier):
     or several. Numbers that most events have are standardised as they come and shown in six forms: as they
     are, through asinh, with hat functions, with a grid for pairs of columns, and twice as random Fourier
     features. Words, pairs of words, short strings, booleans and other numbers are hashed into one map,
-    4-grams of characters into another. On each form some learners run (`experts`); two mixers weigh their log-odds.
-    The answer is that of the mixer, or of the one learner, with the fewest mistakes lately.
+    4-grams of characters into another. On each form some learners run (`experts`), and two mixers weigh their
+    log-odds. The answer is that of the mixer, or of the one learner, with the fewest mistakes lately.
 
     Parameters
     ----------

@@ -46,4 +46,4 @@ cdef class FeatureMaps:
 
     cdef learn(self)
 
-    cdef commit(self)
+    cdef _arrange(self)

@@ -77,6 +77,7 @@ class FeatureMaps:
         Raises `FeatureError` for a value that is no number, boolean, string or None, or no finite number of
         at most 1e100.
         """
+        self._arrange()
         self.words.clear()
         self.grams.clear()
         self.columns.clear()
@@ -99,14 +100,14 @@ class FeatureMaps:
             self.dense.show(self.columns)
 
     def learn(self) -> None:
-        """Learn what the event shown says of the features: slots and columns."""
+        """Learn what the event shown says of the features, slots and columns; it stays as it is shown."""
         self.words.allocate()
         self.grams.allocate()
         self.sizes[WORDS], self.sizes[GRAMS] = self.words.n_slots, self.grams.n_slots
-
-    def commit(self) -> None:
-        """Learn which features are columns, after the learners have learned."""
         self.columns.commit()
+
+    def _arrange(self) -> None:
+        """Take in which columns there are, if that has changed."""
         if self.columns.version != self._version:
             self.dense.arrange(self.columns)
             self.sizes[PAIRED] = self.dense.n_paired
@@ -199,6 +200,7 @@ class FeatureMaps:
 
     def get_state(self) -> dict[str, Any]:
         """Return what was learned as plain values."""
+        self._arrange()
         return {
             "words": self.words.get_state(),
             "grams": self.grams.get_state(),

@@ -120,6 +120,7 @@ class AutoRule:
     def _score(self, x: Any) -> None:
         """Show an event, and compute the answers of each ensemble."""
         self.maps.show(x)
+        self._widen()
         self._score_shown()
 
     def _score_shown(self) -> None:
@@ -163,7 +164,7 @@ class AutoRule:
         if self._join() or is_new:
             self._score_shown()
         self.maps.learn()
-        self._widen()
+        self._widen()  # from here on nothing is allocated
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= _SHARING else number  # of the one ensemble: the second
         self._judge(number)
@@ -171,8 +172,6 @@ class AutoRule:
             ensemble = self.ensembles[k]
             ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount)
         self.n_updates += 1
-        self.maps.commit()
-        self._widen()
 
     def _join(self) -> bool:
         """Let the learners of maps join that speak for the first time; return whether any did."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from perceptron_core import (
     AROW,
+    AutoClassifier,
     AveragedPerceptron,
     HashedClassifier,
     Perceptron,
@@ -36,6 +37,7 @@ HASHED = {
     "hashed-averaged": HashedClassifier(AveragedPerceptron(), bits=6),
     "hashed-arow": HashedClassifier(AROW(), bits=6),
 }
+MIXTURES = {"auto": AutoClassifier(hash_bits=6, max_columns=4)}
 HASHERS: dict[str, dict[str, Any]] = {
     "hasher-words": {"ngrams": (1, 2)},
     "hasher-characters": {"analyzer": "chars", "ngrams": (1, 4)},
@@ -162,7 +164,10 @@ def try_hasher(name: str) -> None:
 
 CASES: dict[str, Callable[[], None]] = {
     **{name: lambda learner=learner: try_learner(learner) for name, learner in LEARNERS.items()},
-    **{name: lambda learner=learner: try_learner(learner) for name, learner in (MULTICLASS | HASHED).items()},
+    **{
+        name: lambda learner=learner: try_learner(learner)
+        for name, learner in (MULTICLASS | HASHED | MIXTURES).items()
+    },
     **{name: lambda name=name: try_hasher(name) for name in HASHERS},
 }
 

@@ -20,7 +20,7 @@ HASHING = [
     "hasher-characters",
     "hasher-counts",
 ]
-CASES = [*LEARNERS, *MULTICLASS, *HASHING]
+CASES = [*LEARNERS, *MULTICLASS, "auto", *HASHING]
 
 pytestmark = [
     pytest.mark.slow,

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 
 from perceptron_core import AutoClassifier, DamagedError, FeatureError, LabelError, from_bytes, to_bytes
 from perceptron_core.auto.explanation import ExpertStatus
+
+WRITTEN = Path(__file__).parent / "auto.bin"
+"""What `to_bytes` wrote after 60 events of `mixed_stream`."""
 
 values = st.one_of(
     st.sampled_from([0.0, 1.0, -1.0, 0.5, 3, 1e100, -1e-300]),
@@ -144,6 +148,18 @@ def test_a_weight_of_0_changes_nothing(x):
     before = to_bytes(model)
     model.learn_one(x, True, 0.0)
     assert to_bytes(model) == before
+
+
+def test_a_file_of_its_first_release_is_read():
+    stream = mixed_stream(90)
+    model, expected = from_bytes(WRITTEN.read_bytes()), AutoClassifier(hash_bits=10, max_columns=4)
+    for x, y in stream[:60]:
+        expected.learn_one(x, y)
+    for x, y in stream[60:]:
+        assert model.log_odds(x) == pytest.approx(expected.log_odds(x), rel=1e-9, abs=1e-9)
+        model.learn_one(x, y)
+        expected.learn_one(x, y)
+    assert model.n_mistakes == expected.n_mistakes
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])

@@ -93,6 +93,23 @@ def test_the_interpreter_gives_the_same_in_many_classes(interpreted, name, strea
     assert to_bytes(ours) == interpreted.to_bytes(theirs)
 
 
+events = st.dictionaries(
+    st.sampled_from("abc"),
+    st.floats(-3, 3) | st.integers(-3, 3) | st.sampled_from(["red", "a long text, naïve 語", True, None]),
+    max_size=3,
+)
+
+
+@pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
+@settings(max_examples=12)
+@given(stream=st.lists(st.tuples(events, st.booleans()), max_size=12))
+def test_the_interpreter_mixes_the_same_learners_to_the_same_bytes(interpreted, stream):
+    ours, theirs = (core.AutoClassifier(hash_bits=8) for core in (perceptron_core, interpreted))
+    for x, y in stream:
+        assert [*map(bits, ours.learn(x, y, 1.0))] == [*map(bits, theirs.learn(x, y, 1.0))]
+    assert to_bytes(ours) == interpreted.to_bytes(theirs)
+
+
 def bits(number):
     return number.hex()
 
