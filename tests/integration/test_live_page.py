@@ -210,6 +210,15 @@ def test_a_sentence_names_the_candidate_that_leads(mixture, page_of_mixture):
     expect(page_of_mixture.locator("#leader")).to_contain_text(mixture.feeds[0].processor.learner.leader)
 
 
+@pytest.mark.parametrize(("classes", "said"), [("sky,sea,sand", True), ("ham,spam", False)])
+def test_of_several_classes_it_is_said_what_the_mistakes_of_an_expert_are(serve, open_page, classes, said):
+    stage, names = Stage(model="auto", classes=classes), classes.split(",")
+    stage(*(event(f"e-{n}", f"word{n % 3}", label=names[n % len(names)]) for n in range(12)))
+    page = open_page(serve(stage.served()))
+    expect(page.locator("#experts")).to_be_visible()
+    expect(page.locator("#experts-of-classes")).to_be_visible(visible=said)
+
+
 def test_the_experts_curves_move_while_the_mixture_learns(mixture, page_of_mixture):
     charts = ("expert-weights-chart", "expert-errors-chart")
     expect(page_of_mixture.locator("#heaviest-experts tbody tr")).to_have_count(6)

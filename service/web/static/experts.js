@@ -59,7 +59,7 @@ function dealColours(experts) {
   });
 }
 
-export function showExperts(told) {
+export function showExperts(told, classes) {
   at("experts").hidden = told === null;
   if (told === null) return;
   const experts = dealColours(told.experts);
@@ -67,6 +67,7 @@ export function showExperts(told) {
   const sentence = leaderSentence(told.leader);
   if (at("leader").textContent !== sentence) at("leader").textContent = sentence;
   at("experts-count").textContent = count(experts.length);
+  at("experts-of-classes").hidden = classes.length <= 2;
   weightsChart.show(told.labelled, experts, ({ weights }) => weights);
   errorsChart.show(told.labelled, experts, ({ errors }) => errors);
   showCurvesAsTable("expert-weights-table", told.labelled, heaviest, ({ weights }) => weights, number);

@@ -48,7 +48,7 @@ function show(state) {
   showPartitions(state);
   showFigures(state);
   showCurves(state);
-  showExperts(state.experts);
+  showExperts(state.experts, state.classes);
   showWeights(state);
   if (!paused) showEvents(state);
   latest = state.events.find((event) => Object.keys(event.features).length || event.text) ?? null;
@@ -98,7 +98,7 @@ function boundSentence(bound) {
 function showWeights({ weights, weights_nonzero: nonzero, bias, classes, experts }) {
   at("weights-section").hidden = experts !== null;
   if (weights === null) {
-    say("weights-caption", "This model has no weights to show. “Try it” tells which features decided, by leaving each one out.");
+    say("weights-caption", "This model has no weights to show. “Try it” tells which features decided.");
     at("weights").replaceChildren();
     return;
   }
