@@ -57,7 +57,7 @@ def main() -> None:
         "seeds": lambda: seeds(comparison),
         "chance": lambda: chance(replace(comparison, condition=Condition(shuffled=True))),
         "calibration": lambda: calibration.table(given.data, streams, given.seed, quick=given.quick),
-        "speed": lambda: costs.speed(given.data, streams, quick=given.quick),
+        "speed": lambda: costs.speed(given.data, streams, comparison.patience_seconds),
         "memory": lambda: costs.memory(given.data, quick=given.quick),
     }
     for name in given.table:
