@@ -21,6 +21,7 @@ from perceptron_core.binary.scw import SCW
 from perceptron_core.binary.voted import VotedPerceptron
 from perceptron_core.errors import DamagedError, FeatureError, LabelError, LearnerError
 from perceptron_core.formats.model_bytes import from_bytes, to_bytes
+from perceptron_core.mixing.mixture import Mixture
 from perceptron_core.multiclass.arow import MulticlassAROW
 from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
 from perceptron_core.multiclass.normalized_adagrad import MulticlassNormalizedAdaGrad
@@ -74,6 +75,7 @@ __all__ = [
     "MarginPerceptron",
     "MinimumLengthSolution",
     "MistakeBound",
+    "Mixture",
     "MulticlassAROW",
     "MulticlassNormalizedAdaGrad",
     "MulticlassPassiveAggressive",

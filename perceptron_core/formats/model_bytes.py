@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Final, Protocol
 
 import msgpack
+from river import base
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
@@ -27,6 +28,8 @@ from perceptron_core.binary.scw import SCW
 from perceptron_core.binary.voted import VotedPerceptron
 from perceptron_core.errors import DamagedError
 from perceptron_core.formats.envelope import seal, unseal
+from perceptron_core.mixing.experts import name_of
+from perceptron_core.mixing.mixture import Mixture
 from perceptron_core.multiclass.arow import MulticlassAROW
 from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
 from perceptron_core.multiclass.normalized_adagrad import MulticlassNormalizedAdaGrad
@@ -69,6 +72,7 @@ _CLASSES: Final = {
         KernelPerceptron,
         LogisticRegression,
         MarginPerceptron,
+        Mixture,
         MulticlassAROW,
         MulticlassNormalizedAdaGrad,
         MulticlassPassiveAggressive,
@@ -193,19 +197,28 @@ def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
     cls = _class_of(name)
     if cls is None:
         raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
-    parameters = {parameter: _read(value, limit) for parameter, value in params.items()}
-    if cls is HashedClassifier:
-        n_columns = _COLUMNS.get(type(parameters.get("classifier")).__name__, 2)
-        _refuse_above(limit, n_columns * 8 * 2 ** min(parameters["bits"], 64))
-    if cls is AutoClassifier:
-        _refuse_above(limit, _BYTES_AN_INDEX * 2 ** min(parameters["hash_bits"], 64))
-    return cls(**parameters)
+    _refuse_above(limit, _table_bytes(name, params))
+    return cls(**{parameter: _read(value, limit) for parameter, value in params.items()})
 
 
-def _refuse_above(limit: int, n_bytes: int) -> None:
+def _table_bytes(name: str, params: Mapping[str, Any]) -> float:
+    """Return the bytes of the tables of a model and of those among its parameters."""
+    values = [each for value in params.values() for each in (value if isinstance(value, tuple) else [value])]
+    models = [value for value in values if isinstance(value, dict) and "model" in value]
+    total = 0.0
+    for model in models:
+        total += _table_bytes(model["model"], model["parameters"])
+    if name == HashedClassifier.__name__:
+        total += _COLUMNS.get(models[0]["model"], 2) * 8 * 2.0 ** min(params["bits"], 64)
+    if name == AutoClassifier.__name__:
+        total += _BYTES_AN_INDEX * 2.0 ** min(params["hash_bits"], 64)
+    return total
+
+
+def _refuse_above(limit: int, n_bytes: float) -> None:
     if n_bytes > limit:
         raise DamagedError(
-            f"this perceptron-model asks for {n_bytes} bytes of memory, which its size does not explain; "
+            f"this perceptron-model asks for {n_bytes:.0f} bytes of memory, which its size does not explain; "
             "from_bytes(data, max_bytes=...) allows them"
         )
 
@@ -218,6 +231,8 @@ def _written(what: str, value: Any) -> Any:
     """Write a parameter as plain values; what River gives as (class, parameters), by name."""
     if callable(value):
         raise TypeError(f"{what} is a function, which cannot be written down; a built-in name can")
+    if isinstance(value, tuple) and any(isinstance(each, base.Base) for each in value):
+        return [_written_model(what, each) for each in value]
     if isinstance(value, tuple) and value and isinstance(value[0], type):
         cls: type[Any]
         cls, params = value
@@ -231,8 +246,21 @@ def _written(what: str, value: Any) -> Any:
     return value
 
 
+def _written_model(what: str, model: Any) -> dict[str, Any]:
+    """Write one of several models that are a parameter."""
+    cls = type(model)
+    if _class_of(cls.__name__) is not cls:
+        raise TypeError(
+            f"{what}: {name_of(model)} ({cls.__module__}) is no model of perceptron_core, so it cannot be "
+            "written down; pickle can keep it"
+        )
+    return {"model": cls.__name__, "parameters": _parameters(cls, model._get_params())}  # noqa: SLF001
+
+
 def _read(value: Any, limit: int) -> Any:
     """Read what `_written` wrote."""
+    if isinstance(value, tuple):
+        return tuple(_read(each, limit) for each in value)
     if not isinstance(value, dict):
         return value
     if "model" in value:

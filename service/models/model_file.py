@@ -9,8 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from perceptron_core import DamagedError, HashedClassifier, from_bytes, to_bytes
+from perceptron_core import DamagedError, HashedClassifier, Mixture, from_bytes, to_bytes
 from perceptron_core.formats.model_bytes import settings_of
+from perceptron_core.mixing.experts import name_of
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.models.registry import Learner
 from service.models.river import RiverLearner
@@ -30,7 +31,10 @@ class ModelKind(NamedTuple):
         """Describe a model of `perceptron_core`; where its weights are kept makes it no other."""
         if isinstance(model, HashedClassifier):
             model = model.classifier
-        return cls(type(model).__name__, dict(model._get_params()))  # noqa: SLF001 - River's name for it
+        parameters = model._get_params()  # noqa: SLF001 - River's name for it
+        if isinstance(model, Mixture):
+            parameters |= {"experts": tuple(map(name_of, model.experts))}
+        return cls(type(model).__name__, parameters)
 
     def difference(self, other: ModelKind) -> str:
         """Name the first difference, this one's side first; empty if there is none."""

@@ -52,6 +52,7 @@ BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {
     "normalized-adagrad": perceptron_core.NormalizedAdaGrad,
     "coin-betting": perceptron_core.CoinBetting,
     "bayesian-logistic": perceptron_core.BayesianLogistic,
+    "mixture": perceptron_core.Mixture,
     "multiclass-perceptron": perceptron_core.MulticlassPerceptron,
     "averaged-multiclass-perceptron": perceptron_core.AveragedMulticlassPerceptron,
     "multiclass-passive-aggressive": perceptron_core.MulticlassPassiveAggressive,

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 
 import pytest
-from river import base, checks, preprocessing
+from river import base, checks, linear_model, preprocessing
 from river.optim.schedulers import InverseScaling
 
 import perceptron_core
@@ -43,6 +43,10 @@ VARIANTS = {
     ],
     "LogisticRegression": [{"learning_rate": 0.5}, {"fit_intercept": False}],
     "MarginPerceptron": [{"margin": 0.0}, {"margin": 5.0, "tie": True}, {"fit_intercept": False}],
+    "Mixture": [
+        {"experts": [perceptron_core.AROW(), linear_model.LogisticRegression()], "discount": 0.9},
+        {"experts": [perceptron_core.KernelPerceptron(), perceptron_core.Mixture()]},
+    ],
     "MulticlassAROW": [{"r": 0.1}, {"fit_intercept": False}],
     "MulticlassNormalizedAdaGrad": [{"epsilon": 0.0, "margin": math.inf}, {"fit_intercept": False}],
     "MulticlassPassiveAggressive": [

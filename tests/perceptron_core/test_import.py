@@ -36,6 +36,7 @@ def test_the_core_brings_none_of_them():
         ("LogisticRegression", True),
         ("BayesianLogistic", True),
         ("MulticlassNormalizedAdaGrad", "ham"),
+        ("Mixture", True),
     ],
 )
 def test_learning_and_predicting_need_none_of_them(model, label):

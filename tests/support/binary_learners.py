@@ -16,6 +16,7 @@ from perceptron_core import (
     KernelPerceptron,
     LogisticRegression,
     MarginPerceptron,
+    Mixture,
     NormalizedAdaGrad,
     PassiveAggressive,
     Perceptron,
@@ -52,6 +53,12 @@ LEARNERS: dict[str, BinaryClassifier] = {
     "bayesian-logistic": BayesianLogistic(),
     "bayesian-logistic-forgetting": BayesianLogistic(0.9, 0.5),
     "bayesian-logistic-no-intercept": BayesianLogistic(fit_intercept=False),
+    "mixture": Mixture(),
+    "mixture-of-any": Mixture(
+        [KernelPerceptron(), Perceptron(threshold=0.5), Mixture([BayesianLogistic(), SCW()])],
+        mixers=[(0.5, 0.9)],
+        discount=0.5,
+    ),
 }
 """Untrained; to be cloned."""
 

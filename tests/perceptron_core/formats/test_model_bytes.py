@@ -12,6 +12,7 @@ from perceptron_core import (
     CoinBetting,
     DamagedError,
     HashedClassifier,
+    Mixture,
     NormalizedAdaGrad,
     Perceptron,
     StructuredPerceptron,
@@ -153,7 +154,7 @@ ANYTHING = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.floats(),
     st.text(max_size=3), st.binary(max_size=9),
     st.lists(st.integers(), max_size=2), st.dictionaries(st.text(max_size=2), st.integers(0, 3), max_size=2),
-    st.sampled_from(["Perceptron", "HashedClassifier", "StructuredPerceptron", "VotedPerceptron"]),
+    st.sampled_from(["Perceptron", "HashedClassifier", "StructuredPerceptron", "VotedPerceptron", "Mixture"]),
 )  # fmt: skip
 
 
@@ -218,6 +219,14 @@ def test_tables_of_a_structured_perceptron_cannot_ask_for_much_memory_either():
 def test_what_memory_a_file_may_ask_for_can_be_said(learner, columns):
     written, n_bytes = to_bytes(HashedClassifier(learner(), bits=16)), columns * 8 * 2**16
     assert from_bytes(written, max_bytes=n_bytes).bits == 16
+    with pytest.raises(DamagedError, match=f"asks for {n_bytes} bytes"):
+        from_bytes(written, max_bytes=n_bytes - 1)
+
+
+def test_the_tables_of_all_experts_count():
+    experts = [HashedClassifier(Perceptron(), bits=16), Mixture([HashedClassifier(AROW(), bits=15)])]
+    written, n_bytes = to_bytes(Mixture(experts)), 2 * 8 * (2**16 + 2**15)
+    assert len(from_bytes(written, max_bytes=n_bytes).experts) == 2
     with pytest.raises(DamagedError, match=f"asks for {n_bytes} bytes"):
         from_bytes(written, max_bytes=n_bytes - 1)
 

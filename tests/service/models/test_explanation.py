@@ -11,7 +11,7 @@ from service.models.registry import make_learner
 
 BINARY = (
     *("perceptron", "margin-perceptron", "averaged-perceptron", "passive-aggressive", "arow", "scw"),
-    *("normalized-adagrad", "coin-betting", "bayesian-logistic", "logistic-regression"),
+    *("normalized-adagrad", "coin-betting", "bayesian-logistic", "logistic-regression", "mixture"),
 )
 SEVERAL = (
     *("multiclass-perceptron", "averaged-multiclass-perceptron", "multiclass-passive-aggressive"),

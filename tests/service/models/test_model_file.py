@@ -5,7 +5,8 @@ import stat
 
 import pytest
 
-from service.models.model_file import write_atomically
+from perceptron_core import AROW, SCW, Mixture
+from service.models.model_file import ModelKind, write_atomically
 
 
 @pytest.fixture
@@ -13,6 +14,12 @@ def path(tmp_path):
     before = os.umask(0o022)
     yield tmp_path / "model.bin"
     os.umask(before)
+
+
+def test_mixtures_of_the_same_experts_are_the_same_kind_of_model():
+    one, same, other = (ModelKind.of(Mixture([AROW(r), SCW()])) for r in (1.0, 1.0, 2.0))
+    assert one.difference(same) == ""
+    assert one.difference(other) == "experts=('AROW', 'SCW'), not experts=('AROW(r=2.0)', 'SCW')"
 
 
 def test_a_new_file_is_for_its_owner_alone(path):

@@ -1,0 +1,289 @@
+"""A mixture of classifiers. In: features and a label. Out: a log-odds that the experts' answers add up to."""
+
+from __future__ import annotations
+
+import copy
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from river import base
+
+from perceptron_core import sparse_vectors as sparse
+from perceptron_core.base.binary import BinaryClassifier, Features
+from perceptron_core.base.explanation import Term
+from perceptron_core.mixing.experts import (
+    CLIP,
+    ExpertStatus,
+    check_weight,
+    checked_experts,
+    clipped,
+    intercept_of,
+    is_linear,
+    learn,
+    log_odds_of,
+    name_of,
+    scale_of,
+    sparse_experts,
+    weights_at,
+)
+from perceptron_core.mixing.mixer import Mixer
+from perceptron_core.validation import example_weight, sign_of
+
+_MOST_MIXERS: Final = 16
+_LARGEST_VARIANCE: Final = 1e3
+
+
+class Mixture(BinaryClassifier):
+    """A mixture of experts: logistic mixing, led by what has erred least.
+
+    Each expert answers with a log-odds z of True, before it sees the label. Mixers weigh the answers to one
+    log-odds v·z, and learn v online, each in its way: one follows what changes, one does not. The answer of
+    the mixture is that of the candidate with the fewest mistakes lately; candidates are the mixers and the
+    first expert. For every example
+
+        the leader's answer is given
+        Mₖ ← d·Mₖ + [answer k was wrong], for each mixer and expert
+        each mixer learns z, each expert learns x
+        the first of the candidates with the least Mₖ leads
+
+    where v of a mixer and the covariance S of its weights are learned by a Newton step: with p = σ(v·z),
+    q = p(1 − p), g = S·z and f = 1/(1 + q·z·g)
+
+        v ← v + f·(y − p)·g,  S ← (S − f·q·g·gᵀ)/λ
+
+    Rows and columns of S are shrunk so that no variance exceeds the first one, s₀.
+
+    Parameters
+    ----------
+    experts
+        Two-class learners of this package, and any classifiers or pipelines of River that give
+        probabilities; 1 to 256. They learn with the mixture, from what they have learned so far. None: seven
+        learners for sparse features, such as words.
+    mixers
+        s₀ and λ of each mixer: 0 < s₀ ≤ 1000, 0 < λ ≤ 1.
+    discount
+        d in (0, 1]: by how much older mistakes count less.
+
+    Attributes
+    ----------
+    n_mistakes : int
+        Examples that `learn_one` found misclassified before the update.
+    n_updates : int
+        Updates made: one for every example.
+
+    Notes
+    -----
+    The log-odds z of an expert is clipped to ±8. It is the score of a learner of the logistic loss, four
+    times the score of other learners of this package, and log(p/(1 − p)) of others' probability p. An expert
+    that gives none says nothing, z = 0. At first v = 1/K for each of K experts.
+
+    The weight of an example multiplies its loss; mixers count it as 1e6 at most, mistakes as 1. Experts that
+    know no weights take examples of weight 1 only.
+
+    Where the experts are learners of this package, `to_bytes` writes the mixture down. Others can be pickled.
+
+    Features that are strings go to experts that can take them: no learner of this package can.
+
+    References
+    ----------
+    Mattern, C. (2012). Mixing strategies in data compression. Data Compression Conference.
+
+    Littlestone, N. and Warmuth, M. (1994). The weighted majority algorithm. Information and Computation
+    108(2): that mistakes decide whom to follow.
+
+    Examples
+    --------
+    >>> from perceptron_core import BayesianLogistic, Mixture, NormalizedAdaGrad
+    >>> from river import datasets, evaluate, metrics, naive_bayes, preprocessing
+    >>> model = preprocessing.StandardScaler() | Mixture(
+    ...     [naive_bayes.GaussianNB(), BayesianLogistic(), NormalizedAdaGrad()]
+    ... )
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 89.52%
+
+    Which experts decide, and how often each one alone was wrong:
+
+    >>> for expert in model["Mixture"].expert_statuses:
+    ...     print(f"{expert.name:<20} {expert.weight:5.2f} {expert.mistakes:4}")
+    GaussianNB           -0.04  150
+    BayesianLogistic      0.61  132
+    NormalizedAdaGrad     0.53  128
+
+    """
+
+    has_log_odds = True
+
+    def __init__(
+        self,
+        experts: Sequence[base.Classifier] | None = None,
+        mixers: Sequence[tuple[float, float]] = ((0.1, 0.999), (0.02, 1.0)),
+        discount: float = 0.9997,
+    ) -> None:
+        super().__init__()
+        if not 0 < discount <= 1:
+            raise ValueError(f"discount must be above 0 and at most 1, not {discount!r}")
+        self.experts: tuple[Any, ...] = sparse_experts() if experts is None else checked_experts(experts)
+        self.mixers = _checked_mixers(mixers)
+        self.discount = float(discount)
+        self._mixers = [Mixer(variance, forgetting) for variance, forgetting in self.mixers]
+        for mixer in self._mixers:
+            for _ in self.experts:
+                mixer.join(1.0 / len(self.experts))
+        self._mistakes = [0] * len(self.experts)
+        self._losses = [0.0] * (len(self.mixers) + len(self.experts))
+
+    @property
+    def leader(self) -> int:
+        """The number of the candidate whose answer is given."""
+        return min(range(len(self.mixers) + 1), key=self._losses.__getitem__)
+
+    @property
+    def candidates(self) -> list[str]:
+        """The names of the candidates: those of the mixers, then that of the first expert."""
+        mixers = [f"mixer({variance:g}, {forgetting:g})" for variance, forgetting in self.mixers]
+        return [*mixers, name_of(self.experts[0])]
+
+    @property
+    def expert_statuses(self) -> list[ExpertStatus]:
+        """The name of each expert, its weights, and its mistakes."""
+        weights = [mixer.weights for mixer in self._mixers]
+        recent = self._losses[len(self.mixers) :]
+        return [
+            ExpertStatus(name_of(expert), share, tuple(each[k] for each in weights), mistakes, loss)
+            for k, (expert, share, mistakes, loss) in enumerate(
+                zip(self.experts, self._shares(), self._mistakes, recent, strict=True)
+            )
+        ]
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the log-odds is a sum over features: that of each expert is."""
+        return all(map(is_linear, self.experts))
+
+    @property
+    def weights(self) -> sparse.Vector:
+        """The experts' weights, added up as the leader weighs them. Computed when asked for.
+
+        What clipping takes from large log-odds is not in them. AttributeError if not all experts are linear.
+        """
+        total: sparse.Vector = {}
+        for expert, share in self._linear():
+            sparse.add(total, expert.weights, share)
+        return total
+
+    @property
+    def bias(self) -> float:
+        """The experts' biases, added up as the leader weighs them. AttributeError as for `weights`."""
+        total = 0.0
+        for expert, share in self._linear():
+            total += share * intercept_of(expert, expert.bias)
+        return total
+
+    def score_one(self, x: Features) -> float:
+        """Compute the leader's log-odds. Raises what an expert raises, such as `FeatureError`."""
+        return self._answers(self._inputs(x))[self.leader]
+
+    def update_one(self, x: Features, y: Any, w: float = 1.0) -> float:
+        """Learn from one example as `learn_one` does; return y·w, with y ∈ {−1, +1}: each example counts."""
+        return self.predict_learn(x, y, w)[1]
+
+    def predict_learn(self, x: Features, y: Any, w: float = 1.0) -> tuple[float, float]:
+        """Score one example, then learn from it; see `BinaryClassifier.predict_learn`."""
+        sign, weight = sign_of(y), example_weight(w)
+        check_weight(self.experts, weight)
+        inputs = self._inputs(x)
+        answers = self._answers(inputs)
+        score = answers[self.leader]
+        if weight > 0:
+            self._learn(x, sign > 0, weight, inputs, answers)
+        return score, sign * weight
+
+    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
+        """Make a mixture of the same parameters; with `include_attributes`, with all that was learned."""
+        fresh = [copy.deepcopy(each) if include_attributes else each.clone() for each in self.experts]
+        return super().clone({"experts": fresh} | (new_params or {}), include_attributes)
+
+    def _inputs(self, x: Features) -> array[float]:
+        """Return each expert's log-odds as it is mixed."""
+        return array("d", [clipped(log_odds_of(expert, x)) for expert in self.experts])
+
+    def _answers(self, inputs: array[float]) -> list[float]:
+        """Return the answers of the mixers, and those of the experts."""
+        return [*(mixer.mix(inputs) for mixer in self._mixers), *inputs]
+
+    def _learn(self, x: Features, y: bool, w: float, inputs: array[float], answers: list[float]) -> None:
+        for expert in self.experts:
+            learn(expert, x, y, w)
+        for mixer, answer in zip(self._mixers, answers, strict=False):
+            mixer.learn(inputs, y, w, answer)
+        wrong = [(answer > 0) != y for answer in answers]
+        self.n_mistakes += wrong[self.leader]
+        self._losses = [self.discount * loss + each for loss, each in zip(self._losses, wrong, strict=True)]
+        of_experts = wrong[len(self.mixers) :]
+        self._mistakes = [made + each for made, each in zip(self._mistakes, of_experts, strict=True)]
+        self.n_updates += 1
+
+    def _shares(self) -> list[float]:
+        """Return the weight of each expert's log-odds in the answer that leads."""
+        leader = self.leader
+        if leader < len(self.mixers):
+            return self._mixers[leader].weights
+        return [1.0, *[0.0] * (len(self.experts) - 1)]
+
+    def _linear(self) -> Iterator[tuple[Any, float]]:
+        """Yield the experts, and the weight of the score of each. Raises AttributeError."""
+        for expert, share in zip(self.experts, self._shares(), strict=True):
+            if not is_linear(expert):
+                raise AttributeError(f"this mixture has no weights, as its {name_of(expert)} has none")
+            yield expert, share * scale_of(expert)
+
+    def _terms(self, x: Features) -> Iterator[Term]:
+        """Yield what the score is the sum of: features and the bias, or experts if not all are linear."""
+        if not self.is_linear:
+            for expert, share, z in zip(self.experts, self._shares(), self._inputs(x), strict=True):
+                yield name_of(expert), z, share
+            return
+        totals = [0.0] * (len(x) + 1)
+        for expert, share in self._linear():
+            z = abs(log_odds_of(expert, x))
+            if z > CLIP:
+                share *= CLIP / z  # noqa: PLW2901  the weight of what is mixed
+            for k, weight in enumerate(weights_at(expert, x)):
+                totals[k] += share * weight
+        for (name, value), weight in zip(x.items(), totals, strict=False):
+            yield name, value, weight
+        yield "Intercept", 1.0, totals[-1]
+
+    def _get_state(self) -> dict[str, Any]:
+        return super()._get_state() | {
+            "experts": [expert._get_state() for expert in self.experts],  # noqa: SLF001  of our own class
+            "mixers": [mixer.get_state() for mixer in self._mixers],
+            "mistakes": [*self._mistakes],
+            "losses": [*self._losses],
+        }
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        super()._set_state(state)
+        for expert, learned in zip(self.experts, state["experts"], strict=True):
+            expert._set_state(learned)  # noqa: SLF001  of our own class
+        for mixer, learned in zip(self._mixers, state["mixers"], strict=True):
+            mixer.set_state(learned)
+            if mixer.n != len(self.experts):
+                raise ValueError(f"{mixer.n} weights for {len(self.experts)} experts")
+        self._mistakes = [mistakes for _, mistakes in zip(self.experts, state["mistakes"], strict=True)]
+        self._losses = [float(loss) for _, loss in zip(self._losses, state["losses"], strict=True)]
+
+
+def _checked_mixers(mixers: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Return s₀ and λ of each mixer. Raises ValueError for what is out of bounds."""
+    found = tuple((float(variance), float(forgetting)) for variance, forgetting in mixers)
+    if not 1 <= len(found) <= _MOST_MIXERS:
+        raise ValueError(f"mixers must be 1 to {_MOST_MIXERS} pairs, not {len(found)}")
+    for variance, forgetting in found:
+        if not (0 < variance <= _LARGEST_VARIANCE and 0 < forgetting <= 1):
+            raise ValueError(
+                f"a mixer is a variance above 0 and at most {_LARGEST_VARIANCE:g}, and a forgetting above 0 "
+                f"and at most 1, not {(variance, forgetting)}"
+            )
+    return found

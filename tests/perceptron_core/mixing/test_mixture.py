@@ -1,0 +1,259 @@
+"""The mixture: its experts, its mixers, its leader; what holds for every learner is tested in base/."""
+
+import copy
+import math
+import pickle
+from array import array
+
+import pytest
+from hypothesis import given, settings
+from river import base, dummy, linear_model, naive_bayes, preprocessing, tree
+
+from perceptron_core import (
+    AROW,
+    SCW,
+    BayesianLogistic,
+    FeatureError,
+    HashedClassifier,
+    KernelPerceptron,
+    LogisticRegression,
+    Mixture,
+    NormalizedAdaGrad,
+    Perceptron,
+    to_bytes,
+)
+from perceptron_core.mixing.mixer import Mixer
+from tests.support.binary_learners import LEARNERS, examples, learn, streams
+
+ONES = [name for name in LEARNERS if not name.startswith("mixture")]
+
+
+def rivers():
+    return preprocessing.StandardScaler() | linear_model.LogisticRegression()
+
+
+def regression():
+    return preprocessing.StandardScaler() | linear_model.LinearRegression()
+
+
+def mixed():
+    return Mixture([AROW(), rivers(), naive_bayes.GaussianNB()])
+
+
+def scores(model, stream):
+    """Run prequentially; return all scores."""
+    return [model.predict_learn(x, y)[0] for x, y in stream]
+
+
+def clip(z):
+    return max(-8.0, min(z, 8.0))
+
+
+@given(stream=streams)
+def test_it_is_its_experts_and_mixers_one_by_one(stream):
+    model = Mixture([AROW(), LogisticRegression(0.5), Perceptron(threshold=0.5)], discount=0.9)
+    arow, logistic, perceptron = AROW(), LogisticRegression(0.5), Perceptron(threshold=0.5)
+    mixers = [Mixer(0.1, 0.999), Mixer(0.02, 1.0)]
+    for mixer in mixers:
+        for _ in range(3):
+            mixer.join(1 / 3)
+    losses, mistakes = [0.0] * 3, 0
+    for x, y in stream:
+        z = [
+            clip(4 * arow.score_one(x)),
+            clip(logistic.score_one(x)),
+            clip(4 * (perceptron.score_one(x) - 0.5)),
+        ]
+        answers = [mixer.mix(array("d", z)) for mixer in mixers]
+        candidates = [*answers, z[0]]
+        leader = losses.index(min(losses))
+        assert model.leader == leader
+        assert model.score_one(x) == candidates[leader]
+        model.learn_one(x, y)
+        for expert in (arow, logistic, perceptron):
+            expert.learn_one(x, y)
+        for mixer, answer in zip(mixers, answers, strict=True):
+            mixer.learn(array("d", z), y, 1.0, answer)
+        mistakes += (candidates[leader] > 0) != y
+        losses = [0.9 * loss + ((a > 0) != y) for loss, a in zip(losses, candidates, strict=True)]
+    assert model.n_mistakes == mistakes
+    weights = [mixer.weights for mixer in mixers]
+    assert [status.weights for status in model.expert_statuses] == [*zip(*weights, strict=True)]
+
+
+@pytest.mark.parametrize("name", ONES)
+@given(stream=streams, x=examples)
+@settings(max_examples=20)
+def test_a_mixture_of_one_expert_decides_at_first_as_the_expert(name, stream, x):
+    expert = learn(LEARNERS[name].clone(), stream)
+    model = Mixture([copy.deepcopy(expert)])
+    log_odds = expert._log_odds(expert.score_one(x[0]))
+    assert model.predict_one(x[0]) == (log_odds > 0)
+    assert model.score_one(x[0]) == clip(log_odds if expert.has_log_odds else 4 * log_odds)
+
+
+@given(stream=streams, more=streams)
+@settings(max_examples=30)
+def test_copies_of_a_mixture_with_experts_of_river_go_on_as_the_original(stream, more):
+    model = learn(mixed(), stream)
+    expected = scores(copy.deepcopy(model), more)
+    assert scores(pickle.loads(pickle.dumps(model)), more) == expected
+    assert scores(model.clone(include_attributes=True), more) == expected
+
+
+@given(stream=streams, more=streams)
+@settings(max_examples=30)
+def test_a_clone_has_learned_nothing_and_leaves_the_original_alone(stream, more):
+    model = learn(mixed(), stream)
+    clone = model.clone()
+    assert scores(clone, more) == scores(mixed(), more)
+    assert scores(model, more) == scores(learn(mixed(), stream), more)
+
+
+def test_a_clone_with_other_parameters_has_those_and_the_rest():
+    clone = Mixture([AROW(10.0)], discount=0.5).clone({"discount": 0.9})
+    assert (clone.discount, clone.experts[0].r) == (0.9, 10.0)
+
+
+@given(stream=streams)
+def test_each_expert_has_learned_every_example(stream):
+    model, alone = learn(Mixture([SCW(), NormalizedAdaGrad()]), stream), learn(SCW(), stream)
+    assert to_bytes(model.experts[0]) == to_bytes(alone)
+    assert model.expert_statuses[0].mistakes == alone.n_mistakes
+
+
+def test_experts_keep_what_they_have_learned():
+    expert = learn(LogisticRegression(0.5), [({"a": 1.0}, True)] * 9)
+    assert Mixture([expert]).score_one({"a": 1.0}) == expert.score_one({"a": 1.0}) > 0
+
+
+def test_the_candidate_with_the_fewest_recent_mistakes_leads():
+    model = Mixture([dummy.NoChangeClassifier(), Perceptron()], discount=0.5)
+    assert model.candidates == ["mixer(0.1, 0.999)", "mixer(0.02, 1)", "NoChangeClassifier"]
+    assert model.leader == 0
+    for n in range(40):  # long runs, whose class the perceptron without features does not see coming
+        model.learn_one({}, n // 10 % 2 == 0)
+    first, second = model.expert_statuses
+    assert first.mistakes < second.mistakes
+    assert first.recent_mistakes == pytest.approx(0.5**9, rel=0.01)
+
+
+def test_where_the_first_expert_leads_it_alone_decides():
+    model = Mixture([AROW(), KernelPerceptron()])
+    model._losses[:2] = [1.0, 1.0]
+    assert model.leader == 2
+    assert [status.weight for status in model.expert_statuses] == [1.0, 0.0]
+    learn(model.experts[0], [({"a": 1.0}, True)])
+    assert model.score_one({"a": 1.0}) == 4 * model.experts[0].score_one({"a": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "z"),
+    [
+        ({}, 0.0),
+        ({True: 1.0, False: 0.0}, 8.0),
+        ({False: 1.0}, -8.0),
+        ({True: math.nan}, 0.0),
+        ({True: 0.75, False: 0.25}, math.log(3)),
+    ],
+)
+def test_probabilities_of_others_become_log_odds(probabilities, z):
+    class Sure(base.Classifier):
+        def learn_one(self, x, y):
+            """Learn nothing."""
+
+        def predict_proba_one(self, x):
+            return probabilities
+
+    assert Mixture([Sure()]).score_one({}) == pytest.approx(z)
+
+
+def test_experts_of_river_may_take_what_ours_cannot():
+    model = Mixture([tree.HoeffdingTreeClassifier(nominal_attributes=["colour"], grace_period=10)])
+    for n in range(200):
+        model.learn_one({"colour": "red" if n % 2 else "blue"}, n % 2 == 0)
+    assert model.predict_one({"colour": "blue"})
+    assert not model.predict_one({"colour": "red"})
+
+
+def test_what_one_expert_refuses_none_has_learned():
+    model = learn(Mixture([AROW(), HashedClassifier(AROW(), bits=4)]), [({1: 1.0}, True)])
+    before = to_bytes(model)
+    with pytest.raises(FeatureError):
+        model.learn_one({99: 1.0}, True)
+    assert to_bytes(model) == before
+
+
+def test_a_weight_that_an_expert_cannot_take_is_refused_by_its_name_and_nothing_changes():
+    model = Mixture([AROW(), naive_bayes.GaussianNB()])
+    with pytest.raises(TypeError, match="GaussianNB takes no weights of examples"):
+        model.learn_one({"a": 1.0}, True, w=2.0)
+    assert model.n_updates == model.experts[0].n_updates == 0
+    weighted = Mixture([AROW(), rivers()])
+    weighted.learn_one({"a": 1.0}, True, w=2.0)
+    assert weighted.n_updates == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "said"),
+    [
+        ({"experts": []}, ValueError, "1 to 256 experts, not 0"),
+        ({"experts": [Perceptron()] * 2}, ValueError, "there twice"),
+        ({"experts": [preprocessing.StandardScaler()]}, TypeError, "StandardScaler gives no probability"),
+        ({"experts": [linear_model.PARegressor()]}, TypeError, "PARegressor gives no probability"),
+        ({"experts": [regression()]}, TypeError, r"StandardScaler \| LinearRegression gives no probability"),
+        ({"mixers": []}, ValueError, "mixers must be 1 to 16"),
+        ({"mixers": [(0.0, 1.0)]}, ValueError, "variance above 0"),
+        ({"mixers": [(0.1, 1.1)]}, ValueError, "forgetting above 0"),
+        ({"mixers": [(math.nan, 1.0)]}, ValueError, "variance above 0"),
+        ({"discount": 0.0}, ValueError, "discount"),
+        ({"discount": math.nan}, ValueError, "discount"),
+    ],
+)
+def test_unsuitable_parameters_are_refused(parameters, error, said):
+    with pytest.raises(error, match=said):
+        Mixture(**parameters)
+
+
+def test_a_mixture_with_an_expert_of_river_cannot_be_written_and_the_error_names_it():
+    with pytest.raises(TypeError, match=r"experts: StandardScaler \| LogisticRegression \(river\.compose"):
+        to_bytes(mixed())
+
+
+def test_names_show_what_is_not_the_default():
+    experts = [AROW(r=10.0), HashedClassifier(SCW(C=0.5), bits=8), rivers(), Mixture([SCW(), AROW()])]
+    assert [status.name for status in Mixture(experts).expert_statuses] == [
+        "AROW(r=10.0)",
+        "HashedClassifier(classifier=SCW(C=0.5), bits=8)",
+        "StandardScaler | LogisticRegression",
+        "Mixture(experts=(SCW, AROW))",
+    ]
+
+
+@given(stream=streams, x=examples)
+@settings(max_examples=50)
+def test_linear_experts_add_up_to_weights(stream, x):
+    model = learn(Mixture([AROW(), SCW(), LogisticRegression()]), stream)
+    z = [scale * each.score_one(x[0]) for scale, each in zip((4, 4, 1), model.experts, strict=True)]
+    total = model.bias + math.fsum(model.weights.get(name, 0.0) * value for name, value in x[0].items())
+    expected = math.fsum(s.weight * each for s, each in zip(model.expert_statuses, z, strict=True))
+    assert total == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_a_mixture_with_an_expert_that_is_not_linear_has_no_weights():
+    model = Mixture([AROW(), Mixture([KernelPerceptron()])])
+    assert not model.is_linear
+    assert not hasattr(model, "weights")
+    assert not hasattr(model, "bias")
+
+
+def test_what_is_clipped_is_shared_out_among_the_features():
+    model = Mixture([learn(Perceptron(), [({"a": 3.0, "b": 1.0}, True)] * 5)])
+    terms = {name: value * weight for name, value, weight in model._terms({"a": 3.0, "b": 1.0})}
+    assert math.fsum(terms.values()) == pytest.approx(8.0)
+    assert terms["a"] == pytest.approx(9 * terms["b"])
+
+
+def test_bayes_draws_towards_undecided_in_a_mixture_too():
+    model = learn(Mixture([BayesianLogistic()]), [({"a": 1.0}, True)] * 20)
+    assert model.score_one({"a": 1.0}) > model.score_one({"a": 1.0, "new": 3.0}) > 0
