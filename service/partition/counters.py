@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from service.partition.calibration import Calibration
+from service.partition.totals import Totals
 
 WINDOW: Final = 1000
 """Labelled predictions in the rolling error."""
@@ -15,15 +16,6 @@ WINDOW: Final = 1000
 
 def _window() -> deque[bool]:
     return deque(maxlen=WINDOW)
-
-
-class Totals(NamedTuple):
-    """The counts of a closing line."""
-
-    events: int
-    labelled: int
-    mistakes: int
-    rejected: int
 
 
 @dataclass(slots=True)

@@ -1,0 +1,17 @@
+"""The sums that a log line or a closing summary shows. In: counts. Out: four numbers.
+
+A parent of workers adds them up without a model: so nothing of a model is imported here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Totals(NamedTuple):
+    """The counts of a closing line."""
+
+    events: int
+    labelled: int
+    mistakes: int
+    rejected: int
