@@ -18,6 +18,7 @@ from river import datasets, multiclass, preprocessing
 from perceptron_core import (
     AROW,
     SCW,
+    AutoClassifier,
     AveragedMulticlassPerceptron,
     AveragedPerceptron,
     KernelPerceptron,
@@ -136,6 +137,17 @@ def overview() -> Chart:
     return Chart("events", "error so far", curves, ratios=True)
 
 
+def auto() -> Chart:
+    """Return the error so far of the perceptron and of the mixture along River's Bananas: two curved classes."""
+    stream = list(datasets.Bananas())
+    curves = []
+    for model in (preprocessing.StandardScaler() | Perceptron(), AutoClassifier()):
+        name = "AutoClassifier" if isinstance(model, AutoClassifier) else "Perceptron"
+        points = _so_far(_mistakes(model, stream))
+        curves.append(Curve(f"{name}: {points[-1][1]:.1%}", _thinned(points[50:])))
+    return Chart("events", "error so far", curves, ratios=True)
+
+
 def aggressiveness() -> Chart:
     """Return the error of PA-I and PA-II by their price C, with right labels, and with one in ten wrong."""
     rng = random.Random(5)  # noqa: S311  made-up noise
@@ -208,6 +220,7 @@ def multiclasses() -> Chart:
 
 CHARTS: Final[dict[str, Callable[[], Chart]]] = {
     "aggressiveness": aggressiveness,
+    "auto": auto,
     "bound": bound,
     "drift": drift,
     "epochs": epochs,
