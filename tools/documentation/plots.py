@@ -138,7 +138,7 @@ def overview() -> Chart:
 
 
 def auto() -> Chart:
-    """Return the error so far of the perceptron and of the mixture along River's Bananas: two curved classes."""
+    """Return the error so far of the perceptron and of the mixture along River's Bananas data."""
     stream = list(datasets.Bananas())
     curves = []
     for model in (preprocessing.StandardScaler() | Perceptron(), AutoClassifier()):
