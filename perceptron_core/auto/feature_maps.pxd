@@ -38,7 +38,7 @@ cdef class FeatureMaps:
 
     cdef _take_number(self, name, double number)
 
-    @cython.locals(tag=int)
+    @cython.locals(tag=int, first_word=Py_ssize_t, first_gram=Py_ssize_t)
     cdef _take_text(self, name, str text)
 
     @cython.locals(data=bytes)

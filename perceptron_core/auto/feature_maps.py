@@ -89,8 +89,6 @@ class FeatureMaps:
         if self.columns.n_events == 0:
             for name in self.columns.take_back_ones():
                 self.words.add(self._hash(f"{name}"), 1.0)
-        self.words.scale()
-        self.grams.scale()
         self.speaks[WORDS] = self.words.x.n > 0
         self.speaks[GRAMS] = self.grams.x.n > 0
         for m in range(LINEAR, N_MAPS):
@@ -135,6 +133,7 @@ class FeatureMaps:
 
     def _take_text(self, name: Any, text: str) -> None:
         tag = self._hash(f"{name}:")
+        first_word, first_gram = self.words.x.n, self.grams.x.n
         self._word_hasher.clear()
         self._gram_hasher.clear()
         try:
@@ -146,6 +145,8 @@ class FeatureMaps:
         self.grams.add_all(self._gram_hasher.indices, self._gram_hasher.filled, tag)
         if self._word_hasher.filled != 1 and 0 < len(text) <= _LONGEST_VALUE:
             self.words.add(self._hash(f"{name}={text}"), 1.0)
+        self.words.scale(first_word)
+        self.grams.scale(first_gram)
 
     def _hash(self, name: str) -> int:
         data = name.encode("utf-8", "surrogatepass")

@@ -17,7 +17,6 @@ cdef class TokenMap:
     cdef int[::1] _index_of
     cdef int _turn
     cdef int _mask
-    cdef double _squares
 
     cdef clear(self)
 
@@ -32,8 +31,8 @@ cdef class TokenMap:
 
     cdef _reserve(self, Py_ssize_t n)
 
-    @cython.locals(k=Py_ssize_t, factor=double)
-    cdef void scale(self) noexcept
+    @cython.locals(k=Py_ssize_t, value=double)
+    cdef void scale(self, Py_ssize_t first) noexcept
 
     @cython.locals(k=Py_ssize_t)
     cdef allocate(self)

@@ -1,4 +1,4 @@
-"""Sparse features: hashed, numbered as they come. In: indices and values. Out: an example of unit length.
+"""Sparse features: hashed, numbered as they come. In: indices and values. Out: an example.
 
 `token_map.pxd` gives this module its C types.
 """
@@ -19,8 +19,8 @@ _LAST_TURN: Final = (1 << 31) - 1
 class TokenMap:
     """Gives each hashed index that was learned a slot, from 0 on: tables are as long as there are features.
 
-    An event is shown by `clear`, `add` and `scale`, which change nothing that is learned; `allocate` gives
-    slots to what has none.
+    An event is shown by `clear`, `add`, `add_all` and `scale`, which change nothing that is learned; `allocate`
+    gives slots to what has none.
 
     Parameters
     ----------
@@ -51,7 +51,6 @@ class TokenMap:
         self.n_slots = 0
         self.x = Example(_FIRST_CAPACITY)
         self.x.version = 0
-        self._squares = 0.0
 
     def clear(self) -> None:
         """Begin an event."""
@@ -60,7 +59,6 @@ class TokenMap:
             self._turn = 0
         self._turn += 1
         self.x.n = self.x.n_missing = 0
-        self._squares = 0.0
 
     def add(self, index: int, value: float) -> None:
         """Add a feature; one that the event has already stays as it is."""
@@ -75,7 +73,6 @@ class TokenMap:
             self.x.values[n] = value
             self.x.n_missing += slot < 0
             self.x.n = n + 1
-            self._squares += value * value
 
     def add_all(self, indices: array[int], n: int, tag: int) -> None:
         """Add the first of these features, each with the value 1, all moved by a tag."""
@@ -92,7 +89,6 @@ class TokenMap:
                 self.x.values[at] = 1.0
                 n_missing += slot < 0
                 at += 1
-        self._squares += at - self.x.n
         self.x.n, self.x.n_missing = at, n_missing
 
     def _reserve(self, n: int) -> None:
@@ -102,12 +98,12 @@ class TokenMap:
         while n > len(self._indices):
             self._indices = _widened(self._indices)
 
-    def scale(self) -> None:
-        """Scale the event to length 1."""
-        if self._squares > 0:
-            factor = 1.0 / sqrt(self._squares)
-            for k in range(self.x.n):
-                self.x.values[k] *= factor
+    def scale(self, first: int) -> None:
+        """Scale the entries from the first one given on, which are 1 each, to length 1 together."""
+        if self.x.n > first:
+            value = 1.0 / sqrt(self.x.n - first)
+            for k in range(first, self.x.n):
+                self.x.values[k] = value
 
     def allocate(self) -> None:
         """Give a slot to each feature of the event."""
