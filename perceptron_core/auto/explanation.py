@@ -29,25 +29,6 @@ class Addend(NamedTuple):
     contribution: float
 
 
-class ExpertStatus(NamedTuple):
-    """A learner of the mixture."""
-
-    name: str
-    weight: float
-    """Of its log-odds in the answer that leads; of several classes, the mean."""
-    mistakes: int
-    """All it made; of several classes, telling each from the others."""
-    recent_mistakes: float
-    """The same, older ones discounted."""
-    recent_labels: float
-    """The labels it was judged by, discounted alike."""
-
-    @property
-    def recent_error(self) -> float | None:
-        """Share of recent answers that were wrong, 0-1; None before the first label."""
-        return self.recent_mistakes / self.recent_labels if self.recent_labels else None
-
-
 def shares(ensemble: Ensemble, candidate: int) -> list[float]:
     """Return the weight of each learner in a candidate's answer."""
     if candidate < len(ensemble.mixers):

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from perceptron_core.auto import experts
 from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
-from perceptron_core.auto.explanation import Addend, ExpertStatus, addends, numbers_in, shares
+from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
 from perceptron_core.auto.feature_maps import FeatureMaps
 from perceptron_core.auto.layout import GRAMS, LINEAR, WORDS
+from perceptron_core.mixing.status import ExpertStatus
 
 _GROUP_OF_MAP: Final = ((WORDS, "words"), (GRAMS, "grams"), (LINEAR, "dense"))
 _SHARING: Final = 2
@@ -108,7 +109,11 @@ class AutoRule:
             mistakes = sum(each.rules[k].n_mistakes for each in self.ensembles)
             recent = sum(each.recent_mistakes(k) for each in self.ensembles)
             labels = sum(each.recent_labels(k) for each in self.ensembles)
-            found.append(ExpertStatus(name, weight, mistakes, recent, labels))
+            mixed = tuple(
+                sum(each.mixers[m].weights[k] for each in self.ensembles) / len(weights)
+                for m in range(experts.N_MIXERS)
+            )
+            found.append(ExpertStatus(name, weight, mistakes, recent, labels, mixed))
         return found
 
     def _fresh(self) -> Ensemble:

@@ -19,8 +19,8 @@ _LAST_TURN: Final = (1 << 31) - 1
 class TokenMap:
     """Gives each hashed index that was learned a slot, from 0 on: tables are as long as there are features.
 
-    An event is shown by `clear`, `add`, `add_all` and `scale`, which change nothing that is learned; `allocate`
-    gives slots to what has none.
+    An event is shown by `clear`, `add`, `add_all` and `scale`, which change nothing that is learned;
+    `allocate` gives slots to what has none.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from river import base
 
@@ -22,20 +22,6 @@ CLIP: Final = 8.0
 _OF_MARGINS: Final = 4.0
 """Log-odds of a score of 1 of a learner that is not logistic."""
 _MOST: Final = 256
-
-
-class ExpertStatus(NamedTuple):
-    """An expert of a mixture, as it stands."""
-
-    name: str
-    weight: float
-    """Of its log-odds in the answer that leads."""
-    weights: tuple[float, ...]
-    """Of its log-odds in the answer of each mixer."""
-    mistakes: int
-    """All it made."""
-    recent_mistakes: float
-    """The same, older ones discounted."""
 
 
 def sparse_experts() -> tuple[BinaryClassifier, ...]:

@@ -14,7 +14,6 @@ from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.mixing.experts import (
     CLIP,
-    ExpertStatus,
     check_weight,
     checked_experts,
     clipped,
@@ -28,6 +27,7 @@ from perceptron_core.mixing.experts import (
     weights_at,
 )
 from perceptron_core.mixing.mixer import Mixer
+from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.validation import example_weight, sign_of
 
 _MOST_MIXERS: Final = 16
@@ -149,8 +149,10 @@ class Mixture(BinaryClassifier):
         """The name of each expert, its weights, and its mistakes."""
         weights = [mixer.weights for mixer in self._mixers]
         recent = self._losses[len(self.mixers) :]
+        n, d = self.n_updates, self.discount
+        labels = float(n) if d == 1 else (1.0 - d**n) / (1.0 - d)
         return [
-            ExpertStatus(name_of(expert), share, tuple(each[k] for each in weights), mistakes, loss)
+            ExpertStatus(name_of(expert), share, mistakes, loss, labels, tuple(each[k] for each in weights))
             for k, (expert, share, mistakes, loss) in enumerate(
                 zip(self.experts, self._shares(), self._mistakes, recent, strict=True)
             )

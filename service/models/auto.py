@@ -7,7 +7,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from perceptron_core import AutoClassifier, from_bytes, to_bytes
-from perceptron_core.auto.explanation import Addend, ExpertStatus
+from perceptron_core.auto.explanation import Addend
+from perceptron_core.mixing.status import ExpertStatus
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth

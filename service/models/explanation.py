@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from perceptron_core.auto.explanation import OTHER_CLASSES, ExpertStatus
+from perceptron_core.auto.explanation import OTHER_CLASSES
+from perceptron_core.mixing.status import ExpertStatus
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.auto import AutoLearner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from perceptron_core.auto.explanation import ExpertStatus
+from perceptron_core.mixing.status import ExpertStatus
 from service.models.auto import MixtureStatus
 from service.monitoring.error_history import Point
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Self
 from pydantic import Field
 
 from perceptron_core import MistakeBound
-from perceptron_core.auto.explanation import ExpertStatus
+from perceptron_core.mixing.status import ExpertStatus
 from service.messages.labels import LabelValue
 from service.models.explanation import Decision, Method
 from service.monitoring.live_models import Answer
@@ -66,7 +66,13 @@ class Expert(Answered):
     @classmethod
     def of(cls, status: ExpertStatus) -> Self:
         """Describe a learner."""
-        return cls(**status._asdict())
+        return cls(
+            name=status.name,
+            weight=status.weight,
+            mistakes=status.mistakes,
+            recent_mistakes=status.recent_mistakes,
+            recent_labels=status.recent_labels,
+        )
 
 
 class Explanation(Answered):

@@ -139,7 +139,7 @@ def overview() -> Chart:
 
 def auto() -> Chart:
     """Return the error so far of the perceptron and of the mixture along River's Bananas data."""
-    stream = list(datasets.Bananas())
+    stream: list[Any] = list(datasets.Bananas())  # type: ignore[no-untyped-call]
     curves = []
     for model in (preprocessing.StandardScaler() | Perceptron(), AutoClassifier()):
         name = "AutoClassifier" if isinstance(model, AutoClassifier) else "Perceptron"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import AutoClassifier, DamagedError, FeatureError, LabelError, from_bytes, to_bytes
-from perceptron_core.auto.explanation import ExpertStatus
+from perceptron_core.mixing.status import ExpertStatus
 
 WRITTEN = Path(__file__).parent / "auto.bin"
 """What `to_bytes` wrote after 60 events of `mixed_stream`."""

@@ -28,10 +28,10 @@ def test_of_several_classes_the_score_is_the_log_odds_of_the_predicted_one(score
 
 
 @pytest.mark.parametrize("hash_bits", [0, 10])
-def test_the_built_in_models_of_the_logistic_loss_and_auto_have_log_odds_and_no_others(hash_bits):
+def test_the_built_in_models_of_the_logistic_loss_and_mixtures_have_log_odds_and_no_others(hash_bits):
     found = [name for name in BUILT_IN if make_learner(name, {}, hash_bits=hash_bits).has_log_odds]
     logistic = {"logistic-regression", "normalized-adagrad", "coin-betting", "bayesian-logistic"}
-    assert set(found) == logistic | {"auto"}
+    assert set(found) == logistic | {"auto", "mixture"}
 
 
 def test_normalized_adagrad_of_the_hinge_loss_has_no_log_odds():

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core.auto.explanation import ExpertStatus
+from perceptron_core.mixing.status import ExpertStatus
 from service.models.auto import MixtureStatus
 from service.monitoring.error_history import Point
 from service.web.experts import POINTS_SHOWN, experts_shown, thinned
