@@ -10,6 +10,8 @@ from collections.abc import Hashable, Mapping
 from math import sqrt
 from typing import Any, Final
 
+from perceptron_core.weights.buffers import doubles
+
 _CANDIDATES: Final = 1024
 _FEWEST_SEEN: Final = 16
 """Events that a late feature must have been in to become a column."""
@@ -45,11 +47,11 @@ class Columns:
         self.candidates: dict[Hashable, tuple[int, int]] = {}
         """(number of the first event, events that had it)"""
         self._waiting: list[tuple[Hashable, float]] = []
-        self.z = _doubles(limit)
-        self._values = _doubles(limit)
-        self._counts = _doubles(limit)
-        self._means = _doubles(limit)
-        self._squares = _doubles(limit)
+        self.z = doubles(limit)
+        self._values = doubles(limit)
+        self._counts = doubles(limit)
+        self._means = doubles(limit)
+        self._squares = doubles(limit)
         self._first = array("q", bytes(8 * limit))
         self.present = bytearray(limit)
 
@@ -188,7 +190,3 @@ class Columns:
             self._first[number] = state["first"][number]
         self.candidates = {name: (first, seen) for name, first, seen in state["candidates"]}
         self.version = 1
-
-
-def _doubles(n: int) -> array[float]:
-    return array("d", bytes(8 * n))

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.layout import N_CELLS, N_FOURIER, N_HATS
+from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
 
 _MOST_PAIRS: Final = 120
@@ -38,12 +39,12 @@ class FourierMap:
         self.name = name
         self.width = width
         self._scale = 1.0
-        self._frequencies = _doubles(limit * N_FOURIER)
+        self._frequencies = doubles(limit * N_FOURIER)
         self._drawn: dict[int, str] = {}
         """By number of a column: the name that its frequencies were drawn for."""
         chance = random.Random(f"{seed} {name} phases")  # noqa: S311  no secret
         self._phases = array("d", [2.0 * pi * chance.random() for _ in range(N_FOURIER)])
-        self._sums = _doubles(N_FOURIER)
+        self._sums = doubles(N_FOURIER)
         self.x = Example(N_FOURIER)
         self.x.version = 0
         for k in range(N_FOURIER):
@@ -110,10 +111,10 @@ class DenseMaps:
         """Pairs of columns in use."""
         self.blocks: dict[tuple[int, int], int] = {}
         """By pair: which block of slots it has, for good."""
-        self._pair_columns = _integers(2 * _MOST_PAIRS)
-        self._bases = _integers(_MOST_PAIRS)
+        self._pair_columns = integers(2 * _MOST_PAIRS)
+        self._bases = integers(_MOST_PAIRS)
         self._n_pairs = 0
-        self._cells = _integers(limit)
+        self._cells = integers(limit)
 
     def arrange(self, columns: Columns) -> None:
         """Take in which columns there are."""
@@ -201,11 +202,3 @@ def _example(capacity: int) -> Example:
     made = Example(capacity)
     made.version = 0
     return made
-
-
-def _doubles(n: int) -> array[float]:
-    return array("d", bytes(8 * n))
-
-
-def _integers(n: int) -> array[int]:
-    return array("i", bytes(4 * n))

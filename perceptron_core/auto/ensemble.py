@@ -12,6 +12,7 @@ from typing import Any, Final
 from perceptron_core.auto.layout import N_MAPS
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.mixer import Mixer
+from perceptron_core.weights.buffers import doubles
 from perceptron_core.weights.example import Example
 
 _CLIP: Final = 8.0
@@ -54,13 +55,13 @@ class Ensemble:
         self._room = array("i", bytes(4 * N_MAPS))
         """Slots that the tables of each map have room for."""
         self.maps = array("i", bytes(4 * MOST_EXPERTS))
-        self.factors = _doubles(MOST_EXPERTS)
-        self.scores = _doubles(MOST_EXPERTS)
-        self.inputs = _doubles(MOST_EXPERTS)
-        self.answers = _doubles(MOST_EXPERTS)
-        self.mistakes = _doubles(MOST_EXPERTS)
+        self.factors = doubles(MOST_EXPERTS)
+        self.scores = doubles(MOST_EXPERTS)
+        self.inputs = doubles(MOST_EXPERTS)
+        self.answers = doubles(MOST_EXPERTS)
+        self.mistakes = doubles(MOST_EXPERTS)
         """Of each learner, discounted."""
-        self.judged = _doubles(MOST_EXPERTS)
+        self.judged = doubles(MOST_EXPERTS)
         """The labels that each learner was judged by, discounted alike."""
         self._favourites = array("i", bytes(4 * MOST_EXPERTS))
 
@@ -165,7 +166,3 @@ class Ensemble:
             self.mistakes[k] = mistakes
         for k, labels in enumerate(state["judged"][: self.n]):
             self.judged[k] = labels
-
-
-def _doubles(n: int) -> array[float]:
-    return array("d", bytes(8 * n))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
 from perceptron_core.auto.ensemble import Ensemble
 from perceptron_core.auto.layout import (
@@ -16,13 +16,11 @@ from perceptron_core.auto.layout import (
     WIDE,
     WORDS,
 )
-from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.bayesian_logistic import BayesianLogistic
-from perceptron_core.binary.coin_betting import CoinBetting
 from perceptron_core.binary.logistic_regression import LogisticRegression
 from perceptron_core.binary.normalized_adagrad import NormalizedAdaGrad
-from perceptron_core.binary.scw import SCW
+from perceptron_core.mixing.experts import name_of, scale_of, sparse_experts
 from perceptron_core.mixing.mixer import Mixer
 
 MIXTURES: Final = ("mixture that forgets", "mixture")
@@ -30,18 +28,19 @@ MIXTURES: Final = ("mixture that forgets", "mixture")
 N_MIXERS: Final = len(MIXTURES)
 _BITS: Final = 8
 """Of the tables at first; they grow with the slots of their maps."""
-_OF_MARGINS: Final = 4.0
-"""Log-odds of a score of 1 of a learner that is not logistic."""
 
-
-class Expert(NamedTuple):
-    """A learner on a map."""
-
-    name: str
-    rule: LinearRule
-    map_number: int
-    factor: float = 1.0
-    is_favourite: bool = False
+_MAP_NAMES: Final = {
+    WORDS: "words",
+    GRAMS: "grams",
+    LINEAR: "numbers",
+    SQUASHED: "asinh",
+    BINNED: "bins",
+    PAIRED: "pairs",
+    FOURIER: "waves",
+    WIDE: "wide waves",
+}
+_FAVOURITES: Final = {"words": (0,), "grams": (), "dense": (0, 1)}
+"""Which learners of a group may answer alone."""
 
 
 def mixers() -> list[Mixer]:
@@ -56,51 +55,32 @@ def discount(groups: Sequence[str]) -> float:
 
 def join(ensemble: Ensemble, group: str) -> None:
     """Add the learners of a group to an ensemble."""
-    made = dense() if group == "dense" else sparse(WORDS if group == "words" else GRAMS, group)
-    weight = 1.0 / len(made) if group == "dense" else 0.5 / len(made)
-    for expert in made:
+    made = [*dense_experts()] if group == "dense" else [*_on(WORDS if group == "words" else GRAMS)]
+    weight = (1.0 if group == "dense" else 0.5) / len(made)  # words and characters halve what a text says
+    for k, (map_number, rule) in enumerate(made):
         ensemble.join(
-            expert.name,
-            expert.rule.hashed(_BITS),
-            expert.map_number,
-            expert.factor,
+            f"{_MAP_NAMES[map_number]}: {name_of(rule)}",
+            rule.hashed(_BITS),
+            map_number,
+            scale_of(rule),
             weight,
-            expert.is_favourite,
+            k in _FAVOURITES[group],
         )
 
 
-def sparse(map_number: int, group: str) -> list[Expert]:
+def _on(map_number: int) -> Iterable[tuple[int, Any]]:
     """Make the learners of a map of sparse features."""
-    return [
-        Expert(f"{group}: NormalizedAdaGrad(epsilon=0.01)", NormalizedAdaGrad(), map_number),
-        Expert(
-            f"{group}: NormalizedAdaGrad(epsilon=0.0001)",
-            NormalizedAdaGrad(epsilon=1e-4, margin=8.0),
-            map_number,
-        ),
-        Expert(f"{group}: CoinBetting", CoinBetting(), map_number),
-        Expert(
-            f"{group}: NormalizedAdaGrad(hinge)",
-            NormalizedAdaGrad(loss="hinge", margin=1.0),
-            map_number,
-            _OF_MARGINS,
-        ),
-        Expert(f"{group}: SCW", SCW(), map_number, _OF_MARGINS),
-        Expert(f"{group}: AROW(1)", AROW(), map_number, _OF_MARGINS, group == "words"),
-        Expert(f"{group}: AROW(10)", AROW(10.0), map_number, _OF_MARGINS),
-    ]
+    return ((map_number, rule) for rule in sparse_experts())
 
 
-def dense() -> list[Expert]:
-    """Make the learners of dense numbers."""
-    return [
-        Expert("linear: LogisticRegression", LogisticRegression(), LINEAR, is_favourite=True),
-        Expert("linear: BayesianLogistic", BayesianLogistic(), LINEAR, is_favourite=True),
-        Expert("squashed: BayesianLogistic", BayesianLogistic(), SQUASHED),
-        Expert("bins: BayesianLogistic", BayesianLogistic(), BINNED),
-        Expert("bins: BayesianLogistic(forgetting)", BayesianLogistic(0.995, 0.95), BINNED),
-        Expert("fourier: NormalizedAdaGrad", NormalizedAdaGrad(), FOURIER),
-        Expert("fourier: AROW", AROW(1.0, 0.995, 0.95), FOURIER, _OF_MARGINS),
-        Expert("pairs: NormalizedAdaGrad", NormalizedAdaGrad(), PAIRED),
-        Expert("wide fourier: NormalizedAdaGrad", NormalizedAdaGrad(), WIDE),
-    ]
+def dense_experts() -> Iterator[tuple[int, Any]]:
+    """Make the learners of dense numbers, each with its map."""
+    yield LINEAR, LogisticRegression()
+    yield LINEAR, BayesianLogistic()
+    yield SQUASHED, BayesianLogistic()
+    yield BINNED, BayesianLogistic()
+    yield BINNED, BayesianLogistic(forgetting=0.995, intercept_forgetting=0.95)
+    yield FOURIER, NormalizedAdaGrad()
+    yield FOURIER, AROW(forgetting=0.995, intercept_forgetting=0.95)
+    yield PAIRED, NormalizedAdaGrad()
+    yield WIDE, NormalizedAdaGrad()

@@ -9,7 +9,8 @@ from array import array
 from math import sqrt
 from typing import Final
 
-from perceptron_core.weights import little_endian
+from perceptron_core.weights import buffers
+from perceptron_core.weights.buffers import integers
 from perceptron_core.weights.example import Example
 
 _FIRST_CAPACITY: Final = 256
@@ -39,14 +40,14 @@ class TokenMap:
     def __init__(self, bits: int) -> None:
         self.bits = bits
         self._mask = (1 << bits) - 1
-        self._slots = _integers(1 << bits)
+        self._slots = integers(1 << bits)
         """By index: the slot, and 1 more; 0: none."""
-        self._turns = _integers(1 << bits)
+        self._turns = integers(1 << bits)
         """By index: the last event that had it."""
         self._turn = 0
-        self._indices = _integers(_FIRST_CAPACITY)
+        self._indices = integers(_FIRST_CAPACITY)
         """Of the event shown."""
-        self._index_of = _integers(_FIRST_CAPACITY)
+        self._index_of = integers(_FIRST_CAPACITY)
         """By slot."""
         self.n_slots = 0
         self.x = Example(_FIRST_CAPACITY)
@@ -55,7 +56,7 @@ class TokenMap:
     def clear(self) -> None:
         """Begin an event."""
         if self._turn == _LAST_TURN:
-            self._turns = _integers(1 << self.bits)
+            self._turns = integers(1 << self.bits)
             self._turn = 0
         self._turn += 1
         self.x.n = self.x.n_missing = 0
@@ -132,22 +133,18 @@ class TokenMap:
 
     def get_state(self) -> bytes:
         """Return the indices in the order of their slots, as bytes."""
-        return little_endian.to_bytes("i", memoryview(self._index_of)[: self.n_slots])
+        return buffers.to_bytes("i", memoryview(self._index_of)[: self.n_slots])
 
     def set_state(self, state: bytes) -> None:
         """Take what `get_state` returned. Raises ValueError for an index out of range or there twice."""
         self.__init__(self.bits)  # type: ignore[misc]
-        for index in little_endian.from_bytes("i", state):
+        for index in buffers.from_bytes("i", state):
             if not 0 <= index <= self._mask or self._slots[index]:
                 raise ValueError(f"{index} is no index of {self.bits} bits, or is there twice")
             self._append_slot(index)
 
 
-def _integers(n: int) -> array[int]:
-    return array("i", bytes(4 * n))
-
-
 def _widened(old: array[int]) -> array[int]:
-    new = _integers(2 * len(old))
+    new = integers(2 * len(old))
     memoryview(new)[: len(old)] = memoryview(old)
     return new

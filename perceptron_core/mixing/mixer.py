@@ -11,6 +11,7 @@ from math import sqrt
 from typing import Any, Final
 
 from perceptron_core.logistic import logistic
+from perceptron_core.weights.buffers import doubles
 
 _FIRST_CAPACITY: Final = 8
 _LARGEST_WEIGHT: Final = 1e6
@@ -144,8 +145,8 @@ class Mixer:
         """Make room for so many inputs."""
         if n > self._capacity:
             capacity = max(_FIRST_CAPACITY, 2 * self._capacity)
-            weights, gain = _doubles(capacity), _doubles(capacity)
-            covariance = _doubles(capacity * capacity)
+            weights, gain = doubles(capacity), doubles(capacity)
+            covariance = doubles(capacity * capacity)
             for i in range(self.n):
                 weights[i] = self._weights[i]
                 for j in range(self.n):
@@ -176,7 +177,3 @@ def _remake(variance: float, forgetting: float, state: Mapping[str, Any]) -> Mix
     mixer = Mixer(variance, forgetting)
     mixer.set_state(state)
     return mixer
-
-
-def _doubles(n: int) -> array[float]:
-    return array("d", bytes(8 * n))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from array import array
 from typing import Any, Final
 
+from perceptron_core.weights.buffers import doubles, integers
+
 COMPILED: Final = not __file__.endswith(".py")
 """Whether this module, and with it the others that have a `.pxd`, runs as machine code."""
 
@@ -28,8 +30,8 @@ class Example:
     values: array[float]
 
     def __init__(self, capacity: int = _FIRST_CAPACITY) -> None:
-        self.slots = _integers(capacity)
-        self.values = _doubles(capacity)
+        self.slots = integers(capacity)
+        self.values = doubles(capacity)
         self.names: list[Any] = [None] * capacity
         """Of the entries, in their order."""
         self.capacity = capacity
@@ -57,7 +59,7 @@ class Example:
 
     def widen(self) -> None:
         """Make room for twice as many entries."""
-        slots, values = _integers(2 * self.capacity), _doubles(2 * self.capacity)
+        slots, values = integers(2 * self.capacity), doubles(2 * self.capacity)
         memoryview(slots)[: self.capacity] = memoryview(self.slots)
         memoryview(values)[: self.capacity] = memoryview(self.values)
         self.names += [None] * self.capacity
@@ -71,13 +73,13 @@ class Column:
     cells: array[float]
 
     def __init__(self, default: float = 0.0) -> None:
-        self.cells = _doubles(0)
+        self.cells = doubles(0)
         self.default = default
 
     def grow(self, capacity: int) -> None:
         """Make room for `capacity` slots, if there is none yet: some columns may have it, out of memory."""
         if capacity > len(self.cells):
-            cells = _doubles(capacity)
+            cells = doubles(capacity)
             memoryview(cells)[: len(self.cells)] = memoryview(self.cells)
             self.cells = cells
 
@@ -129,11 +131,3 @@ class Column:
         for slot in range(len(self.cells)):
             if self.cells[slot] != 0:  # memory that was never written to stays unused
                 self.cells[slot] *= factor
-
-
-def _doubles(n: int) -> array[float]:
-    return array("d", bytes(8 * n))
-
-
-def _integers(n: int) -> array[int]:
-    return array("i", bytes(4 * n))

@@ -11,7 +11,8 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from perceptron_core.weights import little_endian
+from perceptron_core.weights import buffers
+from perceptron_core.weights.buffers import integers
 from perceptron_core.weights.example import NO_SLOT, Column, Example
 from perceptron_core.weights.index import Index
 from perceptron_core.weights.prefetch import prefetch
@@ -39,7 +40,7 @@ class WeightTable:
     def __init__(self, index: Index, *columns: Column) -> None:
         self._index = index
         self._columns = [*columns]
-        self._free = _integers(0)
+        self._free = integers(0)
         """A stack of the slots that features have left, `_n_free` of them."""
         self._n_free = 0
         self.n_slots = self._capacity = index.n_fixed
@@ -158,14 +159,14 @@ class WeightTable:
 
     def dump(self, n_slots: int) -> list[bytes]:
         """Return the cells of the first slots of each column as bytes."""
-        return [little_endian.to_bytes("d", memoryview(column.cells)[:n_slots]) for column in self._columns]
+        return [buffers.to_bytes("d", memoryview(column.cells)[:n_slots]) for column in self._columns]
 
     def load(self, dumped: Sequence[bytes]) -> None:
         """Take what `dump` returned, for features that have their slots for good.
 
         Raises ValueError for another number of columns, and for columns of different lengths.
         """
-        cells = [little_endian.from_bytes("d", data) for data in dumped]
+        cells = [buffers.from_bytes("d", data) for data in dumped]
         lengths = {len(given) for given in cells}
         if len(cells) != len(self._columns) or len(lengths) != 1:
             raise ValueError(f"{len(cells)} columns of {sorted(lengths)} cells, not {len(self._columns)}")
@@ -280,7 +281,7 @@ class WeightTable:
             capacity = max(_FIRST_CAPACITY, 2 * capacity)
         self._index.make_room(n_names, capacity)
         if capacity > self._capacity:
-            free = _integers(capacity)
+            free = integers(capacity)
             memoryview(free)[: self._n_free] = memoryview(self._free)[: self._n_free]
             for column in self._columns:
                 column.grow(capacity)
@@ -290,7 +291,3 @@ class WeightTable:
 def in_place(array: Array) -> Array:
     """Return an array such that, interpreted too, its items are numbers of Python and not of NumPy."""
     return memoryview(array)  # type: ignore[return-value,arg-type]
-
-
-def _integers(n: int) -> array[int]:
-    return array("i", bytes(4 * n))

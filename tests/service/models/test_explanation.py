@@ -90,4 +90,4 @@ def test_what_features_add_to_a_mixture_is_its_log_odds(classes):
 def test_a_mixture_names_its_learners_and_who_leads():
     decision = decide(learner := learned_mixture(), x := {"length": 4.0}, *learner.assess(x))
     assert decision.leader in learner.model.candidates
-    assert {"linear: BayesianLogistic", "words: CoinBetting"} <= {each.name for each in decision.experts}
+    assert {"numbers: BayesianLogistic", "words: CoinBetting"} <= {each.name for each in decision.experts}

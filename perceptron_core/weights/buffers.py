@@ -1,4 +1,4 @@
-"""Arrays as bytes, the same on every machine. In: arrays of numbers. Out: little-endian bytes, and back."""
+"""Arrays of C numbers, and their bytes. In: lengths, numbers. Out: zeros; little-endian bytes, and back."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from typing import Any, Final, Literal
 Type = Literal["d", "i"]
 
 _IS_LITTLE: Final = array("h", [1]).tobytes() == b"\x01\x00"
+
+
+def doubles(n: int) -> array[float]:
+    """Return so many zeros."""
+    return array("d", bytes(8 * n))
+
+
+def integers(n: int) -> array[int]:
+    """Return so many zeros of 32 bits."""
+    return array("i", bytes(4 * n))
 
 
 def to_bytes(typecode: Type, numbers: Any) -> bytes:
