@@ -106,12 +106,11 @@ class AutoClassifier(AutoRule, base.Classifier):
         hash_bits: int = 18,
         max_columns: int = 64,
     ) -> None:
-        if not 1 <= hash_bits <= _MOST_BITS:
-            raise ValueError(f"hash_bits must be from 1 to {_MOST_BITS}, not {hash_bits!r}")
-        if not 0 <= max_columns <= _MOST_COLUMNS:
-            raise ValueError(f"max_columns must be from 0 to {_MOST_COLUMNS}, not {max_columns!r}")
+        _check_whole("seed", seed, -(2**63), 2**63)
+        _check_whole("hash_bits", hash_bits, 1, _MOST_BITS)
+        _check_whole("max_columns", max_columns, 0, _MOST_COLUMNS)
         self.classes = None if classes is None else check_classes(classes)
-        self.seed = int(seed)
+        self.seed = seed
         self.hash_bits = hash_bits
         self.max_columns = max_columns
         self.start(hash_bits, self.seed, max_columns, self.classes or ())
@@ -186,3 +185,9 @@ class AutoClassifier(AutoRule, base.Classifier):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return cloning.reduce(self)
+
+
+def _check_whole(name: str, value: Any, least: int, most: int) -> None:
+    """Raise ValueError for what is no whole number in these bounds."""
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{name} must be a whole number from {least} to {most}, not {value!r}")

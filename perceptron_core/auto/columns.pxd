@@ -4,6 +4,8 @@ cimport cython
 cdef extern from "math.h":
     cpdef double sqrt(double x)
 
+cdef double _WIDEST
+
 
 cdef class Columns:
     cdef readonly Py_ssize_t limit
@@ -29,10 +31,13 @@ cdef class Columns:
     @cython.locals(number=Py_ssize_t)
     cdef bint take(self, name, double value) except -1
 
-    @cython.locals(number=Py_ssize_t, n=double, mean=double, square=double, delta=double)
+    @cython.locals(number=Py_ssize_t, n=double, mean=double, square=double, delta=double, value=double)
     cdef void standardise(self) noexcept
 
-    @cython.locals(number=Py_ssize_t, n=double, delta=double, age=double)
+    @cython.locals(value=double, bound=double)
+    cdef double _winsorised(self, Py_ssize_t number) noexcept
+
+    @cython.locals(number=Py_ssize_t, n=double, delta=double, age=double, value=double)
     cpdef commit(self)
 
     cdef _consider(self, name, value)

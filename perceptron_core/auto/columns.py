@@ -15,6 +15,8 @@ from perceptron_core.weights.buffers import doubles
 _CANDIDATES: Final = 1024
 _FEWEST_SEEN: Final = 16
 """Events that a late feature must have been in to become a column."""
+_WIDEST: Final = 32.0
+"""Standard deviations from the mean that a value counts for at most."""
 _TRIAL: Final = 4
 """Events after which a column that most events lack is given up."""
 
@@ -97,45 +99,56 @@ class Columns:
             self.z[number] = 0.0
             if self.present[number]:
                 n = self._counts[number] + 1.0
-                delta = self._values[number] - self._means[number]
+                value = self._winsorised(number)
+                delta = value - self._means[number]
                 mean = self._means[number] + delta / n
-                square = self._squares[number] + delta * (self._values[number] - mean)
+                square = self._squares[number] + delta * (value - mean)
                 if square > 0:
-                    self.z[number] = (self._values[number] - mean) / sqrt(square / n)
+                    self.z[number] = (value - mean) / sqrt(square / n)
+
+    def _winsorised(self, number: int) -> float:
+        """Return the value of a column, at most 32 standard deviations from the mean before the event.
+
+        Else a single value of 1e100 would leave no difference between all others. A scale that changes for
+        good is followed all the same: the deviation grows with every such value.
+        """
+        value = self._values[number]
+        if self._squares[number] > 0:
+            bound = _WIDEST * sqrt(self._squares[number] / self._counts[number])
+            value = max(self._means[number] - bound, min(value, self._means[number] + bound))
+        return value
 
     def commit(self) -> None:
         """Learn the event shown: means and variances, and which features are columns."""
         self.n_events += 1
         for number in range(self.n):
             if self.present[number]:
+                value = self._winsorised(number)
                 self._counts[number] += 1.0
                 n = self._counts[number]
-                delta = self._values[number] - self._means[number]
+                delta = value - self._means[number]
                 self._means[number] += delta / n
-                self._squares[number] += delta * (self._values[number] - self._means[number])
+                self._squares[number] += delta * (value - self._means[number])
             elif self.names[number] is not None:
                 age = self.n_events - self._first[number] + 1
                 if age >= _TRIAL and 4 * self._counts[number] < age:
                     self._give_up(number)
+        room = _CANDIDATES - len(self.candidates)
+        if len(self._waiting) > room:
+            self._sweep()
         for name, value in self._waiting:
             self._consider(name, value)
 
     def _consider(self, name: Hashable, value: float) -> None:
         """Count an event for a feature that is no column; make it one if it is in enough of them."""
-        if name not in self.candidates:
-            if self.n_events > 1 and len(self.candidates) >= _CANDIDATES:
-                self._sweep()
-                if len(self.candidates) >= _CANDIDATES:
-                    return
-            self.candidates[name] = (self.n_events, 0)
-        first, seen = self.candidates[name]
+        first, seen = self.candidates.get(name, (self.n_events, 0))
         seen += 1
         age = self.n_events - first + 1
         enough = self.n_events == 1 or (seen >= _FEWEST_SEEN and 2 * seen >= age)
         if enough and len(self.numbers) < self.limit:
-            del self.candidates[name]
+            self.candidates.pop(name, None)
             self._add(name, value)
-        else:
+        elif seen > 1 or len(self.candidates) < _CANDIDATES:
             self.candidates[name] = (first, seen)
 
     def _sweep(self) -> None:

@@ -60,5 +60,7 @@ cdef class DenseMaps:
                    share=double)
     cdef show(self, Columns columns)
 
+    cdef show_nothing(self)
+
     @cython.locals(k=Py_ssize_t, at=Py_ssize_t, i=int, j=int)
     cdef void _show_pairs(self, Columns columns, Py_ssize_t at) noexcept

@@ -59,7 +59,7 @@ class FourierMap:
         self._scale = self.width * sqrt(2.0 / max(len(columns.numbers), 1))
 
     def _draw(self, number: int, name: str) -> None:
-        chance = random.Random(f"{self.seed} {self.name} {name}")  # noqa: S311  no secret
+        chance = random.Random(_bytes(f"{self.seed} {self.name} {name}"))  # noqa: S311  no secret
         for k in range(N_FOURIER):
             radius = sqrt(-2.0 * log(1.0 - chance.random()))
             self._frequencies[number * N_FOURIER + k] = radius * cos(2.0 * pi * chance.random())
@@ -136,7 +136,7 @@ class DenseMaps:
     def _rank(self, one: str, other: str) -> float:
         """Draw the rank of a pair: whatever the order of the columns, the same."""
         first, second = sorted((one, other))
-        return random.Random(f"{self.seed} {first!r} {second!r}").random()  # noqa: S311  no secret
+        return random.Random(_bytes(f"{self.seed} {first!r} {second!r}")).random()  # noqa: S311  no secret
 
     @property
     def n_binned(self) -> int:
@@ -178,6 +178,11 @@ class DenseMaps:
         self.fourier.show(columns)
         self.wide.show(columns)
 
+    def show_nothing(self) -> None:
+        """Make the examples those of an event without numbers."""
+        self.linear.n = self.squashed.n = self.binned.n = self.paired.n = 0
+        self.fourier.x.n = self.wide.x.n = 0
+
     def _show_pairs(self, columns: Columns, at: int) -> None:
         """Append the cells of the pairs to `paired`."""
         for k in range(self._n_pairs):
@@ -196,6 +201,10 @@ class DenseMaps:
         """Take what `get_state` returned, of these columns."""
         self.blocks = {(i, j): block for block, (i, j) in enumerate(state)}
         self.arrange(columns)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _example(capacity: int) -> Example:

@@ -28,7 +28,7 @@ cdef class Ensemble:
     @cython.locals(last=Py_ssize_t)
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)
 
-    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, score=double)
+    @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, score=double, favourite=int, is_silent=bint)
     cdef score(self, list examples, unsigned char[::1] speaks)
 
     @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer)

@@ -95,7 +95,9 @@ class Ensemble:
             mixer = self.mixers[k]
             self.answers[k] = mixer.mix(self.inputs)
         for k in range(len(self.favourites)):
-            self.answers[len(self.mixers) + k] = self.inputs[self._favourites[k]]
+            favourite = self._favourites[k]
+            is_silent = not speaks[self.maps[favourite]]
+            self.answers[len(self.mixers) + k] = self.answers[0] if is_silent else self.inputs[favourite]
 
     def learn(
         self, examples: list[Example], speaks: bytearray, target: bool, w: float, discount: float
@@ -110,6 +112,11 @@ class Ensemble:
                 self.mistakes[k] = discount * self.mistakes[k] + (rule.fires(self.scores[k]) != target)
                 self.judged[k] = discount * self.judged[k] + 1.0
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])
+
+    def is_silent(self, candidate: int, speaks: bytearray) -> bool:
+        """Return whether a candidate is a learner of a map that says nothing of the event shown."""
+        mixers = len(self.mixers)
+        return candidate >= mixers and not speaks[self.maps[self.favourites[candidate - mixers]]]
 
     def scored(self, number: int) -> tuple[float, float]:
         """Return the score of a learner at the event shown, and the log-odds it was taken for."""

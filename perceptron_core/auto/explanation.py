@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.auto.ensemble import Ensemble
@@ -16,6 +17,9 @@ from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.weights.example import Example
 
 RANDOM_FEATURES: Final = "random features of the numbers"
+REST_OF_TEXT: Final = "the rest of a long text"
+MOST_ENTRIES: Final = 1000
+"""Hashed features of an event that are told one by one; more are told together."""
 OTHER_CLASSES: Final = "the other classes"
 """Of several classes: what their probabilities take from that of one."""
 
@@ -50,23 +54,30 @@ def addends(
             continue
         scale = share * answer / score
         number = ensemble.map_of(k)
-        bias, parts = _parts(ensemble.rules[k], examples[number], number)
+        bias, parts = _parts(ensemble.rules[k], examples[number], number, score)
         intercept += scale * bias
         for name, part in zip(names[number], parts, strict=True):
             found[name] += scale * part
     return found, intercept
 
 
-def _parts(rule: LinearRule, example: Example, number: int) -> tuple[float, list[float]]:
-    """Return the intercept, and what each entry of an example adds to a rule's score."""
+def _parts(rule: LinearRule, example: Example, number: int, score: float) -> tuple[float, list[float]]:
+    """Return the intercept, and what each entry of an example adds to a rule's score.
+
+    Random features are taken together, and what a text has beyond `MOST_ENTRIES`.
+    """
     entries = example.entries()
     factor = _moderation(rule, dict(entries))
     bias = factor * _plain(rule, {})
     if number in {FOURIER, WIDE}:
-        return bias, [rule.score_one(dict(entries)) - bias]
-    return bias, [
-        factor * _plain(rule, {slot: value}) - bias if slot >= 0 else 0.0 for slot, value in entries
+        return bias, [score - bias] if entries else []
+    parts = [
+        factor * _plain(rule, {slot: value}) - bias if slot >= 0 else 0.0
+        for slot, value in entries[:MOST_ENTRIES]
     ]
+    if len(entries) > MOST_ENTRIES:
+        parts.append(score - bias - fsum(parts))
+    return bias, parts
 
 
 def _plain(rule: LinearRule, x: Mapping[int, float]) -> float:
@@ -85,7 +96,14 @@ def names_of_columns(columns: Sequence[str], pairs: Iterable[tuple[str, str]]) -
     """Return the names of the entries of the dense maps, in the order of the maps."""
     thrice = [name for name in columns for _ in range(3)]
     both = [*thrice, *(f"{one} × {other}" for one, other in pairs)]
-    return [[*columns], [*columns], thrice, both, [RANDOM_FEATURES], [RANDOM_FEATURES]]
+    waves = [RANDOM_FEATURES] if columns else []
+    return [[*columns], [*columns], thrice, both, waves, waves]
+
+
+def names_of_entries(named: Mapping[int, str], indices: Sequence[int]) -> list[str]:
+    """Return the names of hashed features, of those told one by one and of the rest."""
+    rest = [REST_OF_TEXT] if len(indices) > MOST_ENTRIES else []
+    return [*(named.get(index, REST_OF_TEXT) for index in indices[:MOST_ENTRIES]), *rest]
 
 
 def numbers_in(x: Any) -> dict[str, float]:

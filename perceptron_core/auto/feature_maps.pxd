@@ -29,6 +29,7 @@ cdef class FeatureMaps:
     cdef TextHasher _gram_hasher
     cdef Murmur _murmur
     cdef Py_ssize_t _version
+    cdef readonly bint is_empty
 
     @cython.locals(m=Py_ssize_t)
     cdef show(self, x)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
+from itertools import islice, pairwise
 from math import asinh
 from typing import Any, Final
 
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.dense_maps import DenseMaps
-from perceptron_core.auto.explanation import names_of_columns
-from perceptron_core.auto.layout import GRAMS, LINEAR, N_FOURIER, N_MAPS, PAIRED, WORDS
+from perceptron_core.auto.explanation import MOST_ENTRIES, names_of_columns, names_of_entries
+from perceptron_core.auto.layout import GRAMS, N_FOURIER, N_MAPS, PAIRED, WORDS
 from perceptron_core.auto.token_map import TokenMap
 from perceptron_core.errors import FeatureError
 from perceptron_core.text.hasher import TextHasher
@@ -27,6 +27,17 @@ _LONGEST_VALUE: Final = 32
 _WORD: Final = re.compile(r"\w+")
 _MOST_CHARACTERS: Final = 3000
 """Of a text, whose 4-grams are taken."""
+
+
+def named_values(x: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the names and values of an event; a string is its text. Raises `FeatureError` for neither."""
+    if isinstance(x, str):
+        return [("text", x)]
+    try:
+        named: Iterable[tuple[Any, Any]] = x.items()
+    except AttributeError:
+        raise FeatureError(f"an event is a dictionary or a text, not {type(x).__name__}") from None
+    return named
 
 
 class FeatureMaps:
@@ -66,6 +77,8 @@ class FeatureMaps:
         self._gram_hasher = TextHasher(bits, analyzer="chars", ngrams=(4, 4), lowercase=False, prefix="")
         self._murmur = Murmur(b"")
         self._version = 0
+        self.is_empty = True
+        """Whether the event shown has no features."""
         self.sizes = array(
             "i", [0, 0, limit, limit, self.dense.n_binned, self.dense.n_binned, N_FOURIER, N_FOURIER]
         )
@@ -81,21 +94,22 @@ class FeatureMaps:
         self.words.clear()
         self.grams.clear()
         self.columns.clear()
-        if isinstance(x, str):
-            self._take_text("text", x)
-        else:
-            for name, value in x.items():
-                self._take(name, value)
+        for name, value in named_values(x):
+            self._take(name if type(name) is str else f"{name}", value)
         if self.columns.n_events == 0:
             for name in self.columns.take_back_ones():
                 self.words.add(self._hash(f"{name}"), 1.0)
-        self.speaks[WORDS] = self.words.x.n > 0
-        self.speaks[GRAMS] = self.grams.x.n > 0
-        for m in range(LINEAR, N_MAPS):
-            self.speaks[m] = self.columns.n_present > 0
         if self.columns.n_present > 0:
             self.columns.standardise()
             self.dense.show(self.columns)
+        else:
+            self.dense.show_nothing()
+        self.is_empty = not (self.words.x.n or self.grams.x.n or self.columns.n_present)
+        for m in range(N_MAPS):  # of an event without features, all maps say what their intercepts say
+            self.speaks[m] = self.is_empty or self.columns.n_present > 0
+        if not self.is_empty:
+            self.speaks[WORDS] = self.words.x.n > 0
+            self.speaks[GRAMS] = self.grams.x.n > 0
 
     def learn(self) -> None:
         """Learn what the event shown says of the features, slots and columns; it stays as it is shown."""
@@ -115,9 +129,9 @@ class FeatureMaps:
         if type(value) is float:
             self._take_number(name, value)
         elif isinstance(value, str):
-            self._take_text(name, value)
-        elif isinstance(value, bool):
-            self.words.add(self._hash(f"{name}={value}"), 1.0)
+            self._take_text(name, str.__str__(value))
+        elif isinstance(value, bool) or type(value).__name__ in {"bool", "bool_"}:  # NumPy's own is named so
+            self.words.add(self._hash(f"{name}={bool(value)}"), 1.0)
         elif value is not None:
             try:
                 number = as_double(value)
@@ -129,7 +143,7 @@ class FeatureMaps:
         if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
             raise refuse_features({name: number})
         if not self.columns.take(name, number) and number != 0:
-            self.words.add(self._hash(f"{name}"), 1.0 if number == 1 else asinh(number))
+            self.words.add(self._hash(name), 1.0 if number == 1 else asinh(number))
 
     def _take_text(self, name: Any, text: str) -> None:
         tag = self._hash(f"{name}:")
@@ -156,13 +170,13 @@ class FeatureMaps:
         """Return the names of the entries of each map for the event shown, which is `x`."""
         words: dict[int, str] = {}
         grams: dict[int, str] = {}
-        for name, value in {"text": x}.items() if isinstance(x, str) else x.items():
+        for name, value in named_values(x):
             if isinstance(value, str):
                 words.update(self._words_by_index(name, value))
                 grams.update(self._grams_by_index(name, value))
                 words.setdefault(self.words.place(self._hash(f"{name}={value}")), f"{name}={value}")
-            elif isinstance(value, bool):
-                words[self.words.place(self._hash(f"{name}={value}"))] = f"{name}={value}"
+            elif isinstance(value, bool) or type(value).__name__ in {"bool", "bool_"}:
+                words[self.words.place(self._hash(f"{name}={bool(value)}"))] = f"{name}={bool(value)}"
             else:
                 words[self.words.place(self._hash(f"{name}"))] = f"{name}"
         columns = self.columns
@@ -174,14 +188,14 @@ class FeatureMaps:
             if columns.present[i] and columns.present[j]
         ]
         return [
-            [words[index] for index in self.words.indices()],
-            [grams[index] for index in self.grams.indices()],
+            names_of_entries(words, self.words.indices()),
+            names_of_entries(grams, self.grams.indices()),
             *names_of_columns(names, pairs),
         ]
 
     def _words_by_index(self, name: Any, text: str) -> dict[int, str]:
         tag = self._hash(f"{name}:")
-        words = [match.group() for match in _WORD.finditer(text.lower())]
+        words = [match.group() for match in islice(_WORD.finditer(text.lower()), 2 * MOST_ENTRIES)]
         ngrams = [*words, *(f"{one} {other}" for one, other in pairwise(words))]
         found = {}
         for ngram in ngrams:

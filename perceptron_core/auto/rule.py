@@ -85,9 +85,9 @@ class AutoRule:
         """Return what each feature adds to the leader's log-odds of a class, and the intercepts."""
         self._score(x)
         shared = len(self.labels) <= _SHARING
-        found, intercept = addends(
-            self.ensembles[0 if shared else number], self.leader, self.maps.examples, self.maps.names(x)
-        )
+        ensemble = self.ensembles[0 if shared else number]
+        lead = 0 if ensemble.is_silent(self.leader, self.maps.speaks) else self.leader
+        found, intercept = addends(ensemble, lead, self.maps.examples, self.maps.names(x))
         sign = -1.0 if shared and not number else 1.0
         values = numbers_in(x)
         terms = [Addend(name, values.get(name), sign * added) for name, added in found.items()]
@@ -183,6 +183,8 @@ class AutoRule:
         joined = False
         for number, group in _GROUP_OF_MAP:
             speaks = self.maps.columns.are_here if number == LINEAR else self.maps.speaks[number]
+            if self.maps.is_empty:  # no more than an intercept is needed
+                speaks = group == "words" and not self.groups
             if speaks and group not in self.groups:
                 self.groups.append(group)
                 for ensemble in self.ensembles:

@@ -19,7 +19,6 @@ from perceptron_core.text.patterns import compile_pattern
 
 _TEXT_PREFIX = "text="
 _TEXT_NAME = "text"
-_OTHER_TEXT_NAME = "text of the event"
 
 X = dict[Any, Any]
 """Feature values by name (str) or, hashed, by index (int): numbers, and what `RawFeatures` leaves."""
@@ -90,10 +89,13 @@ class RawFeatures:
     """Leaves events as they are, for a model that makes its own features of them."""
 
     def extract(self, features: Mapping[str, bool | int | float | str] | None, text: str | None) -> X:
-        """Return the features with the text beside them, named `text` unless one of them is."""
+        """Return the features with the text beside them: `text`, or `text of the event` where that is one."""
         x: X = dict(features) if features else {}
         if text is not None:
-            x[_TEXT_NAME if _TEXT_NAME not in x else _OTHER_TEXT_NAME] = text
+            name = _TEXT_NAME
+            while name in x:
+                name = f"{name} of the event"
+            x[name] = text
         return x
 
 

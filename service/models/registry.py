@@ -137,7 +137,8 @@ def make_learner(
         model = _OF_SEVERAL_CLASSES.get(model, model)
     factory = BUILT_IN.get(model) or _import_factory(model)
     try:
-        made = factory(**_with_bits(model, params, hash_bits))
+        params = _with_bits(model, params, hash_bits)
+        made = factory(**params)
     except Exception as error:
         raise _cannot_be_made(model, factory, params, error) from error
     if isinstance(made, AutoClassifier):

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from perceptron_core import AutoClassifier
 from service.cli.model_files import load_model_file
 from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
 from service.cli.output import echo
@@ -18,6 +19,7 @@ from service.cli.training import load_examples
 from service.datasets.labelled_examples import Example, ExampleSet
 from service.errors import ConfigurationError
 from service.messages.labels import BINARY, Truth
+from service.models.auto import AutoLearner
 from service.monitoring.evaluation import Evaluation
 from service.partition.learned_examples import Step
 from service.settings.load import Loaded
@@ -40,15 +42,22 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) 
     """
     tested, loaded = load_model_file(model, loaded)
     settings = loaded.settings
-    if not hasattr(tested, "scores_one" if len(settings.classes) > BINARY else "score_one"):
+    if not _fits(tested, settings.classes):
         raise ConfigurationError(
-            f"classes: {', '.join(settings.classes) or 'two'}; {model} is a {type(tested).__name__}",
+            f"classes: {', '.join(settings.classes) or 'two'}; the model of {model}: {type(tested).__name__}",
             hint="more than two names in --classes go with a multiclass model, two or none with the others",
         )
     found = load_examples(source_of, settings, "read")
     began = perf_counter()
     summary = _summarise(found, _evaluate(tested, found.examples, settings.classes), perf_counter() - began)
     echo(json.dumps(summary) if output == "json" else _as_text(summary))
+
+
+def _fits(model: Any, classes: Sequence[str]) -> bool:  # noqa: ANN401 - any of perceptron_core's
+    """Return whether a model has as many classes as the settings name."""
+    if isinstance(model, AutoClassifier):
+        return set(model.labels) == (set(classes) if len(classes) > BINARY else {False, True})
+    return hasattr(model, "scores_one" if len(classes) > BINARY else "score_one")
 
 
 def _evaluate(
@@ -67,6 +76,9 @@ def _evaluate(
 
 def _assess(model: Any, x: dict[Any, float]) -> tuple[float, Truth]:  # noqa: ANN401 - as above
     """Return the score and the class; of many scores the highest."""
+    if isinstance(model, AutoClassifier):
+        predicted, score = AutoLearner(model).assess(x)
+        return score, predicted
     if hasattr(model, "score_one"):
         return model.score_one(x), model.predict_one(x)
     return max(model.scores_one(x).values(), default=0.0), model.predict_one(x)

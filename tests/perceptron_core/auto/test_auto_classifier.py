@@ -5,6 +5,7 @@ import pickle
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -209,7 +210,16 @@ def test_a_file_that_asks_for_more_memory_than_it_explains_is_refused():
 
 
 @pytest.mark.parametrize(
-    "options", [{"hash_bits": 0}, {"hash_bits": 27}, {"max_columns": -1}, {"max_columns": 257}]
+    "options",
+    [
+        {"hash_bits": 0},
+        {"hash_bits": 27},
+        {"max_columns": -1},
+        {"max_columns": 257},
+        {"seed": 1.5},
+        {"hash_bits": True},
+        {"max_columns": 3.5},
+    ],
 )
 def test_it_refuses_options_out_of_bounds(options):
     with pytest.raises(ValueError, match=next(iter(options))):
@@ -236,3 +246,76 @@ def test_the_recent_error_of_an_expert_is_a_share(labels):
 
 def test_the_recent_error_of_an_expert_that_was_never_judged_is_unknown():
     assert ExpertStatus("words: SCW", 0.1, 0, 0.0, 0.0).recent_error is None
+
+
+def test_one_wrong_value_does_not_spoil_its_column():
+    draw = random.Random(1)
+    model, late_mistakes = AutoClassifier(), 0
+    for number in range(1500):
+        y = draw.random() < 0.5
+        x = {"a": 1e100 if number == 100 else draw.gauss(6.0 * y - 3.0, 1)}
+        late_mistakes += number > 500 and model.predict_one(x) != y
+        model.learn_one(x, y)
+    assert late_mistakes < 20
+
+
+def test_a_scale_that_changes_for_good_is_followed():
+    draw = random.Random(2)
+    model, late_mistakes = AutoClassifier(), 0
+    for number in range(3000):
+        y = draw.random() < 0.5
+        x = {"a": draw.gauss(6.0 * y - 3.0, 1) * (1000 if number > 1000 else 1)}
+        late_mistakes += number > 2000 and model.predict_one(x) != y
+        model.learn_one(x, y)
+    assert late_mistakes < 20
+
+
+def test_events_without_features_are_answered_by_the_share_of_the_classes():
+    model = AutoClassifier()
+    draw = random.Random(3)
+    for _ in range(300):
+        empty = draw.random() < 0.3
+        y = empty or draw.random() < 0.3
+        model.learn_one({} if empty else {"text": "win cash" if y else "see you at noon"}, y)
+    assert model.predict_one({}) is True
+    assert model.predict_one({"text": "see you at noon"}) is False
+
+
+def test_thousands_of_new_names_are_candidates_for_columns_up_to_a_bound():
+    model = AutoClassifier()
+    for turn in range(3):
+        model.learn_one({f"f{turn}-{k}": k + 0.5 for k in range(5000)}, turn % 2 == 0)
+    assert len(model.maps.columns.candidates) <= 1024
+
+
+@pytest.mark.parametrize("x", [None, [1, 2], 3.0])
+def test_it_refuses_what_is_no_event(x):
+    with pytest.raises(FeatureError, match="an event is"):
+        AutoClassifier().predict_one(x)
+
+
+@pytest.mark.parametrize("name", [None, 2**70, "a\ud800", ("t", 1)])
+def test_features_of_any_name_can_be_written_down(name):
+    model = AutoClassifier()
+    for number in range(20):
+        model.learn_one({name: number * 0.5, "b": 1.5}, number % 2 == 0)
+    again = from_bytes(to_bytes(model))
+    assert again.log_odds({name: 2.5}) == model.log_odds({name: 2.5})
+
+
+def test_numpys_values_count_as_pythons():
+    one, two = AutoClassifier(), AutoClassifier()
+    one.learn_one({"a": np.float64(2.5), "b": np.bool_(True), "c": np.str_("red"), "d": np.int64(3)}, True)
+    two.learn_one({"a": 2.5, "b": True, "c": "red", "d": 3}, True)
+    assert to_bytes(one) == to_bytes(two)
+
+
+def test_the_rest_of_a_long_text_is_one_term():
+    model = AutoClassifier()
+    text = " ".join(f"w{k}" for k in range(4000))
+    for y in (True, False, True):
+        model.learn_one({"text": text if y else "see you"}, y)
+    x = {"text": text}
+    terms, intercept = model.explain(x, 1)
+    assert len(terms) < 2 * 1000 + 3
+    assert intercept + sum(term.contribution for term in terms) == pytest.approx(model.log_odds(x)[1])
