@@ -42,6 +42,22 @@ def summary(perceptron, texts, model):
     return run
 
 
+@pytest.mark.parametrize("classes", ["ham,spam", "ham,spam,eggs"])
+def test_a_mixture_is_tested_on_events_as_they_are(perceptron, tmp_path, classes):
+    events = tmp_path / "events.ndjson"
+    names = classes.split(",")
+    lines = [
+        {"id": str(n), "text": f"word{n % len(names)}", "features": {"a": n}, "label": names[n % len(names)]}
+        for n in range(120)
+    ]
+    events.write_text("\n".join(map(json.dumps, lines)))
+    given = ("--model", "auto", "--classes", classes)
+    assert perceptron("replay", events, *given, "--save", tmp_path / "model.bin").exit_code == 0
+    result = perceptron("test", tmp_path / "model.bin", events, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["mistakes"] < 5
+
+
 def test_without_options_a_model_is_tested_as_it_was_made(summary):
     silent, stderr = summary()
     assert silent == summary(*CHARS)[0]
