@@ -133,8 +133,8 @@ def calibration(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
     if not processor.learner.has_log_odds:
         raise ConfigurationError(
             f"model: the scores of {settings.model} are no log-odds, so its predictions have no probability",
-            hint="use one that has: --model auto, logistic-regression, normalized-adagrad, coin-betting or "
-            "bayesian-logistic",
+            hint="use one that has: --model auto, mixture, logistic-regression, normalized-adagrad, "
+            "coin-betting or bayesian-logistic",
         )
     with source_of(settings) as source, progress_bar(source, "replay") as (messages, _):
         FileBatches(

@@ -35,8 +35,8 @@ def numbers(value):
         yield value
 
 
-def test_the_learners_of_the_logistic_loss_and_no_others_score_in_log_odds():
-    families = ("bayesian-logistic", "coin-betting", "logistic-regression", "normalized-adagrad")
+def test_learners_of_the_logistic_loss_and_mixtures_and_no_others_score_in_log_odds():
+    families = ("bayesian-logistic", "coin-betting", "logistic-regression", "mixture", "normalized-adagrad")
     expected = {name for name in LEARNERS if name.startswith(families)} - {"normalized-adagrad-hinge"}
     assert {name for name, model in LEARNERS.items() if model.has_log_odds} == expected
 
