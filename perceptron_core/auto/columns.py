@@ -84,7 +84,9 @@ class Columns:
         """Return the numbers that the first event has if all are 1: they are marks, and no columns."""
         if self.n_events or any(value != 1 for _, value in self._waiting):
             return []
-        names = [name for name, _ in self._waiting]
+        names = []
+        for name, _ in self._waiting:
+            names.append(name)
         self._waiting = []
         return names
 
@@ -186,7 +188,7 @@ class Columns:
             "means": memoryview(self._means)[:n].tolist(),
             "squares": memoryview(self._squares)[:n].tolist(),
             "first": memoryview(self._first)[:n].tolist(),
-            "candidates": [(name, *counts) for name, counts in self.candidates.items()],
+            "candidates": list(self.candidates.items()),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -201,5 +203,5 @@ class Columns:
             self._means[number] = state["means"][number]
             self._squares[number] = state["squares"][number]
             self._first[number] = state["first"][number]
-        self.candidates = {name: (first, seen) for name, first, seen in state["candidates"]}
+        self.candidates = {name: (first, seen) for name, (first, seen) in state["candidates"]}
         self.version = 1

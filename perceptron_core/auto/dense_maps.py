@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from array import array
+from itertools import combinations
 from math import asinh, cos, log, pi, sqrt
 from typing import Any, Final
 
@@ -121,7 +122,7 @@ class DenseMaps:
         self.fourier.arrange(columns)
         self.wide.arrange(columns)
         numbers = sorted(columns.numbers.values())
-        pairs = [(i, j) for j in numbers for i in numbers if i < j]
+        pairs = [*combinations(numbers, 2)]
         if len(pairs) > _MOST_PAIRS:
             ranks = {(i, j): self._rank(str(columns.names[i]), str(columns.names[j])) for i, j in pairs}
             pairs = sorted(pairs, key=ranks.__getitem__)[:_MOST_PAIRS]

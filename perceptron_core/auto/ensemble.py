@@ -152,9 +152,9 @@ class Ensemble:
             rules.append([rule.table.dump(sizes[self.maps[k]]), learned])
         return {
             "rules": rules,
-            "mixers": [mixer.get_state() for mixer in self.mixers],
-            "mistakes": [self.mistakes[k] for k in range(self.n)],
-            "judged": [self.judged[k] for k in range(self.n)],
+            "mixers": list(map(Mixer.get_state, self.mixers)),
+            "mistakes": memoryview(self.mistakes)[: self.n].tolist(),
+            "judged": memoryview(self.judged)[: self.n].tolist(),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:

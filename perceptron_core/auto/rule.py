@@ -67,7 +67,10 @@ class AutoRule:
     def log_odds(self, x: Any) -> list[float]:
         """Compute the leader's log-odds of each class. Raises `FeatureError`."""
         self._score(x)
-        return [self._answer(number, self.leader) for number in range(len(self.labels))]
+        found = []
+        for number in range(len(self.labels)):
+            found.append(self._answer(number, self.leader))  # noqa: PERF401  as in `WeightTable.dump`
+        return found
 
     def learn(self, x: Any, label: Any, w: float) -> list[float]:
         """Score an event, then learn it with weight w; return what `log_odds` would have before."""
@@ -210,13 +213,15 @@ class AutoRule:
             ensemble.make_room(self.maps.sizes)
 
     def _get_state(self) -> dict[str, Any]:
-        ensembles = [each.get_state(self.maps.sizes) for each in self.ensembles]
+        ensembles = []
+        for each in self.ensembles:
+            ensembles.append(each.get_state(self.maps.sizes))  # noqa: PERF401  as in `WeightTable.dump`
         return {
             "labels": [*self.labels],
             "groups": [*self.groups],
             "maps": self.maps.get_state(),
             "ensembles": ensembles,
-            "losses": [self.losses[k] for k in range(self.n_candidates)],
+            "losses": memoryview(self.losses)[: self.n_candidates].tolist(),
             "leader": self.leader,
             "n_mistakes": self.n_mistakes,
             "n_updates": self.n_updates,

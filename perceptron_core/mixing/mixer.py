@@ -67,7 +67,7 @@ class Mixer:
     @property
     def weights(self) -> list[float]:
         """Weight of each input."""
-        return [self._weights[k] for k in range(self.n)]
+        return list(memoryview(self._weights)[: self.n])
 
     def join(self, weight: float) -> None:
         """Add an input, whose weight is so much at first."""
@@ -157,7 +157,9 @@ class Mixer:
     def get_state(self) -> dict[str, Any]:
         """Return what was learned as plain values."""
         n, capacity = self.n, self._capacity
-        covariance = [self._covariance[i * capacity + j] for i in range(n) for j in range(n)]
+        covariance: list[float] = []
+        for i in range(n):
+            covariance += memoryview(self._covariance)[i * capacity : i * capacity + n].tolist()
         return {"weights": self.weights, "covariance": covariance}
 
     def set_state(self, state: Mapping[str, Any]) -> None:

@@ -159,14 +159,19 @@ class WeightTable:
 
     def dump(self, n_slots: int) -> list[bytes]:
         """Return the cells of the first slots of each column as bytes."""
-        return [buffers.to_bytes("d", memoryview(column.cells)[:n_slots]) for column in self._columns]
+        dumped = []
+        for column in self._columns:  # Cython 3.3 frees what a list comprehension cannot append twice
+            dumped.append(buffers.to_bytes("d", memoryview(column.cells)[:n_slots]))  # noqa: PERF401
+        return dumped
 
     def load(self, dumped: Sequence[bytes]) -> None:
         """Take what `dump` returned, for features that have their slots for good.
 
         Raises ValueError for another number of columns, and for columns of different lengths.
         """
-        cells = [buffers.from_bytes("d", data) for data in dumped]
+        cells = []
+        for data in dumped:
+            cells.append(buffers.from_bytes("d", data))  # noqa: PERF401  as in `dump`
         lengths = {len(given) for given in cells}
         if len(cells) != len(self._columns) or len(lengths) != 1:
             raise ValueError(f"{len(cells)} columns of {sorted(lengths)} cells, not {len(self._columns)}")
