@@ -22,6 +22,8 @@ cdef class Columns:
     cdef double[::1] _counts
     cdef double[::1] _means
     cdef double[::1] _squares
+    cdef double[::1] _next_means
+    cdef double[::1] _next_squares
     cdef long long[::1] _first
     cdef unsigned char[::1] present
 
@@ -37,7 +39,7 @@ cdef class Columns:
     @cython.locals(value=double, bound=double)
     cdef double _winsorised(self, Py_ssize_t number) noexcept
 
-    @cython.locals(number=Py_ssize_t, n=double, delta=double, age=double, value=double)
+    @cython.locals(number=Py_ssize_t, age=double)
     cpdef commit(self)
 
     cdef _consider(self, name, value)

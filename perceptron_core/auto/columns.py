@@ -54,6 +54,9 @@ class Columns:
         self._counts = doubles(limit)
         self._means = doubles(limit)
         self._squares = doubles(limit)
+        self._next_means = doubles(limit)
+        """With the event shown; and so are the next."""
+        self._next_squares = doubles(limit)
         self._first = array("q", bytes(8 * limit))
         self.present = bytearray(limit)
 
@@ -107,6 +110,7 @@ class Columns:
                 square = self._squares[number] + delta * (value - mean)
                 if square > 0:
                     self.z[number] = (value - mean) / sqrt(square / n)
+                self._next_means[number], self._next_squares[number] = mean, square
 
     def _winsorised(self, number: int) -> float:
         """Return the value of a column, at most 32 standard deviations from the mean before the event.
@@ -121,16 +125,13 @@ class Columns:
         return value
 
     def commit(self) -> None:
-        """Learn the event shown: means and variances, and which features are columns."""
+        """Learn the event shown, standardised: means and variances, and which features are columns."""
         self.n_events += 1
         for number in range(self.n):
             if self.present[number]:
-                value = self._winsorised(number)
                 self._counts[number] += 1.0
-                n = self._counts[number]
-                delta = value - self._means[number]
-                self._means[number] += delta / n
-                self._squares[number] += delta * (value - self._means[number])
+                self._means[number] = self._next_means[number]
+                self._squares[number] = self._next_squares[number]
             elif self.names[number] is not None:
                 age = self.n_events - self._first[number] + 1
                 if age >= _TRIAL and 4 * self._counts[number] < age:

@@ -128,11 +128,10 @@ class DenseMaps:
             pairs = sorted(pairs, key=ranks.__getitem__)[:_MOST_PAIRS]
         self.pairs = sorted(pairs)
         self._n_pairs = len(pairs)
-        first = self.limit * (1 + N_HATS)
         for k, pair in enumerate(self.pairs):
             block = self.blocks.setdefault(pair, len(self.blocks))
             self._pair_columns[2 * k], self._pair_columns[2 * k + 1] = pair
-            self._bases[k] = first + block * N_CELLS * N_CELLS
+            self._bases[k] = self.n_binned + block * N_CELLS * N_CELLS
 
     def _rank(self, one: str, other: str) -> float:
         """Draw the rank of a pair: whatever the order of the columns, the same."""

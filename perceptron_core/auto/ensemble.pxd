@@ -5,7 +5,7 @@ from perceptron_core.base.linear_rule cimport LinearRule
 from perceptron_core.mixing.mixer cimport Mixer
 from perceptron_core.weights.example cimport Example
 
-cdef double _CLIP
+cdef double CLIP
 cdef int N_MAPS
 
 
@@ -23,7 +23,6 @@ cdef class Ensemble:
     cdef double[::1] answers
     cdef double[::1] mistakes
     cdef double[::1] judged
-    cdef int[::1] _favourites
 
     @cython.locals(last=Py_ssize_t)
     cpdef join(self, str name, LinearRule rule, int map_number, double factor, double weight, bint is_favourite)

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from perceptron_core.auto.layout import N_MAPS
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.mixer import Mixer
-from perceptron_core.weights.buffers import doubles
+from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
 
-_CLIP: Final = 8.0
-"""Of the log-odds that are mixed."""
 MOST_EXPERTS: Final = 32
 SCALARS: Final = (
     "bias",
@@ -52,9 +51,9 @@ class Ensemble:
         self.mixers = [*mixers]
         self.favourites: list[int] = []
         self.n = 0
-        self._room = array("i", bytes(4 * N_MAPS))
+        self._room = integers(N_MAPS)
         """Slots that the tables of each map have room for."""
-        self.maps = array("i", bytes(4 * MOST_EXPERTS))
+        self.maps = integers(MOST_EXPERTS)
         self.factors = doubles(MOST_EXPERTS)
         self.scores = doubles(MOST_EXPERTS)
         self.inputs = doubles(MOST_EXPERTS)
@@ -63,7 +62,6 @@ class Ensemble:
         """Of each learner, discounted."""
         self.judged = doubles(MOST_EXPERTS)
         """The labels that each learner was judged by, discounted alike."""
-        self._favourites = array("i", bytes(4 * MOST_EXPERTS))
 
     def join(
         self, name: str, rule: LinearRule, map_number: int, factor: float, weight: float, is_favourite: bool
@@ -77,7 +75,6 @@ class Ensemble:
         for mixer in self.mixers:
             mixer.join(weight)
         if is_favourite:
-            self._favourites[len(self.favourites)] = last
             self.favourites.append(last)
         self.n = last + 1
         self._room[map_number] = 0  # the new table is short
@@ -90,12 +87,12 @@ class Ensemble:
                 rule = self.rules[k]
                 score = rule.score(examples[self.maps[k]])
                 self.scores[k] = score
-                self.inputs[k] = max(-_CLIP, min(score * self.factors[k], _CLIP))
+                self.inputs[k] = max(-CLIP, min(score * self.factors[k], CLIP))
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
             self.answers[k] = mixer.mix(self.inputs)
         for k in range(len(self.favourites)):
-            favourite = self._favourites[k]
+            favourite = self.favourites[k]
             is_silent = not speaks[self.maps[favourite]]
             self.answers[len(self.mixers) + k] = self.answers[0] if is_silent else self.inputs[favourite]
 

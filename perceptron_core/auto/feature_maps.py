@@ -40,6 +40,11 @@ def named_values(x: Any) -> Iterable[tuple[Any, Any]]:
     return named
 
 
+def is_boolean(value: Any) -> bool:
+    """Return whether a value is a boolean, of Python or of NumPy, whose class has one of these names."""
+    return type(value).__name__ in {"bool", "bool_"}
+
+
 class FeatureMaps:
     """Shows an event as examples, which linear learners learn from.
 
@@ -130,7 +135,7 @@ class FeatureMaps:
             self._take_number(name, value)
         elif isinstance(value, str):
             self._take_text(name, str.__str__(value))
-        elif isinstance(value, bool) or type(value).__name__ in {"bool", "bool_"}:  # NumPy's own is named so
+        elif is_boolean(value):
             self.words.add(self._hash(f"{name}={bool(value)}"), 1.0)
         elif value is not None:
             try:
@@ -175,7 +180,7 @@ class FeatureMaps:
                 words.update(self._words_by_index(name, value))
                 grams.update(self._grams_by_index(name, value))
                 words.setdefault(self.words.place(self._hash(f"{name}={value}")), f"{name}={value}")
-            elif isinstance(value, bool) or type(value).__name__ in {"bool", "bool_"}:
+            elif is_boolean(value):
                 words[self.words.place(self._hash(f"{name}={bool(value)}"))] = f"{name}={bool(value)}"
             else:
                 words[self.words.place(self._hash(f"{name}"))] = f"{name}"

@@ -15,6 +15,7 @@ from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
 from perceptron_core.auto.feature_maps import FeatureMaps
 from perceptron_core.auto.layout import GRAMS, LINEAR, WORDS
 from perceptron_core.mixing.status import ExpertStatus
+from perceptron_core.weights.buffers import doubles
 
 _GROUP_OF_MAP: Final = ((WORDS, "words"), (GRAMS, "grams"), (LINEAR, "dense"))
 _SHARING: Final = 2
@@ -43,7 +44,7 @@ class AutoRule:
         """Start with nothing learned and these classes."""
         self.maps = FeatureMaps(bits, seed, max_columns)
         self.labels, self.numbers, self.ensembles, self.groups = [], {}, [], []
-        self.losses = array("d", bytes(8 * MOST_EXPERTS))
+        self.losses = doubles(MOST_EXPERTS)
         """Mistakes of each candidate, discounted."""
         self.n_candidates = experts.N_MIXERS
         self.leader = 0
