@@ -2,7 +2,7 @@
 
     python benchmarks/auto.py [DATA] [--vw PYTHON] [--table NAME ...] [--only STREAM ...]
 
-One configuration of ours for all streams: ``AutoClassifier()``. Beside it, on the same events, the best of
+One configuration for all streams: ``AutoClassifier()``. Beside it, on the same events, the best of
 
     our single learners  with fixed parameters, numbers raw and standardised (comparison/contestants.py)
     River's classifiers  adaptive random forest, KNN, Hoeffding tree and its linear ones, with its defaults,
@@ -14,11 +14,11 @@ is stopped: its figure stands beside the number of events it came to, and is com
 DATA is a folder like ../shared/data (see the README there). Tables go to stdout, progress to stderr.
 
     mistakes       all ten streams; --delay and --labels set the condition, for everybody alike
-    seeds          two seeds of ours; they should be less than 3 % apart
+    seeds          two seeds of `AutoClassifier`; they should be less than 3 % apart
     chance         the labels shuffled, so that nothing can be learned
-    calibration    expected calibration error of ours after 5,000 labels
-    speed          events a second of ours and of River's adaptive random forest
-    memory         resident memory of ours, and the size of its snapshot
+    calibration    expected calibration error of `AutoClassifier` after 5,000 labels
+    speed          events a second, of `AutoClassifier` and of River's adaptive random forest
+    memory         resident memory of `AutoClassifier`, and the size of its snapshot
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=[stream.name for stream in STREAMS], metavar="STREAM")
     parser.add_argument("--delay", type=int, default=0, metavar="N", help="events until a label comes")
     parser.add_argument("--labels", type=float, default=1.0, metavar="RATIO", help="labels that ever come")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of ours (default 1)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of AutoClassifier (default 1)")
     parser.add_argument("--quick", action="store_true", help="2,000 events of one order of each stream")
     parser.add_argument(
         "--patience",
         type=float,
         default=_PATIENCE_SECONDS,
         metavar="SECONDS",
-        help="processor time of a learner of ours or of River on one order of a stream; 0: no end "
+        help="processor time of a learner of this package or of River on one order of a stream; 0: no end "
         f"(default {_PATIENCE_SECONDS:.0f})",
     )
     return parser.parse_args()

@@ -68,7 +68,7 @@ def character_4grams(text: str) -> Features:
 
 
 class _OnText:
-    """A learner of ours on features of a text."""
+    """A learner of this package on features of a text."""
 
     def __init__(self, features: Callable[[str], Features], learner: Model) -> None:
         self._features, self._learner = features, learner
@@ -81,7 +81,7 @@ class _OnText:
 
 
 class _Standardised:
-    """A learner of ours on numbers standardised as the stream goes, each event by those up to it."""
+    """A learner of this package on numbers standardised as the stream goes, each event by those up to it."""
 
     def __init__(self, learner: Model) -> None:
         self._scaler, self._learner = preprocessing.StandardScaler(), learner

@@ -40,7 +40,7 @@ class Comparison:
         return [examples[:_QUICK_EVENTS] for examples in found[:1]] if self.quick else found
 
     def auto(self, seed: int | None = None) -> AutoClassifier:
-        """Make ours, with nothing chosen."""
+        """Make an `AutoClassifier`, with nothing chosen."""
         return AutoClassifier(seed=self.seed if seed is None else seed)
 
     def runs(

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 
 class Model(Protocol):
-    """What River's classifiers and ours have in common."""
+    """What River's classifiers and those of this package have in common."""
 
     def predict_one(self, x: Any, /) -> Any:  # noqa: ANN401 - whatever the learner takes
         """Predict a class."""
