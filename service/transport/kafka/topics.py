@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from time import monotonic, sleep
 from typing import Generic, Protocol, TypeVar
 from uuid import UUID
@@ -103,6 +103,8 @@ class KafkaTopics(ABC, Generic[ClusterType]):
             "topic %r had %s and would have lost records; set to %s",
             *(topic, _written(wrong), _written(wanted)),
         )
+        if not _soon(lambda: self._options_of(topic, wanted) == wanted):
+            _log.warning("topic %r: the cluster does not show the options that were set yet", topic)
 
     def add_partitions(self, partitions: Mapping[str, int]) -> None:
         """Add partitions to topics; see `Transport.add_partitions`."""
@@ -116,13 +118,8 @@ class KafkaTopics(ABC, Generic[ClusterType]):
                     raise
 
     def _has_grown(self, topic: str, wanted: int) -> bool:
-        """Return whether another process was faster; the broker asked may hear of it a moment later."""
-        deadline = monotonic() + METADATA_SECONDS
-        while self.partition_count(topic) < wanted:
-            if monotonic() > deadline:
-                return False
-            sleep(SETTLE_SECONDS / 100)
-        return True
+        """Return whether another process was faster."""
+        return _soon(lambda: self.partition_count(topic) >= wanted)
 
     def partition_count(self, topic: str) -> int:
         """Count the partitions of `topic`; see `Transport.partition_count`."""
@@ -195,6 +192,16 @@ def check_read_together(partitions: Mapping[str, int]) -> None:
                 " they are read together and need as many",
                 hint=f"recreate {topic!r} with {expected} partitions",
             )
+
+
+def _soon(happens: Callable[[], bool]) -> bool:
+    """Wait until the broker asked has heard of a change; return whether it has, in the time it may take."""
+    deadline = monotonic() + METADATA_SECONDS
+    while not happens():
+        if monotonic() > deadline:
+            return False
+        sleep(SETTLE_SECONDS / 100)
+    return True
 
 
 def _written(options: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from service.errors import ConfigurationError
-from service.transport.kafka.limits import TopicLimits
+from service.transport.kafka.limits import KEEP_FOREVER, TopicLimits
 from service.transport.kafka.topics import KafkaTopics
 
 FENCED = "INVALID_REPLICATION_FACTOR: Unable to replicate the partition: All brokers are currently fenced."
@@ -19,6 +19,8 @@ class Topics(KafkaTopics):
         super().__init__(SimpleNamespace(name="cluster"), TopicLimits())
         self.refusals = refusals
         self.created = {}
+        self.shown = []
+        """What the cluster says of a topic's options, in turn; the last time for good."""
 
     def _create(self, partitions, options):
         if self.refusals:
@@ -35,10 +37,11 @@ class Topics(KafkaTopics):
         raise NotImplementedError
 
     def _options_of(self, topic, names):
-        raise NotImplementedError
+        shown = self.shown.pop(0) if len(self.shown) > 1 else self.shown[0]
+        return {name: shown[name] for name in names}
 
     def _set_options(self, topic, options):
-        raise NotImplementedError
+        pass
 
 
 def test_a_broker_that_is_still_fenced_is_asked_again():
@@ -52,3 +55,13 @@ def test_a_replication_factor_that_no_cluster_of_this_size_has_is_refused_at_onc
     with pytest.raises(ConfigurationError, match="only 1 broker"):
         topics.ensure_topics({"events": 2})
     assert topics.created == {}
+
+
+def test_options_that_were_set_are_waited_for_until_the_cluster_shows_them():
+    topics = Topics([])
+    topics.created["checkpoints"] = 1
+    former = KEEP_FOREVER | {"retention.ms": "3600000"}
+    topics.shown = [former, former, former, KEEP_FOREVER]
+    topics.ensure_topics({"checkpoints": 1}, keep_forever=True)
+    assert topics.shown == [KEEP_FOREVER]
+    topics.ensure_topics({"checkpoints": 1}, create=False, keep_forever=True)
