@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from perceptron_core import AutoClassifier, from_bytes, to_bytes
+from perceptron_core.auto.experts import MIXTURES
 from perceptron_core.auto.explanation import Addend
 from perceptron_core.mixing.status import ExpertStatus
 from service.errors import ConfigurationError
@@ -84,6 +85,11 @@ class AutoLearner:
     def leader(self) -> str:
         """Whose answer is given: a mixture's, or one learner's."""
         return self.model.candidates[self.model.leader]
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether a mixture's answer is given: that is, whether every learner has a say in it."""
+        return self.leader in MIXTURES
 
     @property
     def experts(self) -> list[ExpertStatus]:

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from perceptron_core.auto.explanation import OTHER_CLASSES
+from perceptron_core.base.explanation import Term
 from perceptron_core.mixing.status import ExpertStatus
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.auto import AutoLearner
+from service.models.multiclass import MulticlassLearner
 from service.models.registry import Learner
 
 _MOST_LEFT_OUT: Final = 100
@@ -40,6 +42,8 @@ class Contribution(NamedTuple):
     weight: float | None
     """None where the model has no one weight for it."""
     contribution: float
+    known: bool | None = None
+    """Whether the model has learned anything about it; None where that cannot be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +74,30 @@ def decide(learner: Learner, x: X, predicted: Truth, score: float) -> Decision:
         ]
         return Decision(Method.LEAVING_OUT, _ranked(found), None, len(x) - len(examined))
     *features, (_, _, bias) = terms
-    summands = [Contribution(str(name), value, weight, value * weight) for name, value, weight in features]
+    known = _known(learner, x, terms)
+    summands = [
+        Contribution(str(name), value, weight, value * weight, name in known)
+        for name, value, weight in features
+    ]
     return Decision(Method.WEIGHTS, _ranked(summands), bias)
+
+
+def _known(learner: Learner, x: X, terms: Sequence[Term]) -> set[object]:
+    """Return the features that have a weight, of several classes for any of them."""
+    of_classes = [terms]
+    if isinstance(learner, MulticlassLearner):
+        classes: Sequence[Any] = learner.model.classes or ()
+        of_classes += [learner.terms(x, label) for label in classes]
+    return {name for each in of_classes for name, _, weight in each if weight}
 
 
 def _of_mixture(learner: AutoLearner, x: X, predicted: Truth, score: float) -> Decision:
     """Take a mixture's log-odds apart; of several classes, what the others take from it is one term."""
     terms, intercept = learner.explain(x, predicted)
-    found = [Contribution(name, value, None, added) for name, value, added in terms]
+    found = [
+        Contribution(name, value, None, added, bool(added) if learner.is_mixed else None)
+        for name, value, added in terms
+    ]
     if not isinstance(predicted, bool):
         total = intercept
         for each in found:

@@ -24,6 +24,9 @@ class FeatureContribution(Answered):
     value: float | None = Field(description="Null where it is no number of the event: a word, say.")
     weight: float | None = Field(description="Null where the model has no one weight for the feature.")
     contribution: float
+    known: bool | None = Field(
+        description="Whether the model has learned anything about it; null where that cannot be told."
+    )
 
 
 Probability = Annotated[

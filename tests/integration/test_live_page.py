@@ -1,5 +1,6 @@
 """The live page, as a person meets it: in a real Chromium, with a model that learns behind it."""
 
+import re
 from contextlib import ExitStack
 
 import pytest
@@ -142,6 +143,72 @@ def test_the_latest_event_can_be_taken_and_tried(address, open_page):
     expect(page.get_by_label("Text", exact=True)).to_have_value("win money")
     expect(page.get_by_label("Features")).to_have_value("length = 29")
     expect(page.locator("#answer")).to_contain_text("Predicted: ")
+
+
+def test_the_form_is_filled_with_the_latest_event(address, open_page):
+    page = open_page(address)
+    expect(page.get_by_label("Text", exact=True)).to_have_value("win money")
+    expect(page.get_by_label("Features")).to_have_value("length = 29")
+
+
+def test_what_one_has_typed_is_not_overwritten(stage, address, open_page):
+    page = open_page(address)
+    expect(page.get_by_label("Text", exact=True)).to_have_value("win money")
+    for box in ("Text", "Features"):
+        page.get_by_label(box, exact=box == "Text").fill("")
+    stage(event("new", "see you", label=False))
+    expect(page.locator("#predictions")).to_have_text("31")
+    expect(page.get_by_label("Text", exact=True)).to_have_value("")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("urgent", "not of the form"),
+        ("= 3", "not of the form"),
+        ("lang =", "not of the form"),
+        ("length = 1e999", "no finite number"),
+        ("length = -Infinity", "no finite number"),
+        ("known = 2", "has a value already"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named_and_left_out(address, open_page, line, said):
+    page = open_page(address)
+    page.get_by_label("Features").fill(f"known = 1\n\n{line}")
+    expect(page.locator("#unread li")).to_have_text(re.compile(f"Line 3 is left out: .*{said}"))
+    expect(page.get_by_label("Features")).to_have_attribute("aria-invalid", "true")
+    with page.expect_request("**/explain*") as asked:
+        page.get_by_role("button", name="Predict").click()
+    assert asked.value.post_data_json["features"] == {"known": 1}
+    page.get_by_label("Features").fill("known = 1")
+    expect(page.locator("#unread li")).to_have_count(0)
+
+
+def test_values_of_an_event_that_is_taken_are_read_as_they_were(stage, address, open_page):
+    features = {
+        "a": "5",
+        "b": True,
+        "c": "true",
+        "d": -1.5,
+        "e": "x = y",
+        "f": "",
+        "g": " \n",
+        "h": '"q"',
+        "i": "nan",
+    }
+    stage(event("odd", "x", label=True, **features))
+    page = open_page(address)
+    with page.expect_request("**/explain*") as asked:
+        page.get_by_role("button", name="Take the latest event").click()
+    assert asked.value.post_data_json["features"] == features
+
+
+def test_features_that_the_model_has_never_met_are_marked(address, open_page):
+    page = open_page(address)
+    page.get_by_label("Text", exact=True).fill("win zebra")
+    page.get_by_label("Features").fill("length = 2\nlang = xx")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#answer mark")).to_have_text(["lang=xx", "text=zebra"])
 
 
 def test_a_label_that_comes_late_is_awaited_first(stage, address, open_page):

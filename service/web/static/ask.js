@@ -4,36 +4,75 @@ import { decidersSentence } from "./experts.js";
 import { element, percent, signed } from "./format.js";
 import { contributionsTable } from "./tables.js";
 
+const MOST_UNMET = 12;
+
 const at = (id) => document.getElementById(id);
 
-// Read `name = value` lines as JSON would read the values; what is no number and no truth value is a category.
+// Read `name = value` lines as JSON would read the values; what is no number, no truth value and not quoted is a
+// category. Return the features, and of each line that cannot be read what is wrong with it.
 function featuresIn(text) {
-  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
-  return Object.fromEntries(
-    lines.map((line) => {
-      const place = line.lastIndexOf("=");
-      if (place < 1) return [line, true];
-      return [line.slice(0, place).trim(), valueOf(line.slice(place + 1).trim())];
-    }),
-  );
+  const features = new Map();
+  const unread = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    if (!line.trim()) continue;
+    const spaced = line.indexOf(" = ");
+    const place = spaced < 0 ? line.lastIndexOf("=") : spaced + 1;
+    const [name, value] = [line.slice(0, Math.max(place, 0)).trim(), line.slice(place + 1).trim()];
+    const problem = problemOf(name, value, features);
+    if (problem) unread.push(`Line ${index + 1} is left out: ${problem}.`);
+    else features.set(name, valueOf(value));
+  }
+  return { features: Object.fromEntries(features), unread };
 }
+
+function problemOf(name, value, known) {
+  if (!name || !value) return "it is not of the form name = value";
+  if (known.has(name)) return `${name} has a value already`;
+  return isInfinite(value) ? `${value} is no finite number` : null;
+}
+
+const isInfinite = (text) => /^[+-]?(inf|infinity|nan)$/i.test(text) || Math.abs(Number(text)) === Infinity;
 
 function valueOf(text) {
   if (text === "true" || text === "false") return text === "true";
-  return text !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+  return Number.isFinite(Number(text)) ? Number(text) : unquoted(text);
+}
+
+function unquoted(text) {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === "string" ? value : text;
+  } catch {
+    return text;
+  }
+}
+
+// Write a value so that it is read as the same again: a text that would not be is quoted.
+function written(value) {
+  const isPlain = typeof value !== "string" || (value === value.trim() && valueOf(value) === value && !/^$|\n/.test(value) && !isInfinite(value));
+  return isPlain ? String(value) : JSON.stringify(value);
+}
+
+function markUnread() {
+  const { unread } = featuresIn(at("features").value);
+  at("unread").replaceChildren(...unread.map((problem) => element("li", {}, problem)));
+  at("features").setAttribute("aria-invalid", unread.length > 0);
 }
 
 export function fillWith(event) {
-  if (!event) return;
   at("text").value = event.text;
   at("features").value = Object.entries(event.features)
-    .map(([name, value]) => `${name} = ${value}`)
+    .map(([name, value]) => `${name} = ${written(value)}`)
     .join("\n");
-  at("try").requestSubmit();
+  markUnread();
 }
 
+export const isEmpty = () => !at("text").value && !at("features").value;
+
+at("features").addEventListener("input", markUnread);
+
 export async function explainWith(place, partition) {
-  const event = { id: "typed", text: at("text").value, features: featuresIn(at("features").value) };
+  const event = { id: "typed", text: at("text").value, features: featuresIn(at("features").value).features };
   const query = partition === null ? "" : `?partition=${partition}`;
   try {
     const answer = await fetch(`/explain${query}`, {
@@ -51,15 +90,24 @@ export async function explainWith(place, partition) {
 function verdict(told) {
   const probability = told.probability === undefined ? "" : ` · probability ${percent(told.probability)}`;
   const sentence = element("p", { class: "verdict" }, "Predicted: ", element("strong", {}, String(told.label)), ` · score ${signed(told.score)}${probability}`);
-  const silent = told.contributions.filter(({ contribution }) => !contribution).length;
+  const unmet = told.contributions.filter(({ known }) => known === false);
+  const silent = told.contributions.filter(({ contribution, known }) => !contribution && known !== false).length;
   const rest = silent ? ` ${silent} more ${silent === 1 ? "feature does" : "features do"} nothing.` : "";
+  const marked = unmet.length ? [unmetSentence(unmet)] : [];
   if (!told.contributions.length) return [sentence, element("p", { class: "caption" }, "Without features, the bias alone decides.")];
   const deciders = told.leader === null ? [] : [element("p", { class: "caption" }, decidersSentence(told))];
   const caption =
     told.method === "leaving_out"
       ? "How far the score falls when a feature is left out, the strongest first."
       : "What the features add to the score, the strongest first.";
-  return [sentence, element("p", { class: "caption" }, caption + rest), ...deciders, element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What decided" }, contributionsTable(told))];
+  return [sentence, element("p", { class: "caption" }, caption + rest), ...deciders, element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What decided" }, contributionsTable(told)), ...marked];
+}
+
+// Features that no update has met yet.
+function unmetSentence(unmet) {
+  const named = unmet.slice(0, MOST_UNMET).flatMap(({ feature }) => [element("mark", {}, feature), " "]);
+  const more = unmet.length > MOST_UNMET ? `and ${unmet.length - MOST_UNMET} more` : "";
+  return element("p", { class: "unmet" }, "New to the model: ", ...named, more);
 }
 
 function problem({ what, hint }) {

@@ -1,6 +1,6 @@
 // The live page. Each second it asks /state what there is, and shows it. Nothing comes from another host.
 
-import { explainWith, fillWith } from "./ask.js";
+import { explainWith, fillWith, isEmpty } from "./ask.js";
 import { ErrorChart, MistakesChart } from "./charts.js";
 import { showExperts } from "./experts.js";
 import { count, percent, signed, showPoints } from "./format.js";
@@ -19,6 +19,7 @@ const mistakesChart = new MistakesChart(at("mistakes-chart"));
 let partition = null; // null: the first one that is served
 let paused = false;
 let latest = null;
+let isFilled = false; // the form is filled once: what one deletes stays deleted
 
 async function look() {
   const query = partition === null ? "" : `?partition=${partition}`;
@@ -53,6 +54,8 @@ function show(state) {
   if (!paused) showEvents(state);
   latest = state.events.find((event) => Object.keys(event.features).length || event.text) ?? null;
   at("latest").hidden = !latest;
+  if (latest && !isFilled && isEmpty()) fillWith(latest);
+  isFilled ||= latest !== null;
   at("welcome").hidden = state.counts.predictions > 0;
 }
 
@@ -127,7 +130,10 @@ at("pause").addEventListener("click", () => {
   at("pause").setAttribute("aria-pressed", paused);
   at("pause").textContent = paused ? "Go on" : "Pause";
 });
-at("latest").addEventListener("click", () => fillWith(latest));
+at("latest").addEventListener("click", () => {
+  fillWith(latest);
+  at("try").requestSubmit();
+});
 at("try").addEventListener("submit", (event) => {
   event.preventDefault();
   explainWith(at("answer"), partition);

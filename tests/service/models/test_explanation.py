@@ -42,6 +42,34 @@ def test_a_linear_score_is_the_sum_of_what_is_told(model, classes, examples, x):
     assert {each.feature for each in told.contributions} == x.keys()
 
 
+@pytest.mark.parametrize(
+    ("model", "classes"), [("perceptron", ()), ("multiclass-perceptron", ("u", "v", "w"))]
+)
+def test_a_feature_without_a_weight_is_not_known(model, classes):
+    learner = learned(model, classes, [{"a": 1.0}, {"b": 1.0}, {"a": 1.0}])
+    x = {"a": 1.0, "new": 1.0}
+    told = decide(learner, x, *learner.assess(x))
+    assert {each.feature: each.known for each in told.contributions} == {"a": True, "new": False}
+
+
+def test_a_feature_that_only_other_classes_have_weights_for_is_known():
+    learner = make_learner("multiclass-perceptron", {}, ("u", "v", "w"))
+    learner.learn({"a": 1.0}, "v")  # the weights of u and v move, not those of w
+    (told,) = decide(learner, {"a": 1.0}, "w", 0.0).contributions
+    assert (told.weight, told.known) == (0.0, True)
+
+
+def test_a_mixture_does_not_know_a_word_that_it_has_not_met():
+    learner = learned("auto", (), [{"word": "win"}, {"word": "see"}] * 20)
+    x = {"word": "win", "other": "new"}
+    told = decide(learner, x, *learner.assess(x))
+    assert learner.is_mixed
+    assert {each.feature: each.known for each in told.contributions}.items() >= {
+        "word: win": True,
+        "other: new": False,
+    }.items()
+
+
 @given(examples=st.lists(X, max_size=8), x=X)
 def test_of_any_other_model_each_feature_is_left_out(examples, x):
     learner = learned("kernel-perceptron", (), examples)
@@ -51,6 +79,7 @@ def test_of_any_other_model_each_feature_is_left_out(examples, x):
     for each in told.contributions:
         rest = {name: value for name, value in x.items() if name != each.feature}
         assert each.contribution == score - learner.assess(rest)[1]
+        assert each.known is None
 
 
 def test_of_many_features_the_largest_are_left_out_and_the_rest_is_counted():
