@@ -62,11 +62,13 @@ class BuildAllOrNone(build_ext):
             self.leave_uncompiled(error)
 
     def leave_uncompiled(self, reason: object) -> None:
-        """Skip compilation and delete the extensions built so far."""
+        """Skip compilation, delete the extensions built so far, and tag the wheel for any platform."""
         self.warn(f"perceptron_core stays uncompiled, and slower: {reason}")
         for extension in self.extensions:
             Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
-        self.extensions = []
+        self.extensions = self.distribution.ext_modules = []
+        if wheel := self.distribution.get_command_obj("bdist_wheel", create=False):
+            wheel.root_is_pure = True  # decided when it was still to be compiled
 
 
 def extensions() -> list[Extension]:

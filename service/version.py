@@ -1,16 +1,27 @@
-"""The version of the distribution. In: one line of the core. Out: its text, without importing the core."""
+"""The version of the distribution, and its form. In: files of the core. Out: both, without importing it."""
 
 from __future__ import annotations
 
 import importlib.util
 import runpy
+from importlib.machinery import ExtensionFileLoader, PathFinder
 from pathlib import Path
 
 
 def version() -> str:
     """Read the version; to import the package it stands in takes a second."""
+    stated: str = runpy.run_path(str(_core() / "version.py"))["__version__"]
+    return stated
+
+
+def is_compiled() -> bool:
+    """Return whether an import of the core would find machine code: `perceptron_core.COMPILED`."""
+    found = PathFinder.find_spec("perceptron_core.validation", [str(_core())])
+    return found is not None and isinstance(found.loader, ExtensionFileLoader)
+
+
+def _core() -> Path:
     found = importlib.util.find_spec("perceptron_core")
     assert found is not None
     assert found.origin is not None
-    stated: str = runpy.run_path(str(Path(found.origin).with_name("version.py")))["__version__"]
-    return stated
+    return Path(found.origin).parent

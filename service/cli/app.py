@@ -20,6 +20,7 @@ from click.shell_completion import CompletionItem
 from service.cli.output import echo, echo_line
 from service.errors import FAILURE, INTERRUPTED, USAGE, ConfigurationError, ServiceError, StorageFull
 from service.logs import end_log, logs_json
+from service.settings.clients_own import instead_of
 from service.visible import one_line
 
 _log = logging.getLogger(__name__)
@@ -167,16 +168,27 @@ def report(label: str, colour: str, *lines: str) -> None:
 
 def _report_click_error(error: click.ClickException) -> None:
     message = error.format_message().replace("\n\t", " ")  # the choices of a missing option, a line each
-    ctx = error.ctx if isinstance(error, click.UsageError) else None
-    hint = f"`{ctx.command_path} --help` explains the usage." if ctx else ""
+    hint = _usage_hint(error, error.ctx) if isinstance(error, click.UsageError) and error.ctx else ""
     report_error(message[:1].lower() + message[1:], hint=hint)
+
+
+def _usage_hint(error: click.UsageError, ctx: click.Context) -> str:
+    """Say where the usage is explained, and say it where it is short."""
+    explained = f"`{ctx.command_path} --help` explains the usage."
+    if isinstance(error, click.NoSuchOption) and (instead := instead_of(error.option_name)):
+        return instead
+    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
+        return f"`{ctx.command.get_usage(ctx).removeprefix('Usage: ')}`; {explained}"
+    if isinstance(error, click.NoSuchCommand) and ctx.parent and isinstance(ctx.command, click.Group):
+        return f"`{ctx.command_path} {'|'.join(ctx.command.list_commands(ctx))} …`; {explained}"
+    return explained
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click calls it so
     if value and not ctx.resilient_parsing:
-        from service.version import version  # noqa: PLC0415 - one in a thousand calls asks for it
+        from service.version import is_compiled, version  # noqa: PLC0415 - one in a thousand calls asks for it
 
-        echo(f"perceptron {version()}")
+        echo(f"perceptron {version()} ({'compiled' if is_compiled() else 'uncompiled'} core)")
         ctx.exit()
 
 
@@ -191,7 +203,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None: 
     is_eager=True,
     expose_value=False,
     callback=_show_version,
-    help="Show the version.",
+    help="Show the version, and whether the core is compiled.",
 )
 def cli() -> None:
     """Learn online with the perceptron: receive x, predict, receive y, update on a mistake.

@@ -18,6 +18,7 @@ from service.cli.app import report_progress, report_warning
 from service.datasets.files import Format, Source, open_source
 from service.logs import log_to_stderr
 from service.models.names import AUTO
+from service.settings.clients_own import instead_of
 from service.settings.fields import FEATURE_SETTINGS, MODEL_SETTINGS
 from service.settings.load import (
     DEFAULT,
@@ -150,6 +151,7 @@ def source_options(command: Command) -> Command:
                 input_format,
                 classes=settings.classes,
                 max_message_bytes=settings.max_message_bytes,
+                warn=report_warning,
                 **columns,
             )
 
@@ -163,9 +165,12 @@ def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs:
     if logs:
         log_to_stderr(loaded.settings.log_level, loaded.settings.log_format)
     for variable in loaded.unknown_variables:
-        meant = closest_variable(variable)
-        hint = f"; did you mean {meant}?" if meant else ""
-        report_warning(f"the environment variable {variable} is no setting and is ignored{hint}")
+        ignored = f"the environment variable {variable} is no setting and is ignored"
+        if instead := instead_of(variable):
+            report_warning(ignored, hint=instead)
+        else:
+            meant = closest_variable(variable)
+            report_warning(f"{ignored}; did you mean {meant}?" if meant else ignored)
     warn_of_ignored_settings(loaded, loaded.settings.model)
     return loaded
 

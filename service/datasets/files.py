@@ -162,6 +162,7 @@ def open_source(
     id_prefix: str = "row-",
     classes: Sequence[str] = (),
     max_message_bytes: int = 0,
+    warn: Callable[[str, str], None] = lambda *_: None,
 ) -> Source:
     """Open a file of examples.
 
@@ -182,6 +183,8 @@ def open_source(
     max_message_bytes
         The longest message wanted. Of a line longer than this and than `rows.MAX_LINE_BYTES` only the
         beginning is read into memory: a `CutLine`, longer than any message wanted.
+    warn
+        Called with what is odd about the file, and a hint.
 
     Raises
     ------
@@ -190,7 +193,14 @@ def open_source(
 
     """
     max_line_bytes = max(max_message_bytes, rows.MAX_LINE_BYTES)
-    columns = rows.Columns(label_column, id_column, text_column, frozenset(classes), id_prefix)
+    columns = rows.Columns(
+        label_column,
+        id_column,
+        text_column,
+        frozenset(classes),
+        id_prefix,
+        lambda oddity, hint: warn(f"{path}: {oddity}", hint),
+    )
     if path == STDIN:
         stdin = sys.stdin.buffer
         raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)

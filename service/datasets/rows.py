@@ -22,6 +22,9 @@ LABEL_COLUMNS = ("label", "class", "target", "y")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LARGEST_EXACT_INTEGER = 1 << 53  # beyond it, a float stands for several integers
 _SKIPPED_BYTES = 1 << 17
+_HEADER_HINT = (
+    "The first line of a CSV file names its columns; if it is data, put a line before it: x1,x2,label"
+)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
@@ -48,6 +51,8 @@ class Columns:
     """Class names; a label spelled like one stays text."""
     id_prefix: str = "row-"
     """What stands before a row's number where rows have no ids."""
+    warn: Callable[[str, str], None] = lambda *_: None
+    """Called with what is odd about a header, and a hint."""
 
 
 class Lines:
@@ -201,6 +206,8 @@ def _place_columns(header: list[str], columns: Columns) -> Callable[[list[str]],
     text = _find(header, columns.text, ("text",), "--text-column")
     special = {label, row_id, text}
     named = [(index, name) for index, name in enumerate(header) if index not in special]
+    if special == {None} and _looks_like_data(header):
+        columns.warn("most names of columns, in the first line, are numbers", _HEADER_HINT)
 
     def fields(cells: list[str]) -> dict[str, Any]:
         if len(cells) != len(header):
@@ -232,7 +239,15 @@ def _check_header(header: list[str]) -> None:
             f"column {header.index('') + 1} has no name", "Name it, or leave an index column out."
         )
     if twice := next((name for name in header if header.count(name) > 1), ""):
-        raise HeaderError(f"two columns are named {twice!r}", "Rename one of them, or leave it out.")
+        hint = _HEADER_HINT if _looks_like_data(header) else "Rename one of them, or leave it out."
+        raise HeaderError(f"two columns are named {twice!r}", hint)
+
+
+def _looks_like_data(header: list[str]) -> bool:
+    """Return whether most of a first line are numbers, and not those that count the columns."""
+    numbers = [value for value in map(_value, header) if type(value) in {int, float}]
+    counts = [*range(len(numbers))], [*range(1, len(numbers) + 1)]
+    return 2 * len(numbers) > len(header) and numbers not in counts
 
 
 def _is_text(name: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Required, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
@@ -127,4 +128,4 @@ KINDS: Final[dict[str, type[Message]]] = {
 
 def json_schema(kind: str) -> dict[str, Any]:
     """Return the JSON Schema of a kind of message: event, label, prediction or outcome."""
-    return KINDS[kind].model_json_schema()
+    return {"$schema": GenerateJsonSchema.schema_dialect, **KINDS[kind].model_json_schema()}

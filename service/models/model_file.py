@@ -74,10 +74,12 @@ def read_model_file(path: Path) -> ModelFile:
         There is no such file, or no sound model in it.
 
     """
-    hint = "`perceptron checkpoint export` and `perceptron replay --save` write model files"
+    hint = "`perceptron train --save`, `replay --save` and `checkpoint export` write model files"
     try:
         content = path.read_bytes()
         return ModelFile(path, from_bytes(content), settings_of(content))
+    except FileNotFoundError:
+        raise InputFileError(f"{path}: there is no such model file", hint=hint) from None
     except OSError as error:
         raise InputFileError(f"{path}: cannot be read: {error.strerror}", hint=hint) from None
     except DamagedError as error:

@@ -201,6 +201,11 @@ def _classifies(made: object) -> bool:
 def _import_factory(model: str) -> Callable[..., Any]:
     location, colon, name = model.rpartition(":")
     if not colon:
+        if model.endswith(".py"):
+            raise ConfigurationError(
+                f"model: {model!r} is a file, without the name of what in it makes the model",
+                hint=f"--model {model}:factory, where factory is a function or class of that file",
+            )
         known = ", ".join(BUILT_IN)
         meant = "".join(f"did you mean {name}? " for name in difflib.get_close_matches(model, BUILT_IN, n=1))
         raise ConfigurationError(

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from perceptron_core import OnlineMistakeBound, Perceptron, __version__
+from perceptron_core import COMPILED, OnlineMistakeBound, Perceptron, __version__
 from service.clock import SYSTEM_CLOCK, Clock
 from service.models.auto import mixture_of
 from service.models.registry import Learner
@@ -83,9 +83,11 @@ class Metrics:
             ["partition"],
             registry=self.registry,
         )
-        Info("perceptron_build", "Version of the service.", registry=self.registry).info(
-            {"version": __version__}
-        )
+        Info(
+            "perceptron_build",
+            "Version of the service, and whether its core is compiled (true or false).",
+            registry=self.registry,
+        ).info({"version": __version__, "compiled": str(COMPILED).lower()})
         ProcessCollector(registry=self.registry)  # memory, processor time, open files; on Linux
         self.registry.register(_CommittedState(self))
 

@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from service.errors import ConfigurationError
+from service.settings.clients_own import instead_of
 from service.settings.fields import (
     ENVIRONMENT_PREFIX,
     Settings,
@@ -248,6 +249,8 @@ def closest_variable(variable: str) -> str:
 
 
 def _closest(name: str, spell: Callable[[str], str] = str) -> str:
+    if instead := instead_of(name):
+        return instead
     match = difflib.get_close_matches(name, _NAMES, n=1)
     return f"Did you mean {spell(match[0])}?" if match else "`perceptron config show` lists every setting."
 

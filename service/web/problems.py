@@ -16,6 +16,7 @@ from service.errors import ModelBusy, NoSuchModel, ServiceError
 _HINTS: Final[Mapping[int, str]] = {
     HTTPStatus.NOT_FOUND: "/docs lists everything there is",
     HTTPStatus.METHOD_NOT_ALLOWED: "/docs tells how each address is asked",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "send `Content-Type: application/json`, as `curl --json` does",
 }
 _SOON_SECONDS: Final = "1"
 

@@ -115,6 +115,14 @@ def away(where: str) -> TransportUnavailable:
     return hinted(TransportUnavailable, f"{where} does not answer")
 
 
+def unresolved(where: str) -> TransportUnavailable:
+    """Make the error for a cluster none of whose host names has an address."""
+    return TransportUnavailable(
+        f"{where}: no such host: the name cannot be resolved",
+        hint="check the host name in `broker`, and that this machine's name server knows it",
+    )
+
+
 def same_instance(where: str, name: str) -> ConfigurationError:
     """Make the error for a static member whose place another one has taken; `name` is the client's."""
     return ConfigurationError(

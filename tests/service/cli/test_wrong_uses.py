@@ -30,6 +30,7 @@ FILES = {
     "events.ndjson": '{"id": "a", "text": "win", "label": true}\n' * 20,
     "bad.toml": "group = = 1\n",
     "unknown.toml": "hash_bit = 3\n",
+    "acks.toml": "[kafka]\nacks = 1\n",
     "empty-secret": "\n",
     "raising.py": (
         "def build():\n    raise RuntimeError('no licence')\n\n"
@@ -59,13 +60,31 @@ WRONG_USES = {
         "hash_bit (from unknown.toml): no such setting",
         "Did you mean hash_bits?",
     ),
+    "option of Kafka's clients in TOML": WrongUse(
+        "config show --config acks.toml", USAGE, "kafka.acks (from acks.toml): no such", "with acks=all only"
+    ),
+    "option of Kafka's clients": WrongUse(
+        "serve --kafka-acks 1", USAGE, "no such option '--kafka-acks'", "with acks=all only"
+    ),
     "unknown option": WrongUse("serve --hash-bit 3", USAGE, "Did you mean '--hash-bits'?", "serve --help"),
     "unknown command": WrongUse("serv", USAGE, "'serv'", "--help"),
+    "no kind of picture": WrongUse(
+        "plot events.ndjson", USAGE, "'events.ndjson'", "plot boundary|calibration|learning-curve|mistakes|"
+    ),
+    "no file beside the model": WrongUse(
+        "test model.bin", USAGE, "missing argument 'FILE|-'", "perceptron test [OPTIONS] MODEL FILE|-"
+    ),
+    "no such model file": WrongUse(
+        "test nomodel events.ndjson", FAILURE, "nomodel: there is no such model file", "train --save"
+    ),
     "wrong port": WrongUse("serve --broker kafka://h:99999", USAGE, "broker: 'kafka://h:99999'", "host:9092"),
     "wrong address": WrongUse("serve --http :x", USAGE, "http = ':x' (from command line)", "PERCEPTRON_HTTP"),
     "nobody at the port": WrongUse(f"status --broker {NOBODY}", FAILURE, f"{NOBODY} does not", "`broker`"),
     "broker down, producing": WrongUse(
         f"produce events.ndjson --broker {NOBODY}", FAILURE, f"{NOBODY} does not answer", "`broker`"
+    ),
+    "host that has no address": WrongUse(
+        "status --broker kafka://no-such-host.invalid:9092", FAILURE, "no such host", "name server"
     ),
     "no stream there": WrongUse(
         "status --broker sqlite:///nowhere.db", FAILURE, "nowhere.db: there is no stream here", "--broker"
@@ -93,6 +112,9 @@ WRONG_USES = {
     ),
     "missing file of a model": WrongUse(
         "serve --model my.py:build", USAGE, "no such file: my.py", "path/to/file.py:factory"
+    ),
+    "file of a model without a name in it": WrongUse(
+        "serve --model raising.py", USAGE, "'raising.py' is a file", "--model raising.py:factory"
     ),
     "file of a model that is no Python": WrongUse(
         "serve --model syntax.py:build", USAGE, "SyntaxError: ", "path/to/file.py:factory"
@@ -237,6 +259,20 @@ def test_a_variable_that_is_no_setting_is_a_warning_with_the_one_meant(perceptro
     stderr = perceptron("config", "show").stderr
     assert stderr.startswith("warning: the environment variable PERCEPTRON_BROKR is no setting")
     assert "did you mean PERCEPTRON_BROKER?" in stderr
+
+
+def test_a_variable_of_kafkas_clients_is_a_warning_with_what_holds_instead(perceptron, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_KAFKA__ACKS", "1")
+    warning, hint = perceptron("config", "show").stderr.splitlines()
+    assert warning.endswith("the environment variable PERCEPTRON_KAFKA__ACKS is no setting and is ignored")
+    assert "with acks=all only" in hint
+
+
+def test_a_file_of_numbers_without_a_header_is_read_with_a_warning(perceptron, tmp_path):
+    (tmp_path / "x.csv").write_text("1.5,2\n3,4\n", encoding="utf-8")
+    result = perceptron("replay", "x.csv")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning: x.csv: most names of columns, in the first line, are numbers\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

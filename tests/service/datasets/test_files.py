@@ -157,6 +157,29 @@ def test_columns_of_the_same_name_come_with_a_hint(messages):
     assert "Rename one of them" in refused.value.hint
 
 
+def test_columns_of_the_same_number_come_with_the_hint_that_a_header_is_missing(messages):
+    with pytest.raises(InputFileError, match="two columns are named '1'") as refused:
+        messages("x.csv", b"1,1,0\n2,1,0\n")
+    assert "put a line before it" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("header", "is_odd"),
+    [
+        ("5.1,3.5,0", True),
+        ("5.1,3.5,1.4,0.2,setosa", True),
+        ("1100.5,1102.5,label", False),
+        ("5.1,red,blue", False),
+        ("0,1,2", False),
+        ("1,2,3,species", False),
+    ],
+)
+def test_a_first_line_of_numbers_is_worth_a_warning(messages, header, is_odd):
+    said = []
+    messages("x.csv", f"{header}\n{header}\n", warn=lambda *words: said.append(words))
+    assert [hint for _, hint in said] == [rows._HEADER_HINT] * is_odd
+
+
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [

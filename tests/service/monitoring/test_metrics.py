@@ -7,6 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics import exposition, parser
 
+from perceptron_core import COMPILED, __version__
 from service.monitoring.metrics import Metrics
 from tests.service.building import Feed, event, label
 
@@ -131,8 +132,9 @@ def test_shows_no_experts_of_a_model_that_is_no_mixture(metrics):
     assert "perceptron_expert" not in generate_latest(metrics.registry).decode()
 
 
-def test_tells_the_version(metrics):
-    assert b"perceptron_build_info{version=" in generate_latest(metrics.registry)
+def test_tells_the_version_and_whether_the_core_is_compiled(metrics):
+    told = {"version": __version__, "compiled": "true" if COMPILED else "false"}
+    assert metrics.registry.get_sample_value("perceptron_build_info", told) == 1
 
 
 def test_every_name_has_a_help_text_and_base_units(metrics, mixture):

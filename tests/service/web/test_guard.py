@@ -119,6 +119,7 @@ def test_another_content_type_is_refused(client):
     """A form of a web page elsewhere could send it without asking."""
     answer = client.post("/predict", content=b'{"id":"a","text":"x"}', headers={"Content-Type": "text/plain"})
     assert (answer.status_code, answer.json()["where"]) == (415, "POST /predict")
+    assert "`Content-Type: application/json`" in answer.json()["hint"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from service.errors import AccessRefused, ServiceError, TransportUnavailable
 from service.transport.kafka.confluent.errors import meaning_of, translate, translated
-from service.transport.kafka.errors import away, no_tls
+from service.transport.kafka.errors import away, no_tls, unresolved
 from service.transport.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
     METADATA_SECONDS,
@@ -58,6 +58,7 @@ _LOOK_SECONDS: Final = 0.02
 _AGAIN_SECONDS: Final = 0.1
 _NO_LEADER: Final[int] = KafkaError._NOENT  # noqa: SLF001 - the name it is published under
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
+_UNRESOLVED: Final[int] = KafkaError._RESOLVE  # noqa: SLF001 - the name it is published under
 Answer = TypeVar("Answer")
 Subject = TypeVar("Subject")
 
@@ -115,12 +116,18 @@ class Cluster:
             except ServiceError as error:
                 self._heed(patient=True)
                 if monotonic() > deadline:
-                    told = [each.str() for each in self._trouble if each.code() != _ALL_DOWN]
-                    raise away(f"{self.name} ({told[-1]})" if told else self.name) from error
+                    raise self._silence() from error
                 sleep(_LOOK_SECONDS)  # it may say so at once, again and again
                 patience_seconds = min(2 * patience_seconds, seconds_left(deadline))
             else:
                 return
+
+    def _silence(self) -> TransportUnavailable:
+        """Make the error for a cluster that gave no answer; say what the client has met, if anything."""
+        met = [each for each in self._trouble if each.code() != _ALL_DOWN]
+        if met and all(each.code() == _UNRESOLVED for each in met):
+            return unresolved(self.name)
+        return away(f"{self.name} ({met[-1].str()})" if met else self.name)
 
     @property
     def admin(self) -> AdminClient:

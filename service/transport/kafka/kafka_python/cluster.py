@@ -23,7 +23,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.structs import TopicPartition
 
-from service.transport.kafka.errors import away, no_tls
+from service.transport.kafka.errors import away, no_tls, unresolved
 from service.transport.kafka.kafka_python.errors import translate
 from service.transport.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
@@ -51,19 +51,23 @@ _LEADER_WAIT_SECONDS: Final = 0.05
 _REFUSALS: Final = (AuthorizationError, SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
 _BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 """A broker that ends in the middle of a handshake has refused nothing."""
+_NO_ADDRESS: Final = "DNS Resolution failure"
+"""What kafka-python says of a name without an address, in a `KafkaConnectionError` like any other."""
+_REFUSED: Final = "refused"
+_UNRESOLVED: Final = "unresolved"
 Client = TypeVar("Client")
 
 
 class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-python has no types
-    """kafka-python's connections, which also tell when a login or a certificate was refused.
+    """kafka-python's connections, which also keep why they failed: refused logins and certificates, lookups.
 
     The client itself tries again until its time is up, and then says no more than that. What is more, it
     throws away an answer that comes together with the end of the connection, as a refusal does.
     """
 
-    def __init__(self, network: NetworkSelector, refusals: list[Exception], **settings: object) -> None:
+    def __init__(self, network: NetworkSelector, failures: dict[str, Exception], **settings: object) -> None:
         super().__init__(network, **settings)
-        self._refusals = refusals
+        self._failures = failures
         self.n_ended = 0
         """Grows when a connection ends, for whatever reason."""
 
@@ -79,8 +83,7 @@ class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-
 
     def _note(self, error: Exception) -> None:
         reason = _tls_failure(error) or error
-        if isinstance(reason, (*_REFUSALS, ssl.SSLError)):
-            self._refusals[:] = [reason]
+        self._failures[_sort(reason)] = reason
 
     async def _build_transport(self, *node: object, **options: object) -> Any:  # noqa: ANN401 - no types
         transport = await super()._build_transport(*node, **options)
@@ -122,24 +125,25 @@ class Cluster:
 
         """
         connections: list[Any] = []
-        refusals: list[Exception] = []
+        failures: dict[str, Exception] = {}
 
         def connect(**settings: object) -> Any:  # noqa: ANN401 - kafka-python has no types
             network = NetworkSelector(**settings)
-            manager = _ConnectionManager(network, refusals, **settings)
+            manager = _ConnectionManager(network, failures, **settings)
             connections.append(KafkaNetClient(net=network, manager=manager, **settings))
             return connections[-1]
 
         try:
             return make(kafka_client=connect, **{**self._options, **options})
         except (KafkaError, OSError, RuntimeError, ValueError) as error:
-            reason = refusals[-1] if refusals else error
+            reason = failures.get(_REFUSED, error)
             for connection in connections:
                 # The constructor that failed leaves its thread and sockets to nobody.
                 with contextlib.suppress(Exception):
                     connection.close()
             if isinstance(reason, KafkaTimeoutError):
-                raise away(self.name) from error
+                is_unresolved = failures.keys() == {_UNRESOLVED}
+                raise (unresolved if is_unresolved else away)(self.name) from error
             if isinstance(reason, ssl.SSLError):
                 raise no_tls(self.name, getattr(reason, "verify_message", str(reason))) from error
             raise translate(reason, self.name) from error
@@ -151,6 +155,13 @@ class Cluster:
     def open_admin(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         """Make a client for questions about topics and groups."""
         return self.open(KafkaAdminClient)
+
+
+def _sort(failure: Exception) -> str:
+    """Return of which sort a failure is: of each the last one is kept."""
+    if isinstance(failure, (*_REFUSALS, ssl.SSLError)):
+        return _REFUSED
+    return _UNRESOLVED if _NO_ADDRESS in str(failure) else "other"
 
 
 def _tls_failure(error: Exception) -> ssl.SSLError | None:

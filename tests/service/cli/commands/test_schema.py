@@ -19,3 +19,11 @@ def test_an_event_needs_an_id_and_features_or_text(perceptron):
     assert schema["required"] == ["id"]
     assert schema["additionalProperties"] is False
     assert [each["required"] for each in schema["anyOf"]] == [["features"], ["text"]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_schema_names_the_dialect_it_is_written_in(kind):
+    assert next(iter(json_schema(kind).items())) == (
+        "$schema",
+        "https://json-schema.org/draft/2020-12/schema",
+    )

@@ -255,6 +255,13 @@ def test_a_broker_that_is_away_is_named_within_seconds_and_nothing_is_left_behin
     assert set(threading.enumerate()) <= before
 
 
+def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away() -> None:
+    url = "kafka://no-such-host.invalid:9092"
+    with pytest.raises(TransportUnavailable, match=f"{url}: no such host") as caught:
+        open_transport(url, kafka_client="confluent")
+    assert "name server" in caught.value.hint
+
+
 # Questions
 
 
