@@ -17,6 +17,7 @@ cdef class NormalizedAdaGradRule(LinearRule):
     cdef public double margin
     cdef public Scales scale_column
     cdef public Column square_column
+    cdef public Column ratios
     cdef public double bias_square
     cdef public double squared_sum
     cdef public long long n_examples
@@ -28,7 +29,7 @@ cdef class NormalizedAdaGradRule(LinearRule):
 
     cdef double slope(self, int sign, double a) noexcept
 
-    @cython.locals(k=Py_ssize_t, slot=int, value=double, gradient=double, square=double)
+    @cython.locals(k=Py_ssize_t, slot=int, ratio=double, gradient=double, square=double)
     cdef void descend(self, Example x, double slope, double rate) noexcept
 
 

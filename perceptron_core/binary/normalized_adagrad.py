@@ -30,6 +30,7 @@ class NormalizedAdaGradRule(LinearRule):
     margin: float
     scale_column: Scales
     square_column: Column
+    ratios: Column
     bias_square: float
     squared_sum: float
     n_examples: int
@@ -43,13 +44,12 @@ class NormalizedAdaGradRule(LinearRule):
         slope = self.slope(sign, a) * w if sign * a < self.margin else 0.0
         if slope != 0:
             self.table.allocate(x)
+        self.ratios.grow(x.n)
         self.n_mistakes += self.fires(a) != (sign > 0)
         self.n_examples += 1
-        self.squared_sum += self.scale_column.squared_norm(x) + self.fit_intercept
+        self.squared_sum += self.scale_column.take(x, self.ratios, slope != 0) + self.fit_intercept
         if slope == 0:
-            self.scale_column.raise_known(x)
             return 0.0
-        self.scale_column.raise_all(x)
         if self.squared_sum > 0:
             self.descend(x, slope, self.learning_rate * sqrt(self.n_examples / self.squared_sum))
         self.n_updates += 1
@@ -60,12 +60,15 @@ class NormalizedAdaGradRule(LinearRule):
         return -sign * logistic(-sign * a) if self.is_logistic else -sign
 
     def descend(self, x: Example, slope: float, rate: float) -> None:
-        """Add the squared gradients to Hᵢ, and move the weights of `x` and the intercept against them."""
+        """Add the squared gradients to Hᵢ, and move the weights of `x` and the intercept against them.
+
+        `ratios` has the values of `x` in units of their scales.
+        """
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
-            value = x.values[x.first_value + k]
-            if slot >= 0 and value != 0:
-                gradient = slope * (value / self.scale_column.cells[slot])
+            ratio = self.ratios.cells[k]
+            if slot >= 0 and ratio != 0:
+                gradient = slope * ratio
                 square = self.square_column.cells[slot] + gradient * gradient
                 self.square_column.cells[slot] = square
                 self.weight_column.cells[slot] -= rate * adapted(gradient, self.epsilon + square)
@@ -181,6 +184,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
         weights, scales, squares = Column(), Scales(), Column()
         self.table = self._table_of(weights, scales, squares)
         self.weight_column, self.scale_column, self.square_column = weights, scales, squares
+        self.ratios = Column()
         self.bias = self.bias_square = self.squared_sum = 0.0
         self.n_examples = 0
 

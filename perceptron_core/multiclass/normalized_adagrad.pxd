@@ -33,8 +33,6 @@ cdef class MulticlassNormalizedAdaGradRule(MulticlassRule):
     @cython.locals(number=Py_ssize_t, weights=Column, total=double, k=Py_ssize_t, slot=int)
     cdef score(self, Example x)
 
-    cdef divide(self, Example x)
-
     @cython.locals(rival=int, loss=double, rate=double, each=int)
     cdef learn(self, Example x, int number, double w)
 
@@ -42,9 +40,6 @@ cdef class MulticlassNormalizedAdaGradRule(MulticlassRule):
 
     @cython.locals(highest=double, total=double, others=double, each=Py_ssize_t, power=double, loss=double)
     cdef double differentiate(self, int number, double w) except -1
-
-    @cython.locals(total=double, k=Py_ssize_t)
-    cdef double squared_norm(self, Example x) noexcept
 
     @cython.locals(
         weights=Column, squares=Column, slope=double, k=Py_ssize_t, slot=int, gradient=double, square=double

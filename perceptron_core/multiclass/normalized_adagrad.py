@@ -57,7 +57,8 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
 
     def score(self, x: Example) -> None:
         """Compute the score w·x + b of each class."""
-        self.divide(x)
+        self.ratios.grow(x.n)
+        self.scale_column.divide(x, self.ratios)
         for number in range(len(self.weight_columns)):
             weights = self.weight_columns[number]
             total = self.biases.cells[number]
@@ -67,11 +68,6 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
                     total += weights.cells[slot] * self.ratios.cells[k]
             self.scores.cells[number] = total
 
-    def divide(self, x: Example) -> None:
-        """Write the values of `x` in units of their scales to `ratios`."""
-        self.ratios.grow(x.n)
-        self.scale_column.divide(x, self.ratios)
-
     def learn(self, x: Example, number: int, w: float) -> Update | None:
         """Learn an example, whose weight multiplies its loss."""
         rival = self.best(number)
@@ -80,13 +76,11 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
         if loss > 0:
             step = Update(loss, self.labels[number], self.labels[rival])
             self.table.allocate(x)
-        self.divide(x)
+        self.ratios.grow(x.n)
         self.n_examples += 1
-        self.squared_sum += self.squared_norm(x)
+        self.squared_sum += self.scale_column.take(x, self.ratios, loss > 0) + self.fit_intercept
         if loss == 0:
-            self.scale_column.raise_known(x)
             return None
-        self.scale_column.raise_all(x)
         if self.squared_sum > 0:
             rate = self.learning_rate * sqrt(self.n_examples / self.squared_sum)
             for each in range(len(self.labels)):
@@ -112,13 +106,6 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
             self.slopes.cells[each] = w * (self.slopes.cells[each] / total)
         self.slopes.cells[number] = -loss
         return loss
-
-    def squared_norm(self, x: Example) -> float:
-        """Compute Σ (xᵢ/Lᵢ)², and 1 for the intercept."""
-        total = 0.0
-        for k in range(x.n):
-            total += self.ratios.cells[k] * self.ratios.cells[k]
-        return total + self.fit_intercept
 
     def descend(self, number: int, x: Example, rate: float) -> None:
         """Add the squared gradients of a class to Hᵢ, and move its weights against them."""

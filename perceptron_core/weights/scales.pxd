@@ -8,14 +8,8 @@ cdef class Scales(Column):
     @cython.locals(k=Py_ssize_t, slot=int, value=double, total=double)
     cdef double dot_scaled(self, Column weights, Example x, double start) noexcept
 
-    @cython.locals(k=Py_ssize_t, slot=int, value=double, ratio=double, total=double)
-    cdef double squared_norm(self, Example x) noexcept
-
     @cython.locals(k=Py_ssize_t, slot=int, value=double)
     cdef void divide(self, Example x, Column ratios) noexcept
 
-    @cython.locals(k=Py_ssize_t, slot=int, size=double)
-    cdef void raise_known(self, Example x) noexcept
-
-    @cython.locals(k=Py_ssize_t, slot=int, size=double)
-    cdef void raise_all(self, Example x) noexcept
+    @cython.locals(k=Py_ssize_t, slot=int, value=double, size=double, scale=double, ratio=double, total=double)
+    cdef double take(self, Example x, Column ratios, bint is_new) noexcept

@@ -25,17 +25,6 @@ class Scales(Column):
                 total += weights.cells[slot] * (value / max(abs(value), self.cells[slot]))
         return total
 
-    def squared_norm(self, x: Example) -> float:
-        """Compute Σ (xᵢ/Lᵢ)²."""
-        total = 0.0
-        for k in range(x.n):
-            slot = x.slots[x.first_slot + k]
-            value = x.values[x.first_value + k]
-            if value != 0:
-                ratio = value / max(abs(value), self.cells[slot]) if slot >= 0 else 1.0
-                total += ratio * ratio
-        return total
-
     def divide(self, x: Example, ratios: Column) -> None:
         """Write each xᵢ/Lᵢ to `ratios`, in the order of `x`."""
         for k in range(x.n):
@@ -46,18 +35,22 @@ class Scales(Column):
             else:
                 ratios.cells[k] = value / max(abs(value), self.cells[slot] if slot >= 0 else 0.0)
 
-    def raise_known(self, x: Example) -> None:
-        """Replace each Lᵢ > 0 by |xᵢ| where that is larger."""
-        for k in range(x.n):
-            slot = x.slots[x.first_slot + k]
-            size = abs(x.values[x.first_value + k])
-            if slot >= 0 and 0 < self.cells[slot] < size:
-                self.cells[slot] = size
+    def take(self, x: Example, ratios: Column, is_new: bool) -> float:
+        """Write each xᵢ/Lᵢ to `ratios`, and replace Lᵢ by |xᵢ| where that is larger; return Σ (xᵢ/Lᵢ)².
 
-    def raise_all(self, x: Example) -> None:
-        """Replace each Lᵢ by |xᵢ| where that is larger."""
+        Lᵢ = 0 stays 0 unless `is_new`.
+        """
+        total = 0.0
         for k in range(x.n):
             slot = x.slots[x.first_slot + k]
-            size = abs(x.values[x.first_value + k])
-            if slot >= 0 and self.cells[slot] < size:
-                self.cells[slot] = size
+            value = x.values[x.first_value + k]
+            scale = self.cells[slot] if slot >= 0 else 0.0
+            size = abs(value)
+            if size > scale:
+                if slot >= 0 and (is_new or scale > 0):
+                    self.cells[slot] = size
+                scale = size
+            ratio = value / scale if size > 0 else 0.0
+            ratios.cells[k] = ratio
+            total += ratio * ratio
+        return total
