@@ -36,7 +36,8 @@ class Formula:
         return math.fsum(weight * each for weight, each in zip(self.v, z, strict=True))
 
     def learn(self, z, y, w):
-        p = 1 / (1 + math.exp(-self.mix(z)))
+        a = self.mix(z)
+        p = math.exp(min(a, 0)) / (1 + math.exp(-abs(a)))
         q = w * p * (1 - p)
         g = [math.fsum(s * each for s, each in zip(row, z, strict=True)) for row in self.s]
         f = 1 / (1 + q * math.fsum(a * b for a, b in zip(z, g, strict=True)))
