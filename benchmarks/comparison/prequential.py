@@ -60,15 +60,18 @@ def wrongs(
 
     No answer, before anything was learned, counts as False, which is what learners of two classes answer.
     """
-    waiting: deque[tuple[Any, Any] | None] = deque()
+    waiting: deque[tuple[Any, ...] | None] = deque()
+    learn_one: Any = model.learn_one
+    said = getattr(model, "said", None)  # what `AutoClassifier` is told when a label comes late
     found: list[bool] = []
     end = process_time() + patience_seconds
     for (x, y), comes in zip(examples, condition.labelled(len(examples)), strict=True):
         predicted = model.predict_one(x)
         found.append(bool((False if predicted is None else predicted) != y))
-        waiting.append((x, y) if comes else None)
+        told = (1.0, said()) if said and condition.delay else ()
+        waiting.append((x, y, *told) if comes else None)
         if len(waiting) > condition.delay and (due := waiting.popleft()):
-            model.learn_one(*due)
+            learn_one(*due)
         if process_time() > end:
             break
     return found

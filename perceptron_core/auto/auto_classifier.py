@@ -153,7 +153,7 @@ class AutoClassifier(AutoRule, base.Classifier):
         p = self.probabilities(log_odds)[self.labels[number]]
         return log(max(p, _SMALLEST)) - log(max(1.0 - p, _SMALLEST))
 
-    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+    def learn_one(self, x: Any, y: Any, w: float = 1.0, said: bytes = b"") -> None:
         """Learn from one example.
 
         Parameters
@@ -164,16 +164,19 @@ class AutoClassifier(AutoRule, base.Classifier):
             The class: anything hashable but None and NaN; one of `classes`, if these were given.
         w
             Weight of the example; 0 leaves everything as it was.
+        said
+            Of a label that comes late: what `said()` returned when the event was predicted, so that learners
+            are judged by what they said then, not by what they have learned meanwhile.
 
         Raises
         ------
         FeatureError, LabelError
             As their names say; the state is untouched.
         ValueError
-            If `w` is negative, not finite, or above 1e25.
+            If `w` is negative, not finite, or above 1e25, or `said` is no such thing.
 
         """
-        self.learn(x, self.check_label(y), example_weight(w))
+        self.learn(x, self.check_label(y), example_weight(w), said)
 
     def check_label(self, label: Any) -> Label:
         """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""

@@ -30,6 +30,12 @@ cdef class Ensemble:
     @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer, score=double, favourite=int, is_silent=bint)
     cdef score(self, list examples, unsigned char[::1] speaks)
 
+    @cython.locals(k=Py_ssize_t)
+    cdef say(self, double[::1] said, Py_ssize_t start, Py_ssize_t n_answers)
+
+    @cython.locals(k=Py_ssize_t)
+    cdef recall(self, const double[::1] said, Py_ssize_t start, Py_ssize_t n, Py_ssize_t n_answers)
+
     @cython.locals(k=Py_ssize_t, rule=LinearRule, mixer=Mixer)
     cdef learn(self, list examples, unsigned char[::1] speaks, bint target, double w, double discount)
 

@@ -96,17 +96,31 @@ class Ensemble:
             is_silent = not speaks[self.maps[favourite]]
             self.answers[len(self.mixers) + k] = self.answers[0] if is_silent else self.inputs[favourite]
 
+    def say(self, said: array[float], start: int, n_answers: int) -> None:
+        """Write down, from `start`, the inputs of the mixers and so many of `answers`."""
+        for k in range(self.n):
+            said[start + k] = self.inputs[k]
+        for k in range(n_answers):
+            said[start + self.n + k] = self.answers[k]
+
+    def recall(self, said: memoryview[float], start: int, n: int, n_answers: int) -> None:
+        """Take what `say` wrote for the first n inputs and for so many of `answers`."""
+        for k in range(n):
+            self.inputs[k] = said[start + k]
+        for k in range(n_answers):
+            self.answers[k] = said[start + n + k]
+
     def learn(
         self, examples: list[Example], speaks: bytearray, target: bool, w: float, discount: float
     ) -> None:
         """Learn the event whose scores are computed; earlier mistakes count less by a factor."""
         for k in range(len(self.mixers)):
             mixer = self.mixers[k]
-            mixer.learn(self.inputs, target, w, self.answers[k])
+            mixer.learn(self.inputs, target, w, mixer.mix(self.inputs))
         for k in range(self.n):
             if speaks[self.maps[k]]:
                 rule = self.rules[k]
-                self.mistakes[k] = discount * self.mistakes[k] + (rule.fires(self.scores[k]) != target)
+                self.mistakes[k] = discount * self.mistakes[k] + ((self.inputs[k] > 0.0) != target)
                 self.judged[k] = discount * self.judged[k] + 1.0
                 rule.learn_at(examples[self.maps[k]], 1 if target else -1, w, self.scores[k])
 

@@ -4,6 +4,7 @@ cimport cython
 from perceptron_core.auto.ensemble cimport Ensemble
 from perceptron_core.auto.feature_maps cimport FeatureMaps
 
+cdef int _HEADER
 cdef int _SHARING
 
 
@@ -30,10 +31,16 @@ cdef class AutoRule:
     cdef Py_ssize_t _decision(self, Py_ssize_t candidate) except -2
 
     @cython.locals(k=Py_ssize_t)
-    cdef _judge(self, Py_ssize_t number)
+    cdef _judge(self, Py_ssize_t number, Py_ssize_t leader)
 
     @cython.locals(ensemble=Ensemble, k=Py_ssize_t, number=Py_ssize_t, positive=Py_ssize_t, is_new=bint)
-    cdef _learn(self, label, double w)
+    cdef _learn(self, label, double w, const double[::1] said)
+
+    @cython.locals(ensemble=Ensemble, k=Py_ssize_t, n=Py_ssize_t, n_candidates=Py_ssize_t)
+    cdef Py_ssize_t _recall(self, const double[::1] said) except -1
+
+    @cython.locals(ensemble=Ensemble, numbers=double[::1], k=Py_ssize_t, n=Py_ssize_t, width=Py_ssize_t)
+    cpdef bytes said(self)
 
     @cython.locals(ensemble=Ensemble)
     cdef _widen(self)

@@ -15,9 +15,11 @@ from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
 from perceptron_core.auto.feature_maps import FeatureMaps
 from perceptron_core.auto.layout import GRAMS, LINEAR, WORDS
 from perceptron_core.mixing.status import ExpertStatus
-from perceptron_core.weights.buffers import doubles
+from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
 _GROUP_OF_MAP: Final = ((WORDS, "words"), (GRAMS, "grams"), (LINEAR, "dense"))
+_HEADER: Final = 4
+"""Numbers in front of what was said: of ensembles, of learners and candidates in each, and of the leader."""
 _SHARING: Final = 2
 """Classes that share one ensemble."""
 
@@ -73,12 +75,30 @@ class AutoRule:
             found.append(self._answer(number, self.leader))  # noqa: PERF401  as in `WeightTable.dump`
         return found
 
-    def learn(self, x: Any, label: Any, w: float) -> list[float]:
-        """Score an event, then learn it with weight w; return what `log_odds` would have before."""
+    def learn(self, x: Any, label: Any, w: float, said: bytes = b"") -> list[float]:
+        """Score an event, then learn it with weight w; return what `log_odds` would have before.
+
+        With `said`, the learners and candidates are judged by that. Raises ValueError if it is no such thing.
+        """
+        earlier = _read(said)
         found = self.log_odds(x)
         if w > 0:
-            self._learn(label, w)
+            self._learn(label, w, earlier)
         return found
+
+    def said(self) -> bytes:
+        """Return what was said of the event scored last, in 8 bytes a number: for a label that comes late."""
+        n = self.ensembles[0].n if self.ensembles else 0
+        if n == 0:
+            return b""
+        width = n + self.n_candidates
+        numbers = doubles(_HEADER + len(self.ensembles) * width)
+        numbers[0], numbers[1], numbers[2] = len(self.ensembles), n, self.n_candidates
+        numbers[3] = self.leader
+        for k in range(len(self.ensembles)):
+            ensemble = self.ensembles[k]
+            ensemble.say(numbers, _HEADER + k * width, self.n_candidates)
+        return to_bytes("d", numbers)
 
     def number_of_class(self, x: Any) -> int:
         """Return the number of the class predicted; −1 if there is none. Raises `FeatureError`."""
@@ -154,9 +174,25 @@ class AutoRule:
                 best, highest = number, answer
         return best
 
-    def _judge(self, number: int) -> None:
-        """Count the mistakes of the candidates on an event of a class; the one with the fewest leads."""
-        self.n_mistakes += self._decision(self.leader) != number
+    def _recall(self, said: memoryview[float]) -> int:
+        """Take what `said` returned for what is said now; return which candidate led then.
+
+        Nothing is taken if the learners are not those of then any more, since a third class came.
+        """
+        if len(said) == 0 or said[0] != len(self.ensembles):
+            return self.leader
+        n, n_candidates = int(said[1]), int(said[2])
+        for k in range(len(self.ensembles)):
+            ensemble = self.ensembles[k]
+            ensemble.recall(said, _HEADER + k * (n + n_candidates), n, n_candidates)
+        return int(said[3])
+
+    def _judge(self, number: int, leader: int) -> None:
+        """Count the mistakes of the candidates on an event of a class; the one with the fewest leads.
+
+        The model's own mistake is that of the candidate that led when the event was predicted.
+        """
+        self.n_mistakes += self._decision(leader) != number
         for k in range(self.n_candidates):
             self.losses[k] = self.discount * self.losses[k] + (self._decision(k) != number)
         self.leader = 0
@@ -164,7 +200,7 @@ class AutoRule:
             if self.losses[k] < self.losses[self.leader]:
                 self.leader = k
 
-    def _learn(self, label: Any, w: float) -> None:
+    def _learn(self, label: Any, w: float, said: memoryview[float]) -> None:
         """Learn the event that was scored, of weight w > 0."""
         is_new = label not in self.numbers
         if is_new:
@@ -176,7 +212,7 @@ class AutoRule:
         self._widen()  # from here on nothing is allocated
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= _SHARING else number  # of the one ensemble: the second
-        self._judge(number)
+        self._judge(number, self._recall(said))
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
             ensemble.learn(self.maps.examples, self.maps.speaks, k == positive, w, self.discount)
@@ -247,3 +283,16 @@ class AutoRule:
             raise ValueError(
                 f"candidate {self.leader} leads {self.n_candidates} with {len(state['losses'])} losses"
             )
+
+
+def _read(said: bytes) -> memoryview[float]:
+    """Return the numbers that `AutoRule.said` wrote. Raises ValueError for anything else."""
+    found = from_bytes("d", said)
+    if len(found) >= _HEADER:
+        n_ensembles, n, n_candidates, leader = found[:_HEADER].tolist()
+        n_numbers = n_ensembles * (n + n_candidates)
+        if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and len(found) == _HEADER + n_numbers:
+            return found
+    if len(found):
+        raise ValueError(f"{len(found)} numbers are not what `said` returned")
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from perceptron_core import AutoClassifier, from_bytes, to_bytes
 from perceptron_core.auto.experts import MIXTURES
@@ -13,6 +13,9 @@ from perceptron_core.mixing.status import ExpertStatus
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
+
+_MOST_SAID: Final = 2048
+"""Bytes kept with an event that waits for its label: enough for some ten classes."""
 
 
 class MixtureStatus(NamedTuple):
@@ -55,9 +58,14 @@ class AutoLearner:
             return log_odds[1]
         return self.model.relative_log_odds(log_odds, self.model.numbers[label])
 
-    def learn(self, x: X, truth: Truth) -> bool:
-        """Learn one example; return True, as every one is an update."""
-        self.model.learn(x, truth, 1.0)
+    def said(self) -> bytes:
+        """Return what the learners said of the event assessed last; nothing where that is long."""
+        said = self.model.said()
+        return said if len(said) <= _MOST_SAID else b""
+
+    def learn(self, x: X, truth: Truth, said: bytes = b"") -> bool:
+        """Learn one example, its learners judged by what they said then; return True: all are updates."""
+        self.model.learn(x, truth, 1.0, said)
         return True
 
     def undo(self, x: X, step: object) -> bool:  # noqa: ARG002  the protocol's signature

@@ -24,7 +24,11 @@ class BinaryLearner:
         attrgetter("model.has_log_odds"), doc="Whether the score is the log-odds of True."
     )
 
-    def learn(self, x: X, truth: Truth) -> float:
+    def said(self) -> bytes:
+        """Return nothing: it learns from what it says when the label is there."""
+        return b""
+
+    def learn(self, x: X, truth: Truth, said: bytes = b"") -> float:  # noqa: ARG002  the protocol's signature
         """Learn one example; return the step that was made."""
         return self.model.update_one(x, truth)
 

@@ -50,7 +50,11 @@ class MulticlassLearner:
             return predicted, scores[True] - scores[False]
         return predicted, scores[predicted]
 
-    def learn(self, x: X, truth: Truth) -> Update | None:
+    def said(self) -> bytes:
+        """Return nothing: it learns from what it says when the label is there."""
+        return b""
+
+    def learn(self, x: X, truth: Truth, said: bytes = b"") -> Update | None:  # noqa: ARG002  the protocol's signature
         """Learn one example; return the step that was made."""
         return self.model.update_one(x, truth)
 

@@ -93,8 +93,15 @@ class Learner(Protocol):
     def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, Any]:
         """Predict as `assess`, then learn as `learn`: the class, the score and the step."""
 
-    def learn(self, x: X, truth: Truth) -> object:
-        """Learn one example; return the step for `undo` in plain values, a false value if there is none."""
+    def said(self) -> bytes:
+        """Return what `learn` is to be told of the event assessed last, if its label comes later."""
+
+    def learn(self, x: X, truth: Truth, said: Any = b"") -> object:  # noqa: ANN401  each learner knows its own
+        """Learn one example; return the step for `undo` in plain values, a false value if there is none.
+
+        `said` is what the method of this name returned when the example was predicted; empty where its label
+        comes with it, or its prediction was another model's.
+        """
 
     def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  each learner knows its own
         """Take an update back; False if this model cannot."""

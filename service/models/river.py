@@ -99,7 +99,11 @@ class RiverLearner:
         """Predict as `assess`, then learn as `learn`."""
         return *self.assess(x), self.learn(x, truth)
 
-    def learn(self, x: X, truth: Truth) -> float:
+    def said(self) -> bytes:
+        """Return nothing: it learns from what it says when the label is there."""
+        return b""
+
+    def learn(self, x: X, truth: Truth, said: bytes = b"") -> float:  # noqa: ARG002  the protocol's signature
         """Learn one example, which River always takes for an update."""
         try:
             self.model.learn_one(x, truth)

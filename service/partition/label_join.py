@@ -41,7 +41,8 @@ class Example:
     timestamp_ms: int
     truth: Truth | None = None
     step: object = 0.0
-    """What learning it did to the weights: plain values, which only the learner understands."""
+    """What learning it did to the weights, and before that what the learner said of it: plain values, which
+    only the learner understands."""
     message_bytes: int = 0
     """Length of the event's message."""
 

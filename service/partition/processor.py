@@ -198,9 +198,10 @@ class Processor:
         change: object = None
         if truth is None:
             predicted, score = self.learner.assess(x)
+            change = self.learner.said() or 0.0
         else:
             predicted, score, change = self.learner.predict_learn(x, truth)
-        example = Example(x, predicted, score, timestamp_ms, message_bytes=event.message_bytes)
+        example = Example(x, predicted, score, timestamp_ms, None, change, event.message_bytes)
         if truth is not None:
             self._learned.note(event.id, example, x, truth, change, self.learner.updates)
             self._note_first_label(event, early)
@@ -263,7 +264,7 @@ class Processor:
     def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
         """Learn the truth about an example that waited for it."""
         x = example.x
-        change = self.learner.learn(x, truth)
+        change = self.learner.learn(x, truth, example.step or b"")
         self._learned.note(event_id, example, x, truth, change, self.learner.updates, delay_seconds)
         self.join.stop_waiting()
 

@@ -319,3 +319,77 @@ def test_the_rest_of_a_long_text_is_one_term():
     terms, intercept = model.explain(x, 1)
     assert len(terms) < 2 * 1000 + 3
     assert intercept + sum(term.contribution for term in terms) == pytest.approx(model.log_odds(x)[1])
+
+
+@settings(max_examples=50)
+@given(stream=st.one_of(streams([False, True]), streams(SEVERAL)))
+def test_what_was_said_a_moment_ago_is_what_is_said_now(stream):
+    one, two = AutoClassifier(), AutoClassifier()
+    for x, y in stream:
+        one.log_odds(x)
+        one.learn_one(x, y, 1.0, one.said())
+        two.learn_one(x, y)
+    assert to_bytes(one) == to_bytes(two)
+
+
+@settings(max_examples=50)
+@given(stream=st.one_of(streams([False, True]), streams(SEVERAL)), delay=st.integers(1, 10))
+def test_mistakes_are_those_of_the_predictions_however_late_the_labels(stream, delay):
+    model, wrong, waiting = (
+        AutoClassifier(classes=sorted({y for _, y in stream} | {"x", "y"}, key=str)),
+        0,
+        [],
+    )
+    for x, y in stream:
+        waiting.append((x, y, model.predict_one(x), model.said()))
+        if len(waiting) > delay:
+            event, truth, predicted, said = waiting.pop(0)
+            if said:
+                wrong += predicted != truth
+            before = model.n_mistakes
+            model.learn_one(event, truth, 1.0, said)
+            assert not said or model.n_mistakes - before == (predicted != truth)
+
+
+def test_late_labels_judge_what_was_said_then():
+    """The class of an event is mostly that of the one before it: nobody who waits for labels can use that."""
+    draw, y, stream = random.Random(4), False, []
+    for _ in range(6000):
+        y = draw.random() < (0.97 if y else 0.03)
+        side = draw.gauss(0, 1) + 0.5 * y
+        stream.append(({"side": side}, y))
+
+    def late_mistakes(remembers):
+        model, wrong, waiting = AutoClassifier(), 0, []
+        for x, y in stream:
+            wrong += model.predict_one(x) != y
+            waiting.append((x, y, 1.0, model.said() if remembers else b""))
+            if len(waiting) > 200:
+                model.learn_one(*waiting.pop(0))
+        return wrong
+
+    assert late_mistakes(remembers=True) < 0.95 * late_mistakes(remembers=False)
+
+
+def test_what_was_said_of_two_classes_is_not_used_for_three():
+    one, two = AutoClassifier(), AutoClassifier()
+    for model in (one, two):
+        model.learn_one({"a": 1.0}, "x")
+        model.learn_one({"a": -1.0}, "y")
+    one.predict_one({"a": 2.0})
+    said = one.said()
+    for model in (one, two):
+        model.learn_one({"a": 0.0}, "z")
+    one.learn_one({"a": 2.0}, "x", 1.0, said)
+    two.learn_one({"a": 2.0}, "x")
+    assert to_bytes(one) == to_bytes(two)
+
+
+@pytest.mark.parametrize("said", [b"1", b"12345678", bytes(8 * 40), b"\xff" * 80])
+def test_what_nobody_said_is_refused(said):
+    model = AutoClassifier()
+    model.learn_one({"a": 1.0}, True)
+    before = to_bytes(model)
+    with pytest.raises(ValueError, match=r"said|numbers"):
+        model.learn_one({"a": 1.0}, True, 1.0, said)
+    assert to_bytes(model) == before

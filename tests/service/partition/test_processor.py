@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import datasets
 
-from perceptron_core import Perceptron
+from perceptron_core import Perceptron, to_bytes
 from perceptron_core.formats.model_bytes import pack, unpack
+from service.models.registry import make_learner
 from service.partition.learned_examples import Step
 from tests.service.building import Feed, event, label
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
@@ -430,3 +431,43 @@ def test_events_beyond_the_byte_limit_expire_oldest_first():
     feed(label("e0", True))
     feed(label("e39", True))
     assert feed.counters.labels == {"late": 1, "matched": 1}
+
+
+def late_stream(feed, events):
+    """Feed texts whose labels come ten events later."""
+    for number in range(events.start, events.stop):
+        feed(event(f"e-{number}", "win a prize" if number % 3 else "see you", size=float(number % 7)))
+        if number >= 10:
+            feed(label(f"e-{number - 10}", (number - 10) % 3 > 0))
+
+
+def test_late_labels_are_learned_by_what_the_learners_said_when_the_event_came():
+    feed, model, waiting = Feed(model="auto"), make_learner("auto", {}).model, []
+    late_stream(feed, range(100))
+    for number in range(100):
+        x = {"size": float(number % 7), "text": "win a prize" if number % 3 else "see you"}
+        model.predict_one(x)
+        waiting.append((x, number % 3 > 0, 1.0, model.said()))
+        if number >= 10:
+            model.learn_one(*waiting.pop(0))
+    assert to_bytes(feed.model) == to_bytes(model)
+
+
+def test_what_was_said_of_events_that_wait_is_in_the_snapshot():
+    whole, first, second = (Feed(model="auto") for _ in range(3))
+    late_stream(whole, range(60))
+    late_stream(first, range(35))
+    second.processor.restore(unpack(pack(first.processor.state())))
+    late_stream(second, range(35, 60))
+    assert second.model.n_updates == 50
+    assert to_bytes(second.model) == to_bytes(whole.model)
+
+
+def test_an_event_of_so_many_classes_that_what_is_said_is_long_is_learned_by_what_is_said_later():
+    classes = tuple(f"class-{number}" for number in range(40))
+    feed = Feed(model="auto", classes=classes)
+    feed(event("a", "win", label="class-1"))
+    feed(event("b", "win"))
+    assert feed.processor.join.examples["b"].step == 0.0
+    feed(label("b", "class-2"))
+    assert feed.model.n_updates == 2
