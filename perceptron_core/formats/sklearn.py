@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.binary.perceptron import Perceptron
@@ -20,7 +20,6 @@ from perceptron_core.training.epochs import perceptron_train
 from perceptron_core.training.holdout import hold_out
 
 if TYPE_CHECKING:
-    from perceptron_core.theory.geometry import Example
     from perceptron_core.training.epochs import Order
     from perceptron_core.training.learning_curve import Training
 
@@ -63,6 +62,8 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Epochs made: the most of any learner.
     n_features_in_ : int
         Columns.
+    coef_, intercept_ : arrays of shape (n_classes, n_features) and (n_classes,), of one row for two classes
+        Weights, and bias less threshold, of learners that have them.
 
     Notes
     -----
@@ -78,7 +79,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
       zeros alike, however they are stored.
     - Scikit-learn's shuffles with another generator, so shuffled runs differ, and its `partial_fit`
       shuffles too unless told otherwise. Ours learns in the order given.
-    - Scikit-learn's has penalties, class weights and sample weights; for margins take another learner.
+    - Scikit-learn's has penalties and class weights; for margins take another learner.
     - Ours refuses values beyond 1e100.
 
     Examples
@@ -111,7 +112,7 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.patience = patience
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on a set, whatever was learned before.
 
         Parameters
@@ -120,26 +121,34 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Examples.
         y : array of shape (n_samples,)
             Labels of any kind, at least two different ones.
+        sample_weight : array of shape (n_samples,)
+            How large the step for an example is; one of weight 0 is as if it were not there. None: 1 each.
 
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
+        weights = _weights(sample_weight, X)
+        X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         self.classes_ = np.unique(y)
         if len(self.classes_) < _BINARY:
-            raise ValueError(f"one class is not enough to learn from: all labels are {self.classes_[0]!r}")
+            raise ValueError(
+                f"one class is not enough to learn from: all labels are {self.classes_.tolist()}"
+            )
         examples = _features(X)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self.trainings_ = [self._train(examples, labels, seed) for labels in self._targets(y)]
+        self.trainings_ = [
+            self._train(examples, labels, weights.tolist(), seed) for labels in self._targets(y)
+        ]
         self.models_ = [training.model for training in self.trainings_]
         self.n_iter_ = max(training.epochs for training in self.trainings_)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn once from each example, in the order given.
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As for `fit`.
         classes : array
             All labels there will be; needed at the first call.
@@ -157,11 +166,35 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.n_iter_ = 1
         if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
             raise ValueError(f"labels {unknown} are none of the classes {self.classes_}")
-        examples = _features(X)
+        examples, weights = _features(X), _weights(sample_weight, X).tolist()
         for model, labels in zip(self.models_, self._targets(y), strict=True):
-            for x, label in zip(examples, labels, strict=True):
-                model.learn_one(x, label)
+            for lesson in zip(examples, labels, weights, strict=True):
+                model.learn_one(*lesson)
         return self
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Compute the matrix of weights."""
+        return self._as_matrix()[:, :-1]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Compute the bias of each row of `coef_`."""
+        return self._as_matrix()[:, -1]
+
+    def _as_matrix(self) -> np.ndarray:
+        """Return a row for each score: weights, then bias. Raises `AttributeError` if a learner has none."""
+        check_is_fitted(self)
+        if self._is_binary(self.models_[0]):
+            vectors = [(each.weights, each.bias - getattr(each, "threshold", 0.0)) for each in self.models_]
+        else:
+            weights, bias = self.models_[0].weights, self.models_[0].bias
+            vectors = [(weights.get(i, {}), bias.get(i, 0.0)) for i in range(len(self.classes_))]
+        matrix = np.zeros((len(vectors), self.n_features_in_ + 1))
+        for row, (weights, bias) in zip(matrix, vectors, strict=True):
+            row[list(weights)] = list(weights.values())
+            row[-1] = bias
+        return np.diff(matrix, axis=0) if len(vectors) == _BINARY else matrix
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Compute the scores: one column for each class, or one score for two classes.
@@ -204,19 +237,21 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive = (scores > 0) | ((scores == 0) & tie)
         return self.classes_[positive.astype(int)]  # type: ignore[no-any-return]  # scikit-learn's
 
-    def _train(self, examples: list[Features], labels: list[Any], seed: int) -> Training:
-        training: list[Example] = list(zip(examples, labels, strict=True))
-        held_out: list[Example] = []
+    def _train(
+        self, examples: list[Features], labels: list[Any], weights: list[float], seed: int
+    ) -> Training:
+        rows, held_out = [*range(len(examples))], list[int]()
         if self.validation_fraction:
-            training, held_out = hold_out(training, self.validation_fraction, seed)
+            rows, held_out = hold_out(rows, self.validation_fraction, seed)
         return perceptron_train(
-            training,
+            [(examples[row], labels[row]) for row in rows],
             self.max_iter,
             learner=self._untrained(),
             order=self.order,
             seed=seed,
+            weights=[weights[row] for row in rows],
             stop_on_convergence=self.stop_on_convergence,
-            held_out=held_out,
+            held_out=[(examples[row], labels[row]) for row in held_out],
             patience=self.patience,
         )
 
@@ -248,6 +283,11 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _weights(sample_weight: Any, X: Any) -> Any:
+    """Check the weights of rows, or make them all 1."""
+    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
 def _features(X: Any) -> list[Features]:

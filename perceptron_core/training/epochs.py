@@ -31,7 +31,7 @@ class Learner(Protocol):
     def clone(self) -> Self:
         """Return an untrained learner with the same parameters."""
 
-    def learn_one(self, x: Features, y: Any) -> None:
+    def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
         """Learn from one example."""
 
     def predict_one(self, x: Features) -> Any:
@@ -46,6 +46,7 @@ def perceptron_train(
     order: Order = "shuffle",
     start: Start = "zero",
     seed: int = 0,
+    weights: Sequence[float] | None = None,
     stop_on_convergence: bool = True,
     quiet_draws: int | None = None,
     held_out: Examples = (),
@@ -71,6 +72,9 @@ def perceptron_train(
         learners that keep them as `weights` and `bias`.
     seed
         Of all that is drawn; the same seed gives the same result.
+    weights
+        Weight of each example, which the learner's `learn_one` takes as `w`; None: 1 each. Errors are counted
+        without it.
     stop_on_convergence
         Whether to stop after an epoch without an update: a mistake-driven learner would make none in any
         later epoch (Gormley). Draws with replacement prove no such thing.
@@ -103,7 +107,7 @@ def perceptron_train(
 
     """
     data, unseen = list(examples), list(held_out)
-    _check(data, unseen, max_iter, quiet_draws, patience)
+    _check(data, unseen, weights, max_iter, quiet_draws, patience)
     if order not in {"shuffle", "constant", "random"} or start not in {"zero", "random"}:
         raise ValueError(f"there is no order {order!r} or no start {start!r}")
     generator = seeded_generator(seed)
@@ -111,6 +115,8 @@ def perceptron_train(
     if start == "random":
         _start_at_random(model, data, generator)
     run = _Run(model, data, unseen, order, generator)
+    if weights is not None:
+        run.lessons = [(*example, w) for example, w in zip(data, weights, strict=True)]
     run.quiet_draws = quiet_draws
     run.patience = patience
     run.converges = stop_on_convergence and order != "random"
@@ -137,6 +143,8 @@ class _Run:
         self.best_model = model
         self.best_epoch = 0
         self.curve: list[Epoch] = []
+        self.lessons: Sequence[tuple[Any, ...]] = data
+        """What `learn_one` is called with for each example."""
         self._data = data
         self._held_out = held_out
         self._order = order
@@ -172,7 +180,7 @@ class _Run:
         drawn = self._drawn()
         for number, index in enumerate(drawn, start=1):
             before = model.n_updates
-            model.learn_one(*self._data[index])
+            model.learn_one(*self.lessons[index])
             self._quiet = self._quiet + 1 if model.n_updates == before else 0
             if self._quiet >= limit:
                 return number
@@ -213,12 +221,15 @@ class _Run:
 def _check(
     data: Sequence[Example],
     held_out: Sequence[Example],
+    weights: Sequence[float] | None,
     max_iter: int,
     quiet_draws: int | None,
     patience: int | None,
 ) -> None:
     if not data:
         raise ValueError("there are no examples to train on")
+    if weights is not None and len(weights) != len(data):
+        raise ValueError(f"{len(weights)} weights are not one for each of {len(data)} examples")
     for name, value in (("max_iter", max_iter), ("quiet_draws", quiet_draws), ("patience", patience)):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, not {value!r}")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from perceptron_core.theory.geometry import Example, Examples
+from perceptron_core.theory.geometry import Examples
 from perceptron_core.training.rng import seeded_generator
 from perceptron_core.validation import sign_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +56,13 @@ def perceptron_test(model: Any, examples: Examples) -> Assessment:
     return Assessment(tuple(predictions), mistakes)
 
 
-def hold_out(examples: Examples, ratio: float, seed: int = 0) -> tuple[list[Example], list[Example]]:
+def hold_out(examples: Iterable[T], ratio: float, seed: int = 0) -> tuple[list[T], list[T]]:
     """Split examples at random into those to learn from and those held out, both in their own order.
 
     Parameters
     ----------
     examples
-        Features and labels.
+        Features and labels, or whatever the examples are.
     ratio
         Share to hold out, between 0 and 1; at least one example stays on either side.
     seed

@@ -13,8 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from perceptron_core import MulticlassPerceptron, Perceptron
+from perceptron_core import KernelPerceptron, MulticlassPerceptron, Perceptron
 from perceptron_core.formats.sklearn import PerceptronEstimator
+from tests.perceptron_core.golden_multiclass.write import MULTICLASS
+from tests.support.binary_learners import LEARNERS
 
 # Whole numbers: sums are exact in any order, so equality means equality.
 rows = st.integers(1, 30).flatmap(
@@ -32,7 +34,11 @@ rows = st.integers(1, 30).flatmap(
             Perceptron(tie=True, update_on_tie=False), order="constant", validation_fraction=0.2, patience=5
         ),
         PerceptronEstimator(MulticlassPerceptron()),
-    ]
+    ],
+    expected_failed_checks=lambda _: dict.fromkeys(
+        (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")),
+        "one step of twice the size is not two steps, of which the second may find nothing to correct",
+    ),
 )
 def test_passes_every_check_of_scikit_learn(estimator, check):
     check(estimator)
@@ -88,6 +94,58 @@ def test_works_in_a_pipeline_a_cross_validation_and_a_grid_search():
     assert cross_val_score(model, X, y).mean() > 0.85
     grid = GridSearchCV(model, {"perceptronestimator__max_iter": [1, 20]}).fit(X, y)
     assert grid.best_score_ > 0.85
+
+
+@given(rows, st.data())
+def test_weighs_rows_as_theirs_does(data, drawn):
+    ours, theirs = PerceptronEstimator(), TheirPerceptron(shuffle=False)
+    for x, y in zip(*data, strict=True):
+        w = drawn.draw(st.integers(1, 4).map(float))
+        for model in (ours, theirs):
+            model.partial_fit([x], [y], classes=[False, True], sample_weight=[w])
+    assert (ours.coef_ == theirs.coef_).all()
+    assert (ours.intercept_ == theirs.intercept_).all()
+
+
+def test_a_row_of_weight_0_is_as_if_it_were_not_there():
+    X, y = load_iris(return_X_y=True)
+    weights = np.arange(len(y)) % 3
+    weighed = PerceptronEstimator(validation_fraction=0.2).fit(X, y, weights)
+    kept = weights > 0
+    without = PerceptronEstimator(validation_fraction=0.2).fit(X[kept], y[kept], weights[kept])
+    assert (weighed.decision_function(X) == without.decision_function(X)).all()
+
+
+# Without weights, or with scores that are no w·x + b.
+NOT_LINEAR = ("voted", "kernel", "mixture", "bayesian-logistic")
+
+
+@pytest.mark.parametrize("learner", [name for name in LEARNERS if not name.startswith(NOT_LINEAR)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_coefficients_make_the_scores_of_every_learner_with_weights(learner, n_classes):
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    X, y = np.column_stack([X[:60, 18:24], -X[:60, 30]]), y[:60]
+    model = PerceptronEstimator(LEARNERS[learner], max_iter=2).fit(X, y)
+    assert model.coef_.shape == ((1 if n_classes == 2 else n_classes), 7)
+    scores = (X @ model.coef_.T + model.intercept_).squeeze()
+    assert scores == pytest.approx(model.decision_function(X), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("learner", [name for name in MULTICLASS if not name.endswith("-classes")])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_coefficients_make_the_scores_of_every_multiclass_learner(learner, n_classes):
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    X, y = X[:80], y[:80]
+    model = PerceptronEstimator(MULTICLASS[learner], max_iter=2).fit(X, y)
+    scores = (X @ model.coef_.T + model.intercept_).squeeze()
+    assert scores == pytest.approx(model.decision_function(X), rel=1e-9, abs=1e-9)
+
+
+def test_a_learner_without_weights_has_no_coefficients():
+    X, y = load_digits(n_class=2, return_X_y=True)
+    model = PerceptronEstimator(KernelPerceptron(), max_iter=1).fit(X[:20], y[:20])
+    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "intercept_")
 
 
 def test_the_learning_curve_is_at_hand():

@@ -132,6 +132,21 @@ def test_draws_with_replacement_prove_no_convergence():
     assert perceptron_train([({"a": 1}, True)], 5, order="random").stopped == "max_iter"
 
 
+@given(examples, st.data())
+def test_a_weight_is_that_of_learn_one(data, drawn):
+    weights = drawn.draw(st.lists(st.integers(0, 3).map(float), min_size=len(data), max_size=len(data)))
+    by_hand = Perceptron()
+    for (x, y), w in zip(data, weights, strict=True):
+        by_hand.learn_one(x, y, w)
+    trained = perceptron_train(data, 1, order="constant", weights=weights).model
+    assert to_bytes(trained) == to_bytes(by_hand)
+
+
+def test_there_is_a_weight_for_each_example():
+    with pytest.raises(ValueError, match="2 weights are not one for each of 4 examples"):
+        perceptron_train(AND, weights=[1.0, 1.0])
+
+
 @pytest.mark.parametrize("order", ["shuffle", "constant", "random"])
 def test_stops_within_an_epoch_after_so_many_quiet_draws(order):
     training = perceptron_train(AND, 1000, order=order, quiet_draws=11, stop_on_convergence=False)
