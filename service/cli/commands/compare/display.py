@@ -85,7 +85,7 @@ def live_table(
 
 def standings(ranked: Sequence[Contender]) -> str:
     """Lay out the final table, the best model first, and what could not be used."""
-    head = ("model", "mistakes", "error", "updates", "rejected", "events/s")
+    head = ("model", "mistakes", "error", "log loss", "updates", "rejected", "events/s")
     rows = [_cells(contender) for contender in ranked]
     lines = [table([head, *rows])]
     by_reasons: dict[str, list[str]] = {}
@@ -104,6 +104,7 @@ def _cells(contender: Contender) -> tuple[str, ...]:
         one_line(contender.name),
         f"{contender.mistakes():,}",
         _error(contender),
+        f"{summary['log_loss']:.4f}" if "log_loss" in summary else ABSENT,
         f"{summary['updates']:,}",
         f"{contender.rejected.total():,}",
         f"{contender.events_per_second:,.0f}",

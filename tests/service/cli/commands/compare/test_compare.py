@@ -72,10 +72,18 @@ def test_the_fewest_mistakes_come_first(compared):
 
 def test_the_table_names_each_model_with_its_mistakes(perceptron, compared):
     rows = perceptron("compare", "-", stdin=PAGES).stdout.splitlines()
-    assert rows[0].split() == ["model", "mistakes", "error", "updates", "rejected", "events/s"]
+    assert rows[0].split("  ")[-1] == "events/s"
     assert [row.split()[:2] for row in rows[1:]] == [
         [name, str(each["mistakes"])] for name, each in compared(PAGES).items()
     ]
+
+
+def test_the_table_has_the_log_loss_of_models_that_give_probabilities(perceptron, compared):
+    rows = perceptron("compare", "-", stdin=PAGES).stdout.splitlines()
+    losses = {row.split()[0]: row.split()[3] for row in rows[1:]}
+    expected = {name: each.get("log_loss") for name, each in compared(PAGES).items()}
+    assert losses == {name: "-" if loss is None else f"{loss:.4f}" for name, loss in expected.items()}
+    assert losses["auto"] != "-" == losses["perceptron"]
 
 
 def test_a_model_named_twice_runs_once(compared):
@@ -137,7 +145,7 @@ def test_a_message_is_decoded_once_and_its_features_are_made_once_for_all_models
 def test_what_is_refused_is_named_once_and_counted_for_each_model(perceptron):
     result = perceptron("compare", "-", "--model", "arow", "--model", "scw", stdin=b"junk\n" + PAGES)
     assert result.stderr.count("stdin:1: invalid_json: ") == 1
-    assert {line.split()[4] for line in result.stdout.splitlines()[1:3]} == {"1"}
+    assert {line.split()[5] for line in result.stdout.splitlines()[1:3]} == {"1"}
     assert result.stdout.endswith(": invalid_json 1\n")
 
 
