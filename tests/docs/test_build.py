@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import markdown
 import pytest
 
 from tools.documentation import build
@@ -41,6 +42,26 @@ def test_formulas_are_drawn_by_the_browser_itself(site):
     page = (site / "algorithms" / "perceptron.html").read_text(encoding="utf-8")
     assert "<math" in page
     assert "$$" not in page
+
+
+@pytest.mark.slow
+def test_no_placeholder_is_left_in_the_site(site):
+    assert build.pages_with_placeholders(site) == []
+
+
+def test_a_formula_with_an_escaped_brace_is_found_and_one_with_its_name_is_right(tmp_path):
+    for name, formula in (("escaped", r"$y \in \{0, 1\}$"), ("named", r"$y \in \lbrace 0, 1 \rbrace$")):
+        html = markdown.markdown(formula, extensions=["l2m4m:LaTeX2MathMLExtension"])
+        (tmp_path / f"{name}.html").write_text(html, encoding="utf-8")
+    assert build.pages_with_placeholders(tmp_path) == ["escaped.html"]
+
+
+@pytest.mark.parametrize("page", build.written_pages(), ids=str)
+def test_no_formula_of_a_page_loses_a_character(page, tmp_path):
+    text = (build.ROOT / page).read_text(encoding="utf-8")
+    html = markdown.markdown(text, extensions=["l2m4m:LaTeX2MathMLExtension"])
+    (tmp_path / "page.html").write_text(html, encoding="utf-8")
+    assert build.pages_with_placeholders(tmp_path) == []
 
 
 @pytest.mark.slow

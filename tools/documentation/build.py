@@ -24,17 +24,30 @@ WRITTEN_BY_OTHERS: Final = ("benchmarks.md",)
 """Pages of the navigation that may not be there yet: `make bench` writes them."""
 
 _LINK: Final = re.compile(r"(?<=\]\()(?!\w+:|#)(?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
+_PLACEHOLDER: Final = "\x02"
+"""Begins what Markdown puts in the place of an escaped character: a formula that has it is drawn wrong."""
 _LANGUAGES: Final = {".py": "python", ".yml": "yaml", ".toml": "toml", ".md": "markdown"}
 
 
 def main() -> int:
-    """Assemble the site and build it; any broken link is an error."""
+    """Assemble the site and build it; any broken link or formula is an error."""
     config = assemble(WORK)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", config.name]
     done = subprocess.run(command, cwd=config.parent, check=False)
-    if not done.returncode:
-        print(f"the site is {config.parent / 'site' / 'index.html'}")
-    return done.returncode
+    if done.returncode:
+        return done.returncode
+    site = config.parent / "site"
+    damaged = pages_with_placeholders(site)
+    for page in damaged:
+        print(f"error: {page}: a formula has lost a character; write \\lbrace for \\{{, \\rbrace for \\}}")
+    print(f"the site is {site / 'index.html'}")
+    return 1 if damaged else 0
+
+
+def pages_with_placeholders(site: Path) -> list[str]:
+    """Name the built pages where a placeholder of Markdown is left."""
+    pages = sorted(site.rglob("*.html"))
+    return [str(page.relative_to(site)) for page in pages if _PLACEHOLDER in page.read_text(encoding="utf-8")]
 
 
 def assemble(work: Path) -> Path:
