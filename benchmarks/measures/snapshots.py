@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from time import perf_counter
 
+from service.checkpoints.identity import identity
 from service.checkpoints.log import Address, snapshot_records
 from service.checkpoints.snapshot import Snapshot
-from service.loop.recovery import identity, restore
+from service.loop.recovery import restore
 from service.partition.factory import make_processor
 from service.settings.load import Settings
 from service.stream import Output, Transport

@@ -10,7 +10,7 @@ from service.audit.letters import Letters
 from service.audit.matching.cases import Said
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.window import AuditedEvent, JoinWindow
-from service.messages.decoder import Decoder, Reason, Rejection
+from service.messages.decoder import Decoder, Incoming, Reason, Rejection
 from service.stream import Record
 
 
@@ -60,28 +60,27 @@ class PartitionInput:
         place = Place(*record[:3])
         if record.headers and self._letters.any_moved:
             self._letters.note_replayed(record)
-        if not self._letters.moves_no_clock(place):
-            self._window.advance(record.timestamp_ms)
-        reason = None
-        try:
-            message = self._decoder.decode(record.value)
-        except Rejection as rejection:
-            reason = rejection.reason
+        message = self._read(record)
+        timestamp_ms, reason = record.timestamp_ms, None
+        if isinstance(message, Rejection):
+            reason = message.reason
+        elif message.timestamp_ms is not None:
+            timestamp_ms = message.timestamp_ms
+        if not (self._letters.moves_no_clock(place) or (reason and self._decoder.maps_time)):
+            self._window.advance(timestamp_ms)
         if place in self._letters:
             self._letters.judge(record, reason, self._findings)
             self._refused(place, is_ahead=is_ahead)
-        elif reason is not None:
+        elif isinstance(message, Rejection):
             if not is_ahead:
-                self.without_letter[place] = reason
+                self.without_letter[place] = message.reason
                 self._counts.note(REJECTED, place)
         elif message.is_label:
             assert message.truth is not None
-            said = Said(place, message.truth, record.timestamp_ms, is_ahead)
+            said = Said(place, message.truth, timestamp_ms, is_ahead)
             self._window.label(message.id, said)
         else:
-            event = AuditedEvent(
-                place, message.id, record.timestamp_ms, message.truth, len(record.value or b"")
-            )
+            event = AuditedEvent(place, message.id, timestamp_ms, message.truth, message.message_bytes)
             self._ledger.expect(self._window.event(event, is_ahead=is_ahead))
             if not is_ahead:
                 self._counts.note(PREDICTIONS, place)
@@ -93,11 +92,15 @@ class PartitionInput:
 
     def event_id(self, record: Record) -> str | None:
         """Return the id of a valid event."""
+        message = self._read(record)
+        return None if isinstance(message, Rejection) or message.is_label else message.id
+
+    def _read(self, record: Record) -> Incoming | Rejection:
+        """Return a record's message, or why it is none."""
         try:
-            message = self._decoder.decode(record.value)
-        except Rejection:
-            return None
-        return None if message.is_label else message.id
+            return self._decoder.decode(record.value, record)
+        except Rejection as rejection:
+            return rejection
 
     def _refused(self, place: Place, *, is_ahead: bool) -> None:
         if not is_ahead:

@@ -10,6 +10,7 @@ from service.audit.history import LIMITS, CommitHistory
 from service.errors import CheckpointError
 from service.settings.forms import written
 from service.settings.load import Settings
+from service.settings.mapping import MAPPING, mapping_given
 
 _JUDGED_BY: Final = (
     "classes",
@@ -33,9 +34,12 @@ def check_settings(histories: Iterable[CommitHistory], settings: Settings) -> No
         A setting is another one; the message names it and what it was.
 
     """
-    given = unpack(pack({name: getattr(settings, name) for name in _JUDGED_BY}))  # as a snapshot holds them
-    known = [history.identity for history in histories if history.identity]
-    for name in _JUDGED_BY:
+    unmapped = dict.fromkeys(MAPPING, ())
+    plain = {name: getattr(settings, name) for name in _JUDGED_BY}
+    mapped = mapping_given(settings.events, settings.labels)
+    given = unmapped | unpack(pack(plain | mapped))  # as a snapshot holds them
+    known = [{**unmapped, **history.identity} for history in histories if history.identity]
+    for name in given:
         used = [each[name] for each in known if name in each]  # earlier releases lack newer ones
         if used and given[name] not in used:
             raise CheckpointError(
@@ -46,7 +50,7 @@ def check_settings(histories: Iterable[CommitHistory], settings: Settings) -> No
 
 
 def _as_option(name: str, value: object) -> str:
-    flag = f"--{name.replace('_', '-')}"
+    flag = f"--{name.replace('_', '-').replace('.', '-')}"
     if isinstance(value, (list, tuple)):
         return f"{flag} {written(value)}" if value else f"no {flag}"
     return f"{flag} {value}" if value != "" else f"{flag} ''"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
 import click
 from pydantic import SecretStr
@@ -22,13 +22,14 @@ from service.settings.clients_own import instead_of
 from service.settings.fields import FEATURE_SETTINGS, MODEL_SETTINGS
 from service.settings.load import (
     DEFAULT,
-    KafkaSettings,
+    TABLES,
     Loaded,
     Settings,
     closest_variable,
     load_settings,
     parse_scalar,
 )
+from service.settings.mapping import MAPPING
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -49,7 +50,7 @@ SERVICE = (
 )
 """Settings that say which service's records: the same options fit all commands that need some of them."""
 
-LEARNING = (*MODEL_SETTINGS, "max_message_bytes")
+LEARNING = (*MODEL_SETTINGS, "max_message_bytes", *MAPPING)
 """Settings that decide what is learned from a message."""
 
 
@@ -193,7 +194,7 @@ def _parameter(name: str) -> str:
 
 def _field(name: str) -> FieldInfo:
     outer, _, inner = name.partition(".")
-    return KafkaSettings.model_fields[inner] if inner else Settings.model_fields[outer]
+    return TABLES[outer].model_fields[inner] if inner else Settings.model_fields[outer]
 
 
 def _option(name: str) -> Decorator:
@@ -217,12 +218,16 @@ def _choices(annotation: object) -> list[str]:
     return [choice for choice in get_args(annotation) if choice] if get_origin(annotation) is Literal else []
 
 
+_PATHS: Final = "PATH,PATH,…"
 _METAVARS = {
     "broker": "URL",
     "classes": "NAME,NAME[,…]",
     "ngrams": "N|MIN-MAX",
     "http": "HOST:PORT",
     "workers": "N|auto",
+    "events.text": _PATHS,
+    "events.features": _PATHS,
+    "events.exclude": _PATHS,
 }
 _TYPE_METAVARS: dict[Any, str] = {int: "INTEGER", float: "NUMBER"}
 

@@ -76,6 +76,11 @@ class DeadLetter(NamedTuple):
         """Where it lies."""
         return f"{self.record.topic}[{self.record.partition}]@{self.record.offset}"
 
+    def source_record(self, value: bytes | None) -> Record:
+        """Return the record that was refused, with this value."""
+        place = self.source_topic, self.source_partition or 0, self.source_offset or 0
+        return Record(*place, self.event_time_ms, self.record.key, value, self.own_headers())
+
     def own_headers(self) -> Headers:
         """Return the producer's headers."""
         return without_replayed(split_headers(self.record.headers)[0])
@@ -208,16 +213,25 @@ class Redelivery:
             why = "it does not say which topic it came from"
         elif letter.source_topic not in self._partitions:
             why = f"it came from {letter.source_topic!r}, which is not read under the present settings"
-        elif not 0 <= letter.event_time_ms <= self._now_ms() + self._max_ahead_ms:
-            why = str(rejection_of_time(letter.event_time_ms, self._now_ms()))
         else:
             try:
-                self._decoder.decode(value)
+                self._check(letter, value)
             except Rejection as rejection:
                 why = str(rejection)
         if why:
             return ReplayDecision(letter, Action.REFUSED, self._again(letter.record), why)
         return ReplayDecision(letter, Action.REPLAYED, self._back(letter, value))
+
+    def _check(self, letter: DeadLetter, value: bytes | None) -> None:
+        """Refuse what the service would refuse again. Raises `Rejection`."""
+        record = letter.source_record(value)
+        time_ms = letter.event_time_ms
+        if self._decoder.maps_time:
+            mapped_ms = self._decoder.decode(value, record).timestamp_ms
+            time_ms = time_ms if mapped_ms is None else mapped_ms
+        if not 0 <= time_ms <= self._now_ms() + self._max_ahead_ms:
+            raise rejection_of_time(time_ms, self._now_ms(), self._decoder.place_of_time(record))
+        self._decoder.decode(value, record)
 
     def _back(self, letter: DeadLetter, value: bytes | None) -> Output:
         """Send a letter where it came from: the same partition, where its label may be waiting."""

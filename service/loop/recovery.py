@@ -11,36 +11,23 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from perceptron_core import DamagedError
-from perceptron_core.formats.model_bytes import pack, unpack
+from service.checkpoints.identity import check_identity, identity
 from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, read_log
 from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError
 from service.loop.record_queue import in_step
-from service.messages.labels import BINARY
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
-from service.settings.fields import MODEL_SETTINGS, Settings
-from service.settings.forms import written
+from service.settings.fields import Settings
 from service.stream import Record, Transport
 from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
-
-_STREAM_SETTINGS: Final = (
-    "events_topic",
-    "labels_topic",
-    "max_message_bytes",
-    "label_timeout_seconds",
-    "max_event_time_ahead_seconds",
-    "max_pending",
-    "max_pending_bytes",
-)
-"""Settings that decide what a record does: a batch must be learned again under those it was learned under."""
 
 _BYTE_LIMIT: Final = "max_pending_bytes"
 """Snapshots of releases before this setting do not name it: then there was no such limit."""
@@ -65,13 +52,6 @@ class Restored:
     """Whether the group's committed offsets are these; Kafka forgets those of a group that was away long."""
     losses: Sequence[Loss] = ()
     """Input that is gone and that the settings say to go on without: committed with a snapshot at once."""
-
-
-def identity(settings: Settings) -> dict[str, Any]:
-    """List the settings that a state depends on."""
-    names = (*MODEL_SETTINGS, *_STREAM_SETTINGS)
-    found: dict[str, Any] = unpack(pack({name: getattr(settings, name) for name in names}))
-    return found  # as it will come back from a snapshot
 
 
 def progress_counts(processor: Processor) -> dict[str, int]:
@@ -120,7 +100,7 @@ def restore(
     batches = log.progress_after(snapshot.sequence)
     offsets = batches[-1].offsets if batches else snapshot.offsets
     refuse_cut_off(settings, partition, committed, offsets)
-    _check_identity(snapshot, settings, n_batches=len(batches))
+    check_identity(snapshot, settings, n_batches=len(batches))
     processor = _processor_of(snapshot, settings, partition)
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
@@ -191,32 +171,6 @@ def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
         f"{place}: none of {len(log.snapshots)} snapshots can be used",
         hint=f"go on with a saved model: `perceptron checkpoint import --no-restore`; or {RESET_HINT}",
     )
-
-
-def _check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
-    """Refuse to go on under settings that would make another model."""
-    wanted = identity(settings)
-    relevant = (*MODEL_SETTINGS, *_STREAM_SETTINGS) if n_batches else MODEL_SETTINGS
-    for name in relevant:
-        if name == "classes" and _names_two_classes(snapshot.identity, wanted) and not n_batches:
-            continue
-        if snapshot.identity.get(name, wanted[name]) != wanted[name]:  # an earlier release lacks newer ones
-            may_change = name in _STREAM_SETTINGS or (
-                name == "classes" and _names_two_classes(snapshot.identity, wanted)
-            )
-            raise CheckpointError(
-                f"{name}: the checkpoint was made with {written(snapshot.identity.get(name))}, "
-                f"the setting is {written(wanted[name])}",
-                hint="set it back, start and stop the service once (which makes a snapshot), then change it"
-                if may_change
-                else "set it to what the checkpoint was made with; giving the model up, "
-                "`perceptron checkpoint reset` begins again",
-            )
-
-
-def _names_two_classes(made_with: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Return whether two classes that had no names get some: the only change that means the same model."""
-    return not made_with.get("classes") and len(wanted["classes"]) == BINARY
 
 
 def _learn_again(

@@ -12,12 +12,13 @@ from contextlib import nullcontext
 from operator import attrgetter
 from typing import Final
 
+from service.checkpoints.identity import identity
 from service.checkpoints.input_loss import Loss, topic_ids
 from service.checkpoints.log import Address, Progress, progress_record, snapshot_records
 from service.checkpoints.snapshot import Snapshot
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import TransportError
-from service.loop.recovery import Restored, identity, progress_counts
+from service.loop.recovery import Restored, progress_counts
 from service.messages.dead_letter import fit_all
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Metrics

@@ -1,11 +1,13 @@
 """Bytes to messages. In: a record's value. Out: an event or a label, or a rejection with its reason.
 
+The service's own schema is read here; records of any other shape by `service.mapping`, which ends here too.
+
 Nothing poisonous passes: what is not finite, too large, unknown or malformed stops here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -14,6 +16,7 @@ from pydantic import ValidationError
 
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.schema import Features, read_input
+from service.stream import Record
 
 
 class Reason(StrEnum):
@@ -62,9 +65,12 @@ class Rejection(Exception):
         super().__init__(f"{reason}: {self.message}")
 
 
-def rejection_of_time(timestamp_ms: int, now_ms: int) -> Rejection:
-    """Return the refusal of an event's time, which may be any number of 64 bits."""
-    what = f"the record's timestamp, {timestamp_ms} ms,"
+OWN_TIME: Final = "the record's timestamp"
+
+
+def rejection_of_time(timestamp_ms: int, now_ms: int, time: str = OWN_TIME) -> Rejection:
+    """Return the refusal of an event's time, which may be any number; `time` says where it was found."""
+    what = f"{time}, {timestamp_ms} ms,"
     if timestamp_ms < 0:
         return Rejection(Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is before 1970")
     ahead = f"{(timestamp_ms - now_ms) / 1000:.0f} s ahead of the clock"
@@ -88,6 +94,8 @@ class Incoming:
     """Whether this is a bare label: no features, no text."""
     message_bytes: int
     """Length of the message."""
+    timestamp_ms: int | None = None
+    """Event time, where the message says it; else it is the record's."""
 
 
 class Decoder:
@@ -106,8 +114,18 @@ class Decoder:
         self._vocabulary = vocabulary
         self._max_message_bytes = max_message_bytes
 
-    def decode(self, value: bytes | None) -> Incoming:
+    maps_time = False
+    """Whether messages may say their event time: then it is known only once they are decoded."""
+
+    def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:  # noqa: ARG002 - see below
         """Read one message.
+
+        Parameters
+        ----------
+        value
+            What the message is.
+        record
+            Where it lies, for what is read from key, headers or offset; not needed for the own schema.
 
         Raises
         ------
@@ -137,6 +155,10 @@ class Decoder:
             raise Rejection(Reason.MISSING_FIELD, "an event needs features or text, a label needs label")
         return Incoming(fields["id"], features, text, label, truth, is_label, len(value))
 
+    def place_of_time(self, record: Record) -> str:  # noqa: ARG002 - others look at the record's topic
+        """Say where a record's event time is found, for messages."""
+        return OWN_TIME
+
 
 _BY_TYPE: Final[Mapping[str, Reason]] = {
     "finite_number": Reason.NOT_FINITE,
@@ -159,14 +181,22 @@ def _rejection(value: bytes, error: ValidationError) -> Rejection:
     found = error.errors(include_url=False, include_input=False, include_context=False)
     first = found[0]
     if first["type"] == "json_invalid":
-        return _syntax_rejection(value, first["msg"])
+        return rejection_of_syntax(value, first["msg"])
     if not first["loc"]:
         return Rejection(Reason.NOT_AN_OBJECT, "the value is JSON, but not an object")
-    telling = next((e for e in found if e["type"] in _BY_TYPE), first)
-    return Rejection(_reason(telling), f"{_place(telling['loc'])}: {_wording(telling, found)}")
+    return rejection_of_fields(found, _place)
 
 
-def _syntax_rejection(value: bytes, message: str) -> Rejection:
+def rejection_of_fields(
+    found: Sequence[Mapping[str, Any]], place_of: Callable[[Sequence[int | str]], str]
+) -> Rejection:
+    """Return the refusal of fields in which Pydantic found these errors; `place_of` names a place in them."""
+    telling = next((e for e in found if e["type"] in _BY_TYPE), found[0])
+    return Rejection(_reason(telling), f"{place_of(telling['loc'])}: {_wording(telling, found)}")
+
+
+def rejection_of_syntax(value: bytes, message: str) -> Rejection:
+    """Return the refusal of a value that is no JSON, which a reader of JSON has called `message`."""
     try:
         value.decode()
     except UnicodeDecodeError as error:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from service.messages.decoder import Decoder, Incoming
 from service.messages.features import FeatureExtractor, RawFeatures, X
+from service.stream import Record
 
 
 class OnceDecoder(Decoder):
@@ -13,14 +14,20 @@ class OnceDecoder(Decoder):
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
-        self._known: dict[bytes | None, Incoming] = {}
+        self._known: dict[tuple[bytes | None, Record | None], Incoming] = {}
+        self.maps_time = decoder.maps_time
 
-    def decode(self, value: bytes | None) -> Incoming:
+    def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:
         """Return the message, the same one each time. Raises `Rejection`."""
-        found = self._known.get(value)
+        key = value, record
+        found = self._known.get(key)
         if found is None:
-            found = self._known[value] = self._decoder.decode(value)
+            found = self._known[key] = self._decoder.decode(value, record)
         return found
+
+    def place_of_time(self, record: Record) -> str:
+        """Say where a record's event time is found, for messages."""
+        return self._decoder.place_of_time(record)
 
     def forget(self) -> None:
         """Forget what was decoded."""

@@ -115,8 +115,13 @@ class Input(TypedDict, total=False):
     label: Scalar | None
 
 
-read_input: Final = TypeAdapter(Input).validator.validate_json
+_input: Final = TypeAdapter(Input).validator
+
+read_input: Final = _input.validate_json
 """Reads an event or a label from bytes: what the models above take, with nothing built around the values."""
+
+check_input: Final = _input.validate_python
+"""Checks the fields of an event or a label that were found elsewhere, as strictly."""
 
 KINDS: Final[dict[str, type[Message]]] = {
     "event": Event,

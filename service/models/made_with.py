@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -18,11 +18,16 @@ from service.models.model_file import ModelFile
 from service.settings.fields import MODEL_SETTINGS
 from service.settings.forms import written
 from service.settings.load import DEFAULT, Loaded, Settings
+from service.settings.mapping import MAPPED_FEATURES, MAPPING, mapping_given
+
+_OF_RECORDS: Final = frozenset(MAPPING) - frozenset(MAPPED_FEATURES)
+"""Settings that may differ: a file of examples has its ids and labels elsewhere than the stream."""
 
 
 def made_with(settings: Settings) -> dict[str, Any]:
     """List the settings that a model depends on, as a file holds them."""
-    found: dict[str, Any] = unpack(pack({name: getattr(settings, name) for name in MODEL_SETTINGS}))
+    plain = {name: getattr(settings, name) for name in MODEL_SETTINGS}
+    found: dict[str, Any] = unpack(pack(plain | mapping_given(settings.events, settings.labels)))
     return found  # sequences as they come back
 
 
@@ -39,11 +44,11 @@ def settings_for(file: ModelFile, loaded: Loaded) -> Loaded:
     """
     if file.settings is None:
         return loaded
-    known = {name: file.settings[name] for name in MODEL_SETTINGS if name in file.settings}
-    given = made_with(loaded.settings)
+    known = {name: file.settings[name] for name in (*MODEL_SETTINGS, *MAPPING) if name in file.settings}
+    given = dict.fromkeys(MAPPING, ()) | made_with(loaded.settings)
     for name, value in known.items():
         origin = _origin(name, loaded)
-        if origin == DEFAULT or given[name] == value:
+        if origin == DEFAULT or given[name] == value or name in _OF_RECORDS:
             continue
         if name == "classes" and not value:
             continue  # classes that had no names get those given
@@ -64,10 +69,12 @@ def in_place_of_defaults(known: Mapping[str, Any], source: str, loaded: Loaded) 
 
     """
     unset = {name: value for name, value in known.items() if _origin(name, loaded) == DEFAULT}
+    values = {name: getattr(loaded.settings, name) for name in Settings.model_fields}
+    for name, value in unset.items():
+        table, _, entry = name.rpartition(".")
+        values |= {table: {**dict(values[table]), entry: value}} if table else {name: value}
     try:
-        settings = Settings(
-            **{name: getattr(loaded.settings, name) for name in Settings.model_fields} | unset
-        )
+        settings = Settings(**values)
     except ValidationError as error:
         raise InputFileError(f"{source}: its settings are not this release's: {error}") from None
     origins = {**loaded.origins, **dict.fromkeys(unset, source)}

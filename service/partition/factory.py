@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from service.formats.readers import READERS
+from service.mapping.decoder import MappedDecoder, Topic
+from service.mapping.mapper import EventMapper, LabelMapper
 from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import Vocabulary
@@ -11,6 +14,7 @@ from service.partition.label_join import LabelJoin
 from service.partition.learned_examples import Observer
 from service.partition.processor import OutputTopics, Processor
 from service.settings.load import Settings
+from service.settings.mapping import OFFSET, is_of_record
 from service.stream import Transport
 from service.transport import open_transport
 
@@ -44,7 +48,25 @@ def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transpo
 
 def make_decoder(settings: Settings) -> Decoder:
     """Make the decoder that the settings describe."""
-    return Decoder(Vocabulary(settings.classes), settings.max_message_bytes)
+    vocabulary, most = Vocabulary(settings.classes), settings.max_message_bytes
+    own = Decoder(vocabulary, most)
+    events, labels = settings.events, settings.labels
+    if not events.is_mapped and not labels.is_mapped:
+        return own
+    return MappedDecoder(
+        Topic(READERS[events.format], EventMapper(events, vocabulary, most)) if events.is_mapped else None,
+        Topic(READERS[labels.format], LabelMapper(labels, vocabulary)) if labels.is_mapped else None,
+        settings.labels_topic,
+        own,
+        most,
+    )
+
+
+def for_file(settings: Settings) -> Settings:
+    """Return the settings for a file: its rows have no keys and headers; an id from there is the line's."""
+    if not is_of_record(settings.events.id):
+        return settings
+    return settings.model_copy(update={"events": settings.events.model_copy(update={"id": OFFSET})})
 
 
 def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:

@@ -84,6 +84,7 @@ class Processor:
         self._decoder = decoder
         self._extractor = extractor
         self._max_ahead_ms = int(max_ahead_seconds * 1000)
+        self._maps_time = decoder.maps_time
         self._bound_event_times(None)
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
@@ -160,14 +161,20 @@ class Processor:
     def _take(self, record: Record) -> Output | None:
         """Advance event time, decode the message and process it.
 
-        What the message or the model makes impossible is raised before anything else is changed.
+        What the message or the model makes impossible is raised before anything else is changed. Where
+        messages say their time, one that cannot be decoded advances nothing.
         """
-        timestamp_ms = record.timestamp_ms
+        message, timestamp_ms = None, record.timestamp_ms
+        if self._maps_time:
+            message = self._decoder.decode(record.value, record)
+            timestamp_ms = timestamp_ms if message.timestamp_ms is None else message.timestamp_ms
         if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
-            raise rejection_of_time(timestamp_ms, self._latest_ms - self._max_ahead_ms)
+            now_ms = self._latest_ms - self._max_ahead_ms
+            raise rejection_of_time(timestamp_ms, now_ms, self._decoder.place_of_time(record))
         if orphans := self.join.advance(timestamp_ms):
             self.counters.labels["orphan"] += orphans
-        message = self._decoder.decode(record.value)
+        if message is None:
+            message = self._decoder.decode(record.value, record)
         if message.is_label:
             return self._receive_label(message, timestamp_ms)
         return self._receive_event(message, timestamp_ms)

@@ -23,6 +23,7 @@ from service.logs import LogFormat
 from service.settings.addresses import default_stream_path, is_loopback, split_address
 from service.settings.forms import lower, parse_ngrams, parse_object, parse_workers, split_names
 from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
+from service.settings.mapping import EventSettings, LabelSettings
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10
@@ -187,6 +188,15 @@ class Settings(BaseSettings):
     )
     kafka: Annotated[KafkaSettings, BeforeValidator(parse_object)] = Field(
         default_factory=KafkaSettings, description="Settings for kafka:// streams."
+    )
+
+    events: Annotated[EventSettings, BeforeValidator(parse_object)] = Field(
+        default_factory=EventSettings,
+        description="Where the records of the events topic have what is needed.",
+    )
+    labels: Annotated[LabelSettings, BeforeValidator(parse_object)] = Field(
+        default_factory=LabelSettings,
+        description="Where the records of the labels topic have what is needed.",
     )
 
     @classmethod

@@ -16,6 +16,30 @@ def split_names(value: object) -> object:
     )
 
 
+def split_paths(value: object) -> object:
+    """Split text at its commas, those inside brackets and quotes left out.
+
+    >>> split_paths("subject, join(', ', tags), body")
+    ['subject', "join(', ', tags)", 'body']
+    """
+    if not isinstance(value, str):
+        return value or ()
+    pieces, open_brackets, quote, start = [], 0, "", 0
+    for position, sign in enumerate(value):
+        if quote:
+            quote = "" if sign == quote and value[position - 1] != "\\" else quote
+        elif sign in "'\"`":
+            quote = sign
+        elif sign in "([{":
+            open_brackets += 1
+        elif sign in ")]}":
+            open_brackets -= 1
+        elif sign == "," and not open_brackets:
+            pieces.append(value[start:position].strip())
+            start = position + 1
+    return [piece for piece in (*pieces, value[start:].strip()) if piece]
+
+
 def parse_ngrams(value: object) -> object:
     """Turn ``"2"``, ``2`` and ``"1-3"`` into (2, 2), (2, 2) and (1, 3)."""
     shortest, _, longest = str(value).strip().partition("-")

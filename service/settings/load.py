@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import SecretStr, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
@@ -27,12 +27,12 @@ from service.settings.fields import (
     Settings,
     setting_values,
 )
-from service.settings.kafka import KafkaSettings
+from service.settings.mapping import MAPPING
 from service.settings.redaction import STARS, redacted
 from service.settings.secrets import read_secret
 
 __all__ = [
-    "KafkaSettings",
+    "TABLES",
     "Loaded",
     "Settings",
     "closest_variable",
@@ -47,10 +47,17 @@ COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
 # Variables of this project that configure the tests or the build, not the service.
 _NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE)")
 
-_TABLES = {"kafka": frozenset(KafkaSettings.model_fields), "model_params": frozenset[str]()}
+TABLES: Mapping[str, type[BaseModel]] = {
+    name: field.annotation
+    for name, field in Settings.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+}
+"""Settings that are tables of settings."""
+_OBJECTS = {*TABLES, "model_params"}
+_MODELS: Mapping[str, type[BaseModel]] = {"": Settings} | {f"{name}.": each for name, each in TABLES.items()}
 _SECRETS = frozenset(
     prefix + name
-    for prefix, model in (("", Settings), ("kafka.", KafkaSettings))
+    for prefix, model in _MODELS.items()
     for name, field in model.model_fields.items()
     if field.annotation is SecretStr
 )
@@ -58,7 +65,7 @@ _SECRET_FILES = {f"{secret}_file": secret for secret in _SECRETS}
 """Where a container finds a secret that is mounted for it: the file, and the setting that is in it."""
 _NAMES = (
     frozenset(Settings.model_fields)
-    | {f"{table}.{key}" for table, keys in _TABLES.items() for key in keys}
+    | {f"{table}.{key}" for table, model in TABLES.items() for key in model.model_fields}
     | _SECRET_FILES.keys()
 )
 
@@ -115,8 +122,8 @@ def load_settings(command_line: Mapping[str, object], config_file: Path | None =
 
 def option_settings() -> tuple[str, ...]:
     """Name every setting that may be given on the command line: all but the secret ones."""
-    plain = [name for name in Settings.model_fields if name != "kafka"]
-    nested = [f"kafka.{name}" for name in KafkaSettings.model_fields]
+    plain = [name for name in Settings.model_fields if name not in TABLES]
+    nested = [f"{table}.{name}" for table, model in TABLES.items() for name in model.model_fields]
     return tuple(name for name in [*plain, *nested] if name not in _SECRETS)
 
 
@@ -167,7 +174,7 @@ def _from_variables(variables: Mapping[str, str | None], origin: str) -> dict[st
 
 def _parse_table(name: str, text: str) -> object:
     """Read a table written as JSON; what is no JSON is left for the validation to complain about."""
-    if name not in _TABLES:
+    if name not in _OBJECTS:
         return text
     try:
         return json.loads(text or "{}")
@@ -211,7 +218,7 @@ def _from_mapping(values: Mapping[str, object], origin: str) -> dict[str, _Given
     """Spell nested values with dots: ``{"kafka": {"a": 1}}`` is ``{"kafka.a": 1}``. None is not given."""
     given: dict[str, _Given] = {}
     for name, value in values.items():
-        if isinstance(value, Mapping) and name in _TABLES:
+        if isinstance(value, Mapping) and name in _OBJECTS:
             given |= {f"{name}.{key}": _Given(inner, origin) for key, inner in value.items()}
         elif value is not None:
             given[name] = _Given(value, origin)
@@ -286,6 +293,6 @@ def _outer(name: str) -> Iterator[str]:
 def _shown(name: str, value: object) -> str:
     """Return a value as an error may show it; a mistyped name may be that of a secret."""
     is_known = name in _NAMES or name.startswith("model_params.")
-    if name in _SECRETS or name == "kafka" or not is_known:
+    if name in _SECRETS or name in TABLES or not is_known:
         return STARS
-    return redacted(value)
+    return repr(value) if name in MAPPING else redacted(value)

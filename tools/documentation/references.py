@@ -19,7 +19,7 @@ from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor
 from service.settings.fields import ENVIRONMENT_PREFIX, Settings
-from service.settings.load import KafkaSettings, option_settings, setting_values
+from service.settings.load import TABLES, option_settings, setting_values
 from service.stream import Record
 from service.workers.supervisor import Workers
 
@@ -81,11 +81,12 @@ def _help(name: str, command: click.Command) -> str:
 def settings() -> str:
     """List every setting: meaning, default, bounds, and how to give it."""
     described = Settings.model_json_schema()
-    plain = [name for name in Settings.model_fields if name != "kafka"]
+    plain = [name for name in Settings.model_fields if name not in TABLES]
     sections = [_setting(name, described["properties"][name]) for name in plain]
     sections += [
-        _setting(f"kafka.{name}", schema)
-        for name, schema in KafkaSettings.model_json_schema()["properties"].items()
+        _setting(f"{table}.{name}", schema)
+        for table, model in TABLES.items()
+        for name, schema in model.model_json_schema()["properties"].items()
     ]
     return (
         "# Settings\n\nA value comes from the command line, else from the environment, else from `.env` in "
@@ -117,7 +118,7 @@ def _variables(name: str) -> str:
 
 def secrets() -> set[str]:
     """Name the settings that may be given as a file, and never on the command line."""
-    return set(setting_values(Settings())) - set(option_settings()) - {"kafka"}
+    return set(setting_values(Settings())) - set(option_settings()) - set(TABLES)
 
 
 def _default(schema: Mapping[str, Any]) -> str:

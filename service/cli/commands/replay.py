@@ -21,7 +21,7 @@ from service.errors import InputFileError
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.monitoring.evaluation import Evaluation, summarise
-from service.partition.factory import make_processor
+from service.partition.factory import for_file, make_processor
 from service.partition.learned_examples import Step
 from service.partition.processor import Processor
 from service.settings.load import Loaded, Settings
@@ -78,7 +78,7 @@ class _Replay:
     def __init__(
         self, settings: Settings, source: Source, evaluation: Evaluation, write_line: Callable[[str], None]
     ) -> None:
-        self.processor: Processor = make_processor(settings, self._observe)
+        self.processor: Processor = make_processor(for_file(settings), self._observe)
         self._batches = FileBatches(source, settings.events_topic, self._process)
         self._evaluation = evaluation
         self._table = ProgressTable(write_line, settings.classes)

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.model_bytes import pack
+from service.checkpoints.identity import identity
 from service.checkpoints.log import progress_record
 from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
 from service.loop import recovery
-from service.loop.recovery import identity, restore
+from service.loop.recovery import restore
 from service.loop.runner import Runner
 from service.loop.task import Task
 from service.models.registry import BUILT_IN

@@ -11,7 +11,7 @@ from service.messages.decoder import Rejection
 from service.messages.features import FeatureExtractor, RawFeatures
 from service.messages.once import OnceDecoder, OnceExtractor
 from service.monitoring.evaluation import Evaluation, summarise
-from service.partition.factory import make_decoder, make_extractor, make_processor
+from service.partition.factory import for_file, make_decoder, make_extractor, make_processor
 from service.partition.learned_examples import Step
 from service.settings.load import Settings
 from service.stream import Output, Record
@@ -100,7 +100,7 @@ class Contest:
     """
 
     def __init__(self, settings: Settings, models: Sequence[str]) -> None:
-        self._decoder = OnceDecoder(make_decoder(settings))
+        self._decoder = OnceDecoder(make_decoder(for_file(settings)))
         self._extractors: dict[type[FeatureExtractor | RawFeatures], OnceExtractor] = {}
         """Models differ in how features are made only by the kind of extractor."""
         self.contenders = [self._contender(settings, name) for name in models]
@@ -127,7 +127,7 @@ class Contest:
             extractor.forget()
         for record in batch:
             try:
-                incoming = self._decoder.decode(record.value)
+                incoming = self._decoder.decode(record.value, record)
                 for extractor in self._extractors.values():
                     extractor.extract(incoming.features, incoming.text)
             except Rejection:

@@ -1,0 +1,1 @@
+"""Readers of record values: bytes to documents of dictionaries, lists and scalars."""

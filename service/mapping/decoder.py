@@ -1,0 +1,71 @@
+"""Records of other schemas to messages. In: a record and its value. Out: what may reach the model."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from service.formats.readers import Reader
+from service.mapping.mapper import Mapper
+from service.messages.decoder import OWN_TIME, Decoder, Incoming, Reason, Rejection
+from service.stream import Record
+
+
+class Topic(NamedTuple):
+    """How the records of one topic are read."""
+
+    read: Reader
+    mapper: Mapper
+
+
+class MappedDecoder(Decoder):
+    """Turns values of any schema into messages.
+
+    Parameters
+    ----------
+    events, labels
+        How the records of each topic are read; None if they have the service's own schema.
+    labels_topic
+        Records of this topic are labels.
+    own
+        Reads the own schema.
+    max_message_bytes
+        Longest value taken.
+
+    """
+
+    def __init__(
+        self,
+        events: Topic | None,
+        labels: Topic | None,
+        labels_topic: str,
+        own: Decoder,
+        max_message_bytes: int,
+    ) -> None:
+        self._events = events
+        self._labels = labels
+        self._labels_topic = labels_topic
+        self._own = own
+        self._max_message_bytes = max_message_bytes
+        self.maps_time = any(topic is not None and topic.mapper.maps_time for topic in (events, labels))
+
+    def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:
+        """Read one message. Without a record, it is one of the events topic. Raises `Rejection`."""
+        topic = self._topic_of(record)
+        if topic is None:
+            return self._own.decode(value)
+        if not value:
+            raise Rejection(Reason.EMPTY, "the record has no value")
+        if len(value) > self._max_message_bytes:
+            limit = self._max_message_bytes
+            raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
+        return topic.mapper.read(topic.read(value), record, len(value))
+
+    def place_of_time(self, record: Record) -> str:
+        """Say where a record's event time is found, for messages."""
+        topic = self._topic_of(record)
+        return (topic.mapper.place_of_time if topic else "") or OWN_TIME
+
+    def _topic_of(self, record: Record | None) -> Topic | None:
+        if record is not None and record.topic == self._labels_topic:
+            return self._labels
+        return self._events

@@ -1,0 +1,49 @@
+"""Event times in records. In: a number, or a text in ISO 8601. Out: milliseconds since the Unix epoch.
+
+Numbers say by their magnitude what they count: below 1e11 seconds (until the year 5138), then milliseconds
+(from 1973 on), from 1e14 on microseconds, from 1e17 on nanoseconds.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_UNITS: Final = ((1e11, 1000, 1), (1e14, 1, 1), (1e17, 1, 1000), (float("inf"), 1, 1_000_000))
+"""Below which magnitude a number is multiplied and divided by what."""
+
+
+def event_time_ms(value: object) -> int:
+    """Return a time in milliseconds, rounded down.
+
+    >>> [event_time_ms(value) for value in (1700000000, 1700000000.5, 1700000000000, 1700000000000000)]
+    [1700000000000, 1700000000500, 1700000000000, 1700000000000]
+    >>> event_time_ms("2023-11-14T23:13:20.25+01:00")
+    1700000000250
+
+    Raises
+    ------
+    ValueError
+        It is no time; the message says why.
+
+    """
+    if isinstance(value, str):
+        return _of_text(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError("expected seconds, milliseconds or ISO 8601")  # noqa: TRY004 - as all that is no time
+    if value - value != 0:
+        raise ValueError(f"{value} is no time")
+    times, per = next((times, per) for below, times, per in _UNITS if abs(value) < below)
+    return int(value * times // per)
+
+
+def _of_text(text: str) -> int:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is not ISO 8601") from None
+    if time.tzinfo is None:
+        raise ValueError(f"{text[:40]!r} has no time zone, such as Z or +01:00")
+    return (time - _EPOCH) // _MILLISECOND

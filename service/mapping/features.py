@@ -1,0 +1,177 @@
+"""Features out of documents. In: objects, lists and scalars. Out: features by name, as an event has them.
+
+Nested objects make names with dots, `a.b`. Below a list every scalar is a category, `tags=x`, however deep it
+stands there: its place in the list is nothing that a linear model could use. Null is no feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from service.mapping.skipping import NOTHING, Skip, skipping
+from service.messages.decoder import Reason, Rejection
+from service.messages.paths import Find, Keys
+from service.settings.mapping import feature_path
+
+_SCALARS: Final = frozenset({float, int, str, bool})
+
+
+class Features:
+    """The features of one event, collected value by value.
+
+    Parameters
+    ----------
+    max_name_chars
+        Most characters of the names that nested values make. Each name carries those of all objects around
+        it: without a limit, they would take the square of the message's length.
+
+    """
+
+    __slots__ = ("_max_name_chars", "found", "name_chars")
+
+    def __init__(self, max_name_chars: int) -> None:
+        self.found: dict[str, Any] = {}
+        self.name_chars = 0
+        self._max_name_chars = max_name_chars
+
+    def take(self, value: object, name: str, prefix: str, skip: Skip) -> None:
+        """Add what a value makes: a feature of this name, those of an object, or categories.
+
+        Raises
+        ------
+        Rejection
+            Two fields make one feature, or names are too long.
+
+        """
+        if isinstance(value, dict):
+            self._take_fields(value, prefix, skip)
+        elif isinstance(value, list):
+            self._take_categories(value, name, skip)
+        elif value is not None:
+            self._put(name, value)
+
+    def _take_fields(self, fields: Mapping[str, Any], prefix: str, skip: Skip) -> None:
+        for key, value in fields.items():
+            below = skip.get(key, NOTHING)
+            if below is not None:
+                name = prefix + key
+                self.take(value, name, f"{name}.", below)
+
+    def _take_categories(self, value: object, name: str, skip: Skip) -> None:
+        """Add a category for each scalar below a list."""
+        if isinstance(value, list):
+            for each in value:
+                self._take_categories(each, name, skip)
+        elif isinstance(value, dict):
+            for key, each in value.items():
+                below = skip.get(key, NOTHING)
+                if below is not None:
+                    self._take_categories(each, f"{name}.{key}", below)
+        elif value is not None:
+            self._put(f"{name}={written(value)}", 1.0)
+
+    def _put(self, name: str, value: object) -> None:
+        known = self.found.setdefault(name, value)
+        if known is not value and known != value:
+            raise Rejection(Reason.INVALID_TYPE, f"{name}: two fields of this name have different values")
+        self.name_chars += len(name)
+        if self.name_chars > self._max_name_chars:
+            limit = f"more than {self._max_name_chars} characters"
+            raise Rejection(Reason.TOO_LARGE, f"{name[:80]}: the names of all features have {limit}")
+
+
+def written(value: object) -> str:
+    """Write a scalar as JSON does, a text without quotes.
+
+    >>> [written(value) for value in ("red", True, 7, 2.5)]
+    ['red', 'true', '7', '2.5']
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class _Source(NamedTuple):
+    """Where features come from."""
+
+    find: Find
+    name: str
+    """Of the value, if it is one feature."""
+    prefix: str
+    """In front of the names in it, if it is an object."""
+    skip: Skip
+    """What is not taken of an object."""
+    path: str
+    """In front of the names in an object, in messages."""
+    is_object: bool
+    """Whether it must be one."""
+
+
+class FeatureMap:
+    """Makes the features of documents.
+
+    Parameters
+    ----------
+    entries
+        Paths; `*` for the whole document, `a.*` for all below `a`, named from there.
+    left_out
+        Places that make no features where an object around them is taken.
+    max_name_chars
+        As of `Features`.
+
+    """
+
+    def __init__(self, entries: Sequence[str], left_out: Collection[Keys], max_name_chars: int) -> None:
+        self._max_name_chars = max_name_chars
+        self.entries = entries
+        self.uses = frozenset(place for entry in entries for place in _uses(entry))
+        """Places that are looked at; the empty one is the whole document."""
+        self._sources = [_source(entry, {*left_out, *self.uses}) for entry in entries]
+
+    def make(self, document: object) -> Features:
+        """Make the features of a document. Raises `Rejection` and `PathError`."""
+        features = Features(self._max_name_chars)
+        found = features.found
+        for source in self._sources:
+            value = source.find(document)
+            if type(value) in _SCALARS and not source.is_object:
+                found[source.name] = value
+            elif value is not None:
+                _take(features, value, source)
+        return features
+
+    def finds_anything(self, document: object) -> bool:
+        """Return whether any path leads to something, be it an empty object. Raises `PathError`."""
+        return any(source.find(document) is not None for source in self._sources)
+
+    def path_of(self, name: str, document: object) -> str:
+        """Return the path in the document that a feature comes from."""
+        for source in self._sources:
+            features = Features(self._max_name_chars)
+            _take(features, source.find(document), source)
+            if name in features.found:
+                return source.path + name
+        return name
+
+
+def _take(features: Features, value: object, source: _Source) -> None:
+    if source.is_object and not isinstance(value, dict):
+        raise Rejection(Reason.INVALID_TYPE, f"{source.name} (events.features): expected an object")
+    features.take(value, source.name, source.prefix, source.skip)
+
+
+def _uses(entry: str) -> Iterable[Keys]:
+    path, _ = feature_path(entry)
+    return {()} if path is None else path.uses
+
+
+def _source(entry: str, left_out: Collection[Keys]) -> _Source:
+    path, is_object = feature_path(entry)
+    if path is None:
+        return _Source(lambda document: document, entry, "", skipping(left_out), "", is_object)
+    if path.keys is None:  # an object that an expression has made: its names are chosen there
+        return _Source(path.find, entry, "", NOTHING, "", is_object)
+    name = ".".join(path.keys)
+    skip = skipping(left_out, below=path.keys)
+    if is_object:
+        return _Source(path.find, entry, "", skip, f"{name}.", is_object)
+    return _Source(path.find, name, f"{name}.", skip, "", is_object)

@@ -1,0 +1,239 @@
+"""Documents to events and labels, as the settings say. In: a document, its record. Out: a message.
+
+What comes out is validated as messages of the service's own schema are. A rejection names the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from service.mapping.event_times import event_time_ms
+from service.mapping.features import FeatureMap, written
+from service.mapping.ids import id_finder
+from service.mapping.skipping import first_other, skipping
+from service.messages.decoder import Incoming, Reason, Rejection, rejection_of_fields
+from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
+from service.messages.paths import Keys, Path, PathError, parse_path
+from service.messages.schema import check_input
+from service.settings.mapping import EventSettings, LabelSettings, is_of_record
+from service.stream import Record
+
+_WHOLE: Final = "@"
+
+
+class Mapper:
+    """What events and labels have in common: an id, a label, a time.
+
+    Parameters
+    ----------
+    settings
+        Where things are; what they leave open is where the service's own schema has it.
+    vocabulary
+        The label values to take.
+    table
+        Of the settings: events or labels.
+    label
+        Where the label is.
+
+    """
+
+    def __init__(
+        self, settings: LabelSettings, vocabulary: Vocabulary, table: str, label: Path | None
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._table = table
+        self._id = settings.id or "id"
+        self._find_id = id_finder(self._id)
+        self._label = label
+        self._time = parse_path(settings.timestamp) if settings.timestamp else None
+        in_document = None if is_of_record(self._id) else parse_path(self._id)
+        paths = filter(None, (in_document, self._label, self._time))
+        self.uses = frozenset(place for path in paths for place in path.uses)
+        """Places in a document that say id, label or time."""
+
+    @property
+    def maps_time(self) -> bool:
+        """Whether messages say their event time."""
+        return self._time is not None
+
+    @property
+    def place_of_time(self) -> str:
+        """Where the event time is, for messages."""
+        return f"{self._time.expression} ({self._table}.timestamp)" if self._time else ""
+
+    def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
+        """Read a message.
+
+        Parameters
+        ----------
+        document
+            What a reader made of the record's value, or a row of a file.
+        record
+            Where it was; None if it came another way.
+        message_bytes
+            Length of the value.
+
+        Raises
+        ------
+        Rejection
+            With the reason, for anything that is no valid message.
+
+        """
+        try:
+            return self._read(document, record, message_bytes)
+        except PathError as error:
+            raise Rejection(Reason.INVALID_TYPE, str(error)) from None
+
+    def _read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
+        raise NotImplementedError
+
+    def _time_ms(self, document: object) -> int | None:
+        if self._time is None:
+            return None
+        found = self._time.find(document)
+        if found is None:
+            raise Rejection(Reason.MISSING_FIELD, f"{self.place_of_time}: there is none")
+        try:
+            return event_time_ms(found)
+        except ValueError as error:
+            raise Rejection(Reason.INVALID_TYPE, f"{self.place_of_time}: {error}") from None
+
+    def _checked(self, fields: dict[str, Any], document: object) -> Mapping[str, Any]:
+        """Return the fields as Pydantic lets them pass."""
+        if fields["id"] is None:
+            raise Rejection(Reason.MISSING_FIELD, f"{self._place('id')}: there is none")
+        try:
+            return check_input(fields)  # type: ignore[no-any-return]  # the validator is not typed
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_input=False, include_context=False)
+            raise rejection_of_fields(found, lambda location: self._place_of(location, document)) from None
+
+    def _truth(self, label: LabelValue) -> Truth:
+        try:
+            return self._vocabulary.truth(label)
+        except UnknownLabelError as error:
+            raise Rejection(Reason.UNKNOWN_LABEL, f"{self._place('label')}: {error}") from None
+
+    def _place_of(self, location: Sequence[int | str], document: object) -> str:  # noqa: ARG002 - of events
+        """Name the path in the document that leads to a place in the fields."""
+        return self._place(str(location[0]))
+
+    def _place(self, field: str) -> str:
+        path = self._id if field == "id" else self._label.expression if self._label else field
+        return f"{path} ({self._table}.{field})"
+
+    def _refuse_others(self, document: object, known: Mapping[str, Any] | None) -> None:
+        if known is not None and (other := first_other(document, known)):
+            message = f"{other}: no setting uses this field, and {self._table}.unknown_fields is refuse"
+            raise Rejection(Reason.UNKNOWN_FIELD, message)
+
+
+def _known(settings: LabelSettings, uses: frozenset[Keys]) -> Mapping[str, Any] | None:
+    """Return the fields that may be there; None if any may."""
+    return skipping(uses) if settings.unknown_fields == "refuse" and () not in uses else None
+
+
+class LabelMapper(Mapper):
+    """Makes labels of documents."""
+
+    def __init__(self, settings: LabelSettings, vocabulary: Vocabulary) -> None:
+        label = parse_path(settings.label or (_WHOLE if settings.format == "text" else "label"))
+        super().__init__(settings, vocabulary, "labels", label)
+        self._find_label = label.find
+        self._known = _known(settings, self.uses)
+
+    def _read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
+        self._refuse_others(document, self._known)
+        fields = {"id": self._find_id(document, record), "label": self._find_label(document)}
+        checked = self._checked(fields, document)
+        label, timestamp_ms = checked["label"], self._time_ms(document)
+        if label is None:
+            raise Rejection(Reason.MISSING_FIELD, f"{self._place('label')}: there is none")
+        truth = self._truth(label)
+        return Incoming(checked["id"], None, None, label, truth, True, message_bytes, timestamp_ms)  # noqa: FBT003 - is_label
+
+
+class EventMapper(Mapper):
+    """Makes events of documents: every document is one.
+
+    Parameters
+    ----------
+    settings, vocabulary
+        As of a `Mapper`.
+    max_name_chars
+        Most characters of the names that nested features of an event make, together.
+    asks_only
+        Whether events are only asked about: their labels and times are not read.
+
+    """
+
+    def __init__(
+        self,
+        settings: EventSettings,
+        vocabulary: Vocabulary,
+        max_name_chars: int,
+        *,
+        asks_only: bool = False,
+    ) -> None:
+        is_text = settings.format == "text"
+        label = None if is_text else parse_path(settings.label or "label")
+        super().__init__(settings, vocabulary, "events", label)
+        self._texts = [parse_path(path) for path in settings.text or (_WHOLE if is_text else "text",)]
+        excluded = {keys for path in settings.exclude if (keys := parse_path(path).keys)}
+        used = self.uses | excluded | {place for path in self._texts for place in path.uses}
+        entries = settings.features or (() if is_text else ("features.*",))
+        self._features = FeatureMap(entries, used, max_name_chars)
+        self._known = _known(settings, used | self._features.uses)
+        self._find_label = None if label is None or asks_only else label.find
+        if asks_only:
+            self._time = None
+
+    def _read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
+        self._refuse_others(document, self._known)
+        features = self._features.make(document)
+        fields = {
+            "id": self._find_id(document, record),
+            "features": features.found,
+            "text": self._text(document),
+            "label": self._find_label(document) if self._find_label else None,
+        }
+        checked = self._checked(fields, document)
+        found, text, label = checked["features"], checked["text"], checked["label"]
+        if not found and text is None and not self._features.finds_anything(document):
+            raise self._nothing_to_go_by()
+        truth = None if label is None else self._truth(label)
+        n_bytes = max(message_bytes, features.name_chars)
+        return Incoming(checked["id"], found, text, label, truth, False, n_bytes, self._time_ms(document))  # noqa: FBT003 - is_label
+
+    def _text(self, document: object) -> str | None:
+        """Join the texts that are there; None if none is."""
+        lines: list[str] = []
+        for path in self._texts:
+            value = path.find(document)
+            if isinstance(value, str):
+                lines.append(value)
+            elif value is not None:
+                lines.extend(_lines(value, path))
+        return "\n".join(lines) if lines else None
+
+    def _place_of(self, location: Sequence[int | str], document: object) -> str:
+        if location[0] == "features" and len(location) > 1:
+            return self._features.path_of(str(location[1]), document)
+        return self._place(str(location[0]))
+
+    def _nothing_to_go_by(self) -> Rejection:
+        paths = ", ".join((*(path.expression for path in self._texts), *self._features.entries))
+        message = f"{paths} (events.text, events.features): none is there; bare labels have their own topic"
+        return Rejection(Reason.MISSING_FIELD, message)
+
+
+def _lines(value: object, path: Path) -> list[str]:
+    """Return the texts of a list; a number is one as well. Raises `Rejection`."""
+    lines = value if isinstance(value, list) else [value]
+    if any(isinstance(each, (dict, list)) for each in lines):
+        where = f"{path.expression} (events.text)"
+        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected text or a list of texts")
+    return [written(each) for each in lines if each is not None]

@@ -1,0 +1,172 @@
+"""Settings that say where events and labels are in records of any shape.
+
+In: raw values. Out: `EventSettings` and `LabelSettings`, whose paths are known to be JMESPaths.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from service.messages.paths import Path, parse_path
+from service.settings.forms import split_paths
+from service.settings.kafka import disagreement
+
+InputFormat = Literal["json", "text"]
+"""How the value of a record is written; `service.formats` has a reader for each."""
+
+PathList = Annotated[tuple[str, ...], BeforeValidator(split_paths)]
+
+EVERYTHING: Final = "*"
+"""As a feature: all fields that are left; behind a path, all below it."""
+OFFSET, KEY, HEADER = "@offset", "@key", "@header."
+
+
+def is_of_record(place: str) -> bool:
+    """Return whether an id is looked for in the record, not in its value."""
+    return place in {KEY, OFFSET} or (place.startswith(HEADER) and place != HEADER)
+
+
+def feature_path(entry: str) -> tuple[Path | None, bool]:
+    """Return the path of a feature, None for the whole document; and whether all below it is meant.
+
+    >>> path, everything = feature_path("after.*")
+    >>> path.expression, everything, feature_path("*")
+    ('after', True, (None, True))
+    """
+    if entry == EVERYTHING:
+        return None, True
+    head, dot, tail = entry.rpartition(".")
+    if dot and tail == EVERYTHING and (path := parse_path(head)).keys:
+        return path, True
+    return parse_path(entry), False
+
+
+class LabelSettings(BaseModel):
+    """Where the labels topic has id and label; what is not given is as in the service's own schema."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: InputFormat = Field("json", description="How values are written: json, or text (all of it).")
+    id: str = Field("", description="Where the id is: a JMESPath, @key, @header.NAME or @offset.")
+    label: str = Field("", description="Where the label is: a JMESPath, such as status == 'spam'.")
+    timestamp: str = Field(
+        "",
+        description="Where the event time is, in the place of the record's own: a JMESPath to seconds, "
+        "milliseconds or ISO 8601.",
+    )
+    unknown_fields: Literal["", "refuse", "ignore"] = Field(
+        "",
+        description="What to do with fields that no setting uses (empty: refuse them in the service's own "
+        "schema, ignore them where anything is mapped).",
+    )
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether anything differs from the service's own schema."""
+        return self not in {type(self)(), type(self)(unknown_fields="refuse")}
+
+    @field_validator("id")
+    @classmethod
+    def _check_id(cls, place: str) -> str:
+        if place and not is_of_record(place):
+            parse_path(place)
+        return place
+
+    @field_validator("label", "timestamp")
+    @classmethod
+    def _check_path(cls, path: str) -> str:
+        if path:
+            parse_path(path)
+        return path
+
+    @model_validator(mode="after")
+    def _check_text(self) -> Self:
+        if self.format != "text":
+            return self
+        table = self.table()
+        if not is_of_record(self.id):
+            names = (f"{table}.id", f"{table}.format")
+            wanted = f"{names[1]} text has no fields: {names[0]} must be @key, @header.NAME or @offset"
+            raise disagreement(names, wanted)
+        for name in type(self).model_fields.keys() - {"format", "id"}:
+            if getattr(self, name):
+                names = (f"{table}.{name}", f"{table}.format")
+                raise disagreement(names, f"{names[1]} text has no fields for {names[0]}")
+        return self
+
+    @classmethod
+    def table(cls) -> str:
+        """Return the name of the table that these settings are in."""
+        return "labels"
+
+
+class EventSettings(LabelSettings):
+    """Where the events topic has id, text, features and label; else as in the service's own schema."""
+
+    text: PathList = Field((), description="Where the texts are: JMESPaths, joined by a newline.")
+    features: PathList = Field(
+        (), description="Where the features are: JMESPaths, * for all that is left, a.* for all below a."
+    )
+    exclude: PathList = Field((), description="Fields that are no features: paths such as a.b.")
+
+    @field_validator("text")
+    @classmethod
+    def _check_texts(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for path in paths:
+            parse_path(path)
+        return paths
+
+    @field_validator("features")
+    @classmethod
+    def _check_features(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in entries:
+            feature_path(entry)
+        if len(set(entries)) < len(entries):
+            raise ValueError("a feature is named twice")
+        return entries
+
+    @field_validator("exclude")
+    @classmethod
+    def _check_exclude(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for path in paths:
+            if not parse_path(path).keys:
+                raise ValueError(f"{path!r} is an expression; expected names with dots, such as a.b")
+        return paths
+
+    @model_validator(mode="after")
+    def _check_label_is_left_out(self) -> Self:
+        takes_all = any(feature_path(entry)[1] for entry in self.features)
+        if takes_all and self.label and () in parse_path(self.label).uses:
+            names = ("events.label", "events.features")
+            reason = "events.label looks at the whole record, which leaves nothing for *: name the features"
+            raise disagreement(names, reason)
+        return self
+
+    @classmethod
+    def table(cls) -> str:
+        """Return the name of the table that these settings are in."""
+        return "events"
+
+
+MAPPED_FEATURES: Final = ("events.text", "events.features", "events.exclude")
+"""Settings that say which features a record has: where they are given, a model is made with them as well."""
+MAPPING: Final = tuple(
+    f"{model.table()}.{name}" for model in (EventSettings, LabelSettings) for name in model.model_fields
+)
+"""All settings of both tables."""
+
+
+def mapping_given(*tables: LabelSettings) -> dict[str, object]:
+    """List the settings in these tables that differ from their defaults, by dotted name.
+
+    >>> mapping_given(EventSettings(id="@key"), LabelSettings())
+    {'events.id': '@key'}
+    """
+    return {
+        f"{table.table()}.{name}": value
+        for table in tables
+        for name, value in table
+        if value != type(table).model_fields[name].default
+    }

@@ -1,0 +1,53 @@
+"""What a snapshot names of the settings, and which of them may change."""
+
+import pytest
+
+from service.checkpoints.identity import check_identity, identity
+from service.checkpoints.snapshot import Snapshot
+from service.errors import CheckpointError
+from tests.service.building import settings
+
+
+def snapshot(**given):
+    return Snapshot(1, {}, identity(settings(**given)), {}, {})
+
+
+def test_without_a_mapping_nothing_of_it_is_named():
+    assert not [name for name in identity(settings()) if "." in name]
+
+
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [
+        ({}, {"features": "*"}),
+        ({"features": "*"}, {}),
+        ({"text": "a"}, {"text": "a,b"}),
+        ({"features": "*", "exclude": "a"}, {"features": "*", "exclude": "b"}),
+    ],
+)
+def test_other_features_are_another_model(made, given):
+    with pytest.raises(CheckpointError) as refused:
+        check_identity(snapshot(events=made), settings(events=given), n_batches=0)
+    assert "giving the model up" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("table", "made", "given"),
+    [
+        ("events", {}, {"id": "@key"}),
+        ("events", {"label": "a"}, {"label": "b"}),
+        ("labels", {"timestamp": "at"}, {}),
+        ("labels", {}, {"unknown_fields": "ignore"}),
+    ],
+)
+def test_where_the_rest_is_may_change_once_everything_is_in_a_snapshot(table, made, given):
+    old, new = snapshot(**{table: made}), settings(**{table: given})
+    check_identity(old, new, n_batches=0)
+    with pytest.raises(CheckpointError) as refused:
+        check_identity(old, new, n_batches=1)
+    assert "start and stop the service once" in refused.value.hint
+
+
+def test_the_same_mapping_is_the_same_model():
+    mapping = {"id": "@key", "features": ["*"], "label": "a == 'b'"}
+    check_identity(snapshot(events=mapping), settings(events=mapping), n_batches=1)

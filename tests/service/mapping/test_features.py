@@ -1,0 +1,133 @@
+"""Objects become names with dots, lists become categories, nulls nothing."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.mapping.features import FeatureMap
+from service.messages.decoder import Reason, Rejection
+
+LARGE = 1 << 20
+NAMES = st.text("abc", min_size=1, max_size=2)
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.sampled_from(["x", "y", ""]))
+OBJECTS = st.dictionaries(
+    NAMES,
+    st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner), max_leaves=8),
+    max_size=4,
+)
+
+
+def made(document, *entries, left_out=(), limit=LARGE):
+    return FeatureMap(entries, left_out, limit).make(document).found
+
+
+def leaves(value, name="", *, in_list=False):
+    """List what a document holds, another way: (name, scalar, whether below a list)."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from leaves(each, f"{name}.{key}" if name else key, in_list=in_list)
+    elif isinstance(value, list):
+        for each in value:
+            yield from leaves(each, name, in_list=True)
+    elif value is not None:
+        yield name, value, in_list
+
+
+@given(OBJECTS)
+def test_every_scalar_is_one_feature_and_nothing_else_is(document):
+    expected = {
+        f"{name}={each if isinstance(each, str) else json.dumps(each)}" if in_list else name: (
+            1.0 if in_list else each
+        )
+        for name, each, in_list in leaves(document)
+    }
+    assert made(document, "*") == expected
+
+
+@given(OBJECTS)
+def test_a_flat_object_without_lists_and_nulls_is_itself(document):
+    flat = made({key: value for key, value in document.items() if not isinstance(value, (dict, list))}, "*")
+    assert made(flat, "*") == flat
+
+
+@given(OBJECTS)
+def test_what_is_below_a_path_is_named_by_the_path(document):
+    below = made({"a": {"b": document}}, "a.b")
+    assert below == {f"a.b.{name}": value for name, value in made({"a": {"b": document}}, "a.b.*").items()}
+
+
+@given(OBJECTS)
+def test_all_below_a_path_is_what_the_object_makes_alone(document):
+    assert made({"after": document}, "after.*") == made(document, "*")
+
+
+@given(OBJECTS, st.sets(NAMES))
+def test_what_is_left_out_changes_nothing_else(document, names):
+    kept = {key: value for key, value in document.items() if key not in names}
+    assert made(document, "*", left_out={(name,) for name in names}) == made(kept, "*")
+
+
+def test_an_element_that_occurs_twice_is_one_category():
+    assert made({"tags": ["a", "b", "a"]}, "tags") == {"tags=a": 1.0, "tags=b": 1.0}
+
+
+def test_objects_in_a_list_are_categories_by_their_fields():
+    document = {"items": [{"sku": "A", "n": 2}, {"sku": "B", "n": 2, "gift": True}]}
+    assert set(made(document, "*")) == {"items.sku=A", "items.sku=B", "items.n=2", "items.gift=true"}
+
+
+def test_a_field_of_objects_in_a_list_can_be_left_out():
+    document = {"items": [{"sku": "A", "n": 2}]}
+    assert made(document, "*", left_out={("items", "n")}) == {"items.sku=A": 1.0}
+
+
+def test_everything_is_what_no_other_feature_uses():
+    document = {"items": [1, 2], "total": 5}
+    assert made(document, "length(items)", "*") == {"length(items)": 2, "total": 5}
+
+
+def test_an_object_that_an_expression_makes_chooses_its_names():
+    assert made({"items": [1, 2]}, "{n_items: length(items)}") == {"n_items": 2}
+
+
+def test_null_and_missing_are_no_features():
+    assert made({"a": None}, "a", "b") == {}
+
+
+def test_names_with_quotes_are_named_without_them():
+    assert made({"user id": {"x-y": 1}}, '"user id"."x-y"') == {"user id.x-y": 1}
+
+
+def test_two_fields_of_one_name_and_different_values_are_refused():
+    with pytest.raises(Rejection, match=r"^invalid_type: a\.b: two fields"):
+        made({"a": {"b": 1}, "a.b": 2}, "*")
+
+
+def test_names_cannot_take_the_square_of_the_message():
+    document = {"n" * 1000: {str(number): 1 for number in range(100)}}
+    with pytest.raises(Rejection) as refused:
+        made(document, "*", limit=50_000)
+    assert refused.value.reason is Reason.TOO_LARGE
+
+
+@pytest.mark.parametrize("value", [5, "x", [1]])
+def test_all_below_what_is_no_object_is_refused(value):
+    with pytest.raises(Rejection, match=r"after\.\* \(events.features\): expected an object"):
+        made({"after": value}, "after.*")
+
+
+def test_nothing_is_found_where_no_path_leads():
+    features = FeatureMap(["a", "b.*"], (), LARGE)
+    assert not features.finds_anything({"c": 1})
+    assert features.finds_anything({"b": {}})
+
+
+def test_a_feature_is_traced_to_its_path():
+    features = FeatureMap(["after.*", "source.db"], (), LARGE)
+    document = {"after": {"amount": 5}, "source": {"db": "x"}}
+    assert [features.path_of(name, document) for name in ("amount", "source.db")] == [
+        "after.amount",
+        "source.db",
+    ]

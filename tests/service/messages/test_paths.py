@@ -1,0 +1,84 @@
+"""Paths of names alone are followed as JMESPath follows them; others are checked beforehand."""
+
+import json
+
+import jmespath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.messages.paths import PathError, parse_path
+
+NAMES = st.sampled_from(["a", "b", "c", "_x1"])
+ODD_NAMES = st.one_of(NAMES, st.sampled_from(["a-b", "a.b", "", "ü", 'quo"te', "null"]))
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text())
+DOCUMENTS = st.recursive(
+    SCALARS, lambda inner: st.lists(inner) | st.dictionaries(ODD_NAMES, inner), max_leaves=12
+)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=4), DOCUMENTS)
+def test_a_plain_path_finds_what_jmespath_finds(keys, document):
+    path = ".".join(keys)
+    assert parse_path(path).find(document) == jmespath.search(path, document)
+
+
+@given(st.lists(ODD_NAMES, min_size=1, max_size=4), DOCUMENTS)
+def test_a_path_of_quoted_names_finds_what_jmespath_finds(keys, document):
+    path = ".".join(map(json.dumps, keys))
+    assert parse_path(path).keys == tuple(keys)
+    assert parse_path(path).find(document) == jmespath.search(path, document)
+
+
+@given(
+    st.sampled_from(
+        ["a == 'x'", "a[0].b", "{n: a, m: b.c}", "[a, b]", "a || b", "not_null(a, b)", "a[?b].c"]
+    ),
+    DOCUMENTS,
+)
+def test_an_expression_finds_what_jmespath_finds(expression, document):
+    assert parse_path(expression).find(document) == jmespath.search(expression, document)
+
+
+@pytest.mark.parametrize(
+    ("expression", "complaint"),
+    [
+        ("a..b", "at character 3"),
+        ("'open", "at character 1"),
+        ("a ==", "at character"),
+        ("a-b", "at character 2"),
+        ("count(a)", "count()"),
+        ("length()", "length()"),
+        ("a[?foo(b)]", "foo()"),
+    ],
+)
+def test_what_is_no_jmespath_is_refused_with_its_place(expression, complaint):
+    with pytest.raises(PathError) as refused:
+        parse_path(expression)
+    assert complaint in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "uses"),
+    [
+        ("a.b", {("a", "b")}),
+        ('"a b".c', {("a b", "c")}),
+        ("a.b == 'x'", {("a", "b")}),
+        ("a || b.c", {("a",), ("b", "c")}),
+        ("items[?price > `5`].name", {("items",)}),
+        ("items[0].name", {("items",)}),
+        ("sort_by(items, &price)[0]", {("items",), ("price",)}),
+        ("a.b | length(@)", {("a", "b")}),
+        ("{n: length(a), m: b}", {("a",), ("b",)}),
+        ("to_string(@)", {()}),
+        ("`null`", set()),
+        ("a.*.b", {("a",)}),
+    ],
+)
+def test_a_path_knows_the_fields_that_it_uses(expression, uses):
+    assert parse_path(expression).uses == uses
+
+
+def test_an_expression_that_fails_on_a_document_names_itself():
+    with pytest.raises(PathError, match=r"length\(a\): .* length"):
+        parse_path("length(a)").find({"a": 5})
