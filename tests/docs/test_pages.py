@@ -27,9 +27,10 @@ OTHER_PROGRAMS_OPTIONS = {
     *("--adaptive", "--audit", "--binary", "--daemon", "--invert_hash", "--l1", "--l2", "--loss_function"),
     *("--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
     *("--build", "--index", "--profile", "--rm", "--scale", "--volumes"),
+    "--from-literal",
     *("--help", "--ignore", "--strict"),
 }
-"""Of Vowpal Wabbit; Docker; click, pytest and mypy."""
+"""Of Vowpal Wabbit; Docker; kubectl; click, pytest and mypy."""
 NO_SETTINGS = {
     *(
         "PERCEPTRON_TEST_KAFKA",

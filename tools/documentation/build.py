@@ -26,7 +26,7 @@ WRITTEN_BY_OTHERS: Final = ("benchmarks.md",)
 _LINK: Final = re.compile(r"(?<=\]\()(?!\w+:|#)(?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 _PLACEHOLDER: Final = "\x02"
 """Begins what Markdown puts in the place of an escaped character: a formula that has it is drawn wrong."""
-_LANGUAGES: Final = {".py": "python", ".yml": "yaml", ".toml": "toml", ".md": "markdown"}
+_LANGUAGES: Final = {".py": "python", ".yml": "yaml", ".yaml": "yaml", ".toml": "toml", ".md": "markdown"}
 
 
 def main() -> int:
