@@ -15,11 +15,12 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from service.cli.app import report_progress, report_warning
+from service.cli.completion import complete_model, complete_topic
 from service.datasets.files import Format, Source, open_source
 from service.logs import log_to_stderr
 from service.models.names import AUTO
 from service.settings.clients_own import instead_of
-from service.settings.fields import FEATURE_SETTINGS, MODEL_SETTINGS
+from service.settings.fields import FEATURE_SETTINGS, MODEL_SETTINGS, TOPIC_SETTINGS
 from service.settings.load import (
     DEFAULT,
     TABLES,
@@ -211,7 +212,8 @@ def _option(name: str) -> Decorator:
         return click.option(f"{flag}/--no-{flag[2:]}", _parameter(name), **described)
     if choices := _choices(field.annotation):
         return click.option(flag, _parameter(name), type=click.Choice(choices), **described)
-    return click.option(flag, _parameter(name), metavar=_metavar(name, field), **described)
+    described |= {"metavar": _metavar(name, field), "shell_complete": _COMPLETED.get(name)}
+    return click.option(flag, _parameter(name), **described)
 
 
 def _choices(annotation: object) -> list[str]:
@@ -229,6 +231,7 @@ _METAVARS = {
     "events.features": _PATHS,
     "events.exclude": _PATHS,
 }
+_COMPLETED = {"model": complete_model, **dict.fromkeys(TOPIC_SETTINGS, complete_topic)}
 _TYPE_METAVARS: dict[Any, str] = {int: "INTEGER", float: "NUMBER"}
 
 

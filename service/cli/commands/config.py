@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from difflib import get_close_matches
 
 import click
 from pydantic import SecretStr
 
+from service.cli.completion import complete_setting
 from service.cli.options import setting_options
 from service.cli.output import echo
 from service.settings.load import Loaded, option_settings, setting_values
 from service.settings.redaction import redacted_url
+
+_Row = tuple[object, str]
 
 
 @click.group()
@@ -19,12 +23,15 @@ def command() -> None:
 
 
 @command.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_setting)
 @setting_options(*option_settings())
 @click.option(
     "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
 )
-def show(loaded: Loaded, output: str) -> None:
-    """Show every setting's value and where it came from; passwords are masked.
+def show(names: tuple[str, ...], loaded: Loaded, output: str) -> None:
+    """Show every setting's value and where it came from, or those of NAME; passwords are masked.
+
+    NAME is a setting, such as kafka.client_id, or a table of settings, such as kafka.
 
     The command line wins over the environment (PERCEPTRON_..., with __ for the dot), then .env,
     then the --config file, then the default.
@@ -33,6 +40,7 @@ def show(loaded: Loaded, output: str) -> None:
         name: (_plain(name, value), loaded.origins[name])
         for name, value in setting_values(loaded.settings).items()
     }
+    rows = _chosen(rows, names)
     if output == "json":
         shown = {name: {"value": value, "source": origin} for name, (value, origin) in rows.items()}
         echo(json.dumps(shown, indent=2, ensure_ascii=False))
@@ -41,6 +49,18 @@ def show(loaded: Loaded, output: str) -> None:
     widths = [max(len(row[column]) for row in table) for column in (0, 1)]
     for name, value, origin in table:
         echo(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}")
+
+
+def _chosen(rows: dict[str, _Row], names: tuple[str, ...]) -> dict[str, _Row]:
+    """Return the rows of these settings and tables; all of them if none is named."""
+    chosen: dict[str, _Row] = {}
+    for wanted in names:
+        found = {name: row for name, row in rows.items() if name == wanted or name.startswith(f"{wanted}.")}
+        if not found:
+            meant = "".join(f"; did you mean {name}?" for name in get_close_matches(wanted, rows, n=1))
+            raise click.BadParameter(f"{wanted!r} is no setting{meant}", param_hint="NAME")
+        chosen |= found
+    return chosen if names else rows
 
 
 def _plain(name: str, value: object) -> object:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import click
 
+from service.cli.completion import complete_topic
 from service.cli.options import STREAM, broker_url, setting_options, topic_name
 from service.errors import ConfigurationError
 from service.partition.factory import open_stream
@@ -25,7 +26,7 @@ _PAUSE_SECONDS = 0.1  # between two looks at a topic that had nothing new
 
 
 @click.command()
-@click.argument("topic", callback=topic_name)
+@click.argument("topic", callback=topic_name, shell_complete=complete_topic)
 @click.option("--exit-at-end", is_flag=True, help="Stop at the end the topic had at the start.")
 @click.option(
     "--from-offset", type=click.IntRange(0), default=0, metavar="INTEGER", help="First offset.  [default: 0]"

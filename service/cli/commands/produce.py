@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from service.cli.app import report
+from service.cli.completion import complete_topic
 from service.cli.options import (
     SERVICE,
     SourceOptions,
@@ -44,7 +45,11 @@ KeyOf = Callable[[bytes], bytes | None]
 @click.command()
 @source_options
 @click.option(
-    "--topic", callback=topic_name, metavar="TEXT", help="Topic to send to.  [default: the events topic]"
+    "--topic",
+    callback=topic_name,
+    metavar="TEXT",
+    shell_complete=complete_topic,
+    help="Topic to send to.  [default: the events topic]",
 )
 @click.option("--key-field", metavar="NAME", help="Field or feature that is the key.  [default: id]")
 @click.option("--validate/--no-validate", default=True, help="Stop at the first bad message.  [default: yes]")

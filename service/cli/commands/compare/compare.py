@@ -12,6 +12,7 @@ import click
 from service.cli.app import report
 from service.cli.commands.compare.contenders import Contest
 from service.cli.commands.compare.display import MistakeRows, live_table, standings
+from service.cli.completion import complete_model
 from service.cli.file_batches import FileBatches
 from service.cli.options import (
     LEARNING,
@@ -41,6 +42,7 @@ _CURVE_POINTS: Final = 400
     multiple=True,
     default=_DEFAULT_MODELS,
     metavar="TEXT",
+    shell_complete=complete_model,
     help="A built-in model, or package.module:factory or path/to/file.py:factory, with its default "
     f"parameters; give it once for each model.  [default: {', '.join(_DEFAULT_MODELS)}]",
 )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.settings.load import load_settings, setting_values
+from service.settings.load import Settings, load_settings, setting_values
 
 
 def shown(result):
@@ -61,3 +61,16 @@ def test_a_password_in_the_broker_url_is_masked(perceptron, monkeypatch):
     monkeypatch.setenv("PERCEPTRON_BROKER", "kafka://h:hunter2")
     result = perceptron("config", "show")
     assert "hunter2" not in result.output
+
+
+def test_settings_and_tables_that_are_named_are_shown_alone(perceptron):
+    settings = shown(perceptron("config", "show", "hash_bits", "kafka", "--format", "json"))
+    assert settings.keys() == {"hash_bits"} | {
+        n for n in setting_values(Settings()) if n.startswith("kafka.")
+    }
+
+
+def test_a_name_that_is_no_setting_is_refused_with_the_one_meant(perceptron):
+    result = perceptron("config", "show", "hash_bit")
+    assert result.exit_code == 2
+    assert "'hash_bit' is no setting; did you mean hash_bits?" in result.stderr
