@@ -35,6 +35,7 @@ COMMANDS = {
     "compare": "Run several models over a file, side by side, and count the mistakes of each.",
     "train": "Train a model over a file in several epochs; show the learning curve.",
     "test": "Predict a file with a trained model, and count the mistakes.",
+    "check-input": "Show what the settings make of records: events, labels, dead letters.",
     "produce": "Send the events of a file to a topic.",
     "consume": "Print the records of a topic.",
     "status": "Show how each partition stands: lag, mistakes, pending labels, snapshots.",

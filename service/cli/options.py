@@ -127,7 +127,6 @@ _COLUMNS = {
     ),
 }
 _SOURCE = (
-    click.argument("file", metavar="FILE|-"),
     click.option(
         "--input-format",
         type=click.Choice([form.value for form in Format]),
@@ -142,12 +141,21 @@ def source_options(command: Command) -> Command:
 
     The command gets the keyword argument `source_of`, which opens FILE under the settings it is given.
     """
+    return _with_source(command, click.argument("file", metavar="FILE|-"))
 
+
+def optional_source_options(command: Command) -> Command:
+    """Add what `source_options` adds, FILE being optional: without it, `source_of` is None."""
+    return _with_source(command, click.argument("file", metavar="[FILE|-]", required=False))
+
+
+def _with_source(command: Command, argument: Decorator) -> Command:
     @functools.wraps(command)
-    def run(*args: object, file: str, input_format: str | None, **given: Any) -> Any:  # noqa: ANN401 - as above
+    def run(*args: object, file: str | None, input_format: str | None, **given: Any) -> Any:  # noqa: ANN401 - as above
         columns = {name: given.pop(name) for name in _COLUMNS}
 
         def source_of(settings: Settings) -> Source:
+            assert file is not None
             return open_source(
                 file,
                 input_format,
@@ -157,9 +165,9 @@ def source_options(command: Command) -> Command:
                 **columns,
             )
 
-        return command(*args, source_of=source_of, **given)
+        return command(*args, source_of=None if file is None else source_of, **given)
 
-    return with_options(run, *_SOURCE)
+    return with_options(run, argument, *_SOURCE)
 
 
 def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs: bool) -> Loaded:

@@ -1,0 +1,128 @@
+"""`perceptron check-input`: what the settings make of records.
+
+In: records of a file or a topic. Out: for each, the event or label that the service would read, or why it
+would be a dead letter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from itertools import islice
+
+import click
+
+from service.cli.app import report
+from service.cli.commands.check_input.display import as_json, as_text
+from service.cli.options import (
+    SERVICE,
+    SourceOptions,
+    broker_url,
+    optional_source_options,
+    setting_options,
+    topic_name,
+)
+from service.cli.output import echo
+from service.datasets.bad_rows import complaint_of
+from service.datasets.labelled_examples import refusal_hint
+from service.errors import InputFileError
+from service.messages.decoder import Decoder, Rejection
+from service.messages.labels import Vocabulary
+from service.partition.factory import for_file, make_decoder, open_stream
+from service.settings.load import Loaded, Settings
+from service.settings.mapping import MAPPING
+from service.stream import Record, Transport
+
+Placed = tuple[str, Record]
+"""A record, and where it is."""
+
+
+@click.command()
+@optional_source_options
+@click.option("--topic", callback=topic_name, metavar="TEXT", help="Check the newest records of this topic.")
+@click.option(
+    "-n",
+    "count",
+    type=click.IntRange(1),
+    default=20,
+    metavar="INTEGER",
+    help="Check at most so many records.  [default: 20]",
+)
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the output; json is one object a line.",
+)
+@setting_options(*SERVICE, "classes", "max_message_bytes", *MAPPING)
+def command(
+    *, source_of: SourceOptions | None, topic: str | None, count: int, output: str, loaded: Loaded
+) -> None:
+    """Show what the settings make of the first records of FILE (- for stdin), or the newest of a topic.
+
+    Of each record: id, features, text and label as the service would read them, or the reason for which it
+    would become a dead letter. Records of the labels topic are read as labels. Nothing is written, and no
+    offset is committed. The exit code is 1 if no record can be read.
+    """
+    if (source_of is None) == (topic is None):
+        raise click.UsageError("name a FILE (- for stdin) or a --topic")
+    settings = loaded.settings
+    if source_of is not None:
+        with source_of(settings) as source:
+            settings = for_file(settings)
+            records = (
+                (source.place, Record(settings.events_topic, 0, source.line, 0, None, message))
+                for message in source
+            )
+            _check(islice(records, count), settings, source.name, output)
+    else:
+        assert topic is not None
+        with closing(open_stream(settings, broker_url(loaded), create=False)) as transport:
+            _check(_newest(transport, topic, count), settings, topic, output)
+
+
+def _newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
+    """Yield the newest records of a topic, at most so many, in the order of their timestamps."""
+    found: list[Record] = []
+    for partition in range(transport.partition_count(topic)):
+        first, end = transport.bounds(topic, partition)
+        found += transport.read(topic, partition, max(first, end - count), end)
+    found.sort(key=lambda record: (record.timestamp_ms, record.partition, record.offset))
+    for record in found[-count:]:
+        yield f"{topic}[{record.partition}]@{record.offset}", record
+
+
+def _check(records: Iterable[Placed], settings: Settings, name: str, output: str) -> None:
+    """Show what each record becomes. Raises `InputFileError` if none can be read."""
+    show = as_json if output == "json" else as_text(Vocabulary(settings.classes))
+    read, rejected = _each(records, make_decoder(settings), lambda *found: echo(show(*found)))
+    hint = refusal_hint(rejected) if rejected else ""
+    if not read:
+        what = f"none of {rejected.total()} records can be read" if rejected else "there is no record"
+        raise InputFileError(f"{name}: {what}", hint=hint)
+    report("checked", "green", _counts(read, rejected))
+    if hint:
+        report("hint", "cyan", hint)
+
+
+def _each(records: Iterable[Placed], decoder: Decoder, show: Callable[..., None]) -> tuple[int, Counter[str]]:
+    """Read the records, and show each; return how many could be read, and why the others could not."""
+    read, rejected = 0, Counter[str]()
+    for place, record in records:
+        try:
+            found = decoder.decode(record.value, record)
+        except Rejection as rejection:
+            rejected[rejection.reason] += 1
+            show(place, Rejection(rejection.reason, complaint_of(record.value, rejection.message)))
+        else:
+            read += 1
+            show(place, found)
+    return read, rejected
+
+
+def _counts(read: int, rejected: Counter[str]) -> str:
+    reasons = ", ".join(f"{reason} {count}" for reason, count in rejected.most_common())
+    refused = f"; {rejected.total()} would be dead letters ({reasons})" if rejected else ""
+    return f"{read} of {read + rejected.total()} records can be read{refused}"
