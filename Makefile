@@ -122,14 +122,14 @@ test-lowest: export PIP_CONSTRAINT :=
 test-lowest: $(VENV)/bin/pip
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/pip install --quiet --upgrade 'pip>=25.1' uv
-	PERCEPTRON_UNCOMPILED=1 $(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct '.[confluent,plot,sklearn]'
+	PERCEPTRON_UNCOMPILED=1 $(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct '.[confluent,plot,schemas,sklearn]'
 	$(LOWEST)/bin/pip install --quiet --group lowest
 	$(LOWEST)/bin/pytest -p no:anyio -m 'not slow and not kafka' $(LOWEST_TESTS) $(PARALLEL) $(PYTEST_ARGS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint perceptron_core
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/cython-lint perceptron_core service
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
@@ -160,7 +160,7 @@ dist: $(VENV)/installed-release
 # What is looked at is what users get: the wheel with its extras, in an environment with nothing else.
 release-check: dist
 	$(PYTHON) -m venv --clear $(RELEASE)
-	$(RELEASE)/bin/pip install --quiet "$$(echo dist/*.whl)[confluent,plot]"
+	$(RELEASE)/bin/pip install --quiet "$$(echo dist/*.whl)[confluent,plot,schemas]"
 	$(RELEASE)/bin/perceptron --version
 	$(BIN)/pip-licenses --python $(RELEASE)/bin/python --format markdown --order license --with-urls --output-file dist/licences.md
 	$(BIN)/cyclonedx-py environment $(RELEASE)/bin/python --output-reproducible \
@@ -187,7 +187,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 $(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml
-	$(BIN)/pip install --quiet --group dev --editable '.[confluent,plot,sklearn]'
+	$(BIN)/pip install --quiet --group dev --editable '.[confluent,plot,schemas,sklearn]'
 	@touch $@
 
 $(VENV)/installed-release: $(VENV)/installed

@@ -1,4 +1,4 @@
-"""The compiled part of the build: modules of `perceptron_core` that have a `.pxd` beside them.
+"""The compiled part of the build: modules that have a `.pxd` beside them.
 
 The rest of the packaging is in pyproject.toml. Without a compiler, or with PERCEPTRON_UNCOMPILED=1, the same
 modules run interpreted, with the same answers.
@@ -15,7 +15,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
-CORE = Path("perceptron_core")
+PACKAGES = [Path("perceptron_core"), Path("service")]
 SHARED = "perceptron_core._cython"
 """What Cython would otherwise repeat in every module."""
 
@@ -80,7 +80,8 @@ def extensions() -> list[Extension]:
             extra_compile_args=FLAGS,
             extra_link_args=LINK_FLAGS,
         )
-        for path in sorted(CORE.rglob("*.pxd"))
+        for package in PACKAGES
+        for path in sorted(package.rglob("*.pxd"))
         if source(path).exists()  # else declarations for others
     ]
     modules.insert(0, Extension(SHARED, [], extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS))

@@ -17,7 +17,8 @@
          ├─ TopicMissing          a topic is not there and may not be created
          ├─ AccessRefused         authentication or authorisation failed
          ├─ MessageTooLarge       a record is over the stream's limit
-         └─ StorageFull           the disk or the stream's quota is full
+         ├─ StorageFull           the disk or the stream's quota is full
+         └─ RegistryUnavailable   try again later: the Schema Registry does not answer
 
 What a client library or the operating system raises is translated into this tree
 at one boundary (``service/transport``); nothing foreign passes it.
@@ -135,3 +136,7 @@ class MessageTooLarge(TransportError):
 
 class StorageFull(TransportError):
     """There is no room left to write."""
+
+
+class RegistryUnavailable(TransportError):
+    """The Schema Registry does not answer, or not as one; the same question may be answered later."""

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = {"perceptron_core", "service"}
-NAMES = {"kafka": "kafka-python", "sklearn": "scikit-learn"}
+NAMES = {"google": "protobuf", "kafka": "kafka-python", "sklearn": "scikit-learn"}
 """What is distributed under another name than it is imported by."""
 
 

@@ -36,6 +36,7 @@ from service.audit.settings_used import check_settings
 from service.audit.sightings import events_with
 from service.audit.verdict import Verdict
 from service.errors import TopicMissing
+from service.formats.topics import make_schemas
 from service.messages.labels import Vocabulary
 from service.partition.factory import make_decoder
 from service.settings.load import Settings
@@ -172,24 +173,22 @@ class Auditor:
         )
 
     def _open(self, number: int, history: CommitHistory, first: Mapping[str, int]) -> Partition:
-        timeout_ms = int(self._settings.label_timeout_seconds * 1000)
         settings = self._settings
+        timeout_ms = int(settings.label_timeout_seconds * 1000)
         limits = timeout_ms, settings.max_pending, settings.max_pending_bytes
         window = JoinWindow(*limits, self._ledger.let_go)
         counts = BatchCounts(history, first)
         judged = PartitionInput(
-            make_decoder(self._settings),
+            make_decoder(settings, make_schemas(settings, history.schemas)),
             window,
             counts,
             ledger=self._ledger,
             letters=self._letters,
             findings=self.report.findings,
         )
-        log_topic = self._settings.checkpoints_topic
+        topic, ahead = settings.checkpoints_topic, history.offsets
         ends = {topic: self._transport.bounds(topic, number)[1] for topic in self._topics}
-        return Partition(
-            number, log_topic, history, first, counts, window, judged, ahead=history.offsets, ends=ends
-        )
+        return Partition(number, topic, history, first, counts, window, judged, ahead=ahead, ends=ends)
 
     def _read_letters(self) -> tuple[Letters, dict[int, int]]:
         """Read all dead letters, and how far `dead-letters replay` has moved through them."""

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from perceptron_core import DamagedError
 from service.audit.findings import Fault, Findings, Place
 from service.checkpoints.snapshot import Snapshot, from_chunks
+from service.formats.schema import Schema, from_bytes
 from service.stream import Record
 
 _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected")
@@ -75,6 +76,8 @@ class CommitHistory:
         Settings that decide how long an event is kept and differ between two snapshots.
     end
         Where the log goes on.
+    schemas
+        Those that the records were written with, by key.
     identity
         The settings that the newest snapshot names; empty before the first.
     findings
@@ -91,6 +94,7 @@ class CommitHistory:
         self.batches: list[Batch] = []
         self.jumps: list[Jump] = []
         self.consumed: Mapping[str, int] | None = {}
+        self.schemas: dict[bytes, Schema] = {}
         self.identity: Mapping[str, Any] = {}
         self.limits_changed: list[str] = []
         self.n_snapshots = 0
@@ -131,7 +135,7 @@ class CommitHistory:
         self.end = record.offset + 1
         self.owners.add(record.key)
         kind = headers.get("kind")
-        if kind not in {b"progress", b"snapshot"}:
+        if kind not in {b"progress", b"snapshot", b"schema"}:
             self.findings.add(Fault.FOREIGN, place, "no checkpoint record: another program has written it")
         elif record.key != self._key:
             owner = (record.key or b"").decode(errors="replace")
@@ -139,6 +143,8 @@ class CommitHistory:
         elif kind == b"progress":
             self._finish_snapshot()
             self._take_progress(place, record.value)
+        elif kind == b"schema":
+            self._take_schema(place, headers, record.value)
         else:
             self._take_chunk(place, headers, record.value)
 
@@ -174,6 +180,12 @@ class CommitHistory:
                 fell = f"the position in {topic} went back from {self.offsets[topic]} to {offsets[topic]}"
                 self.findings.add(Fault.WRONG, place, fell)
 
+    def _take_schema(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
+        try:
+            self.schemas[headers["schema"]] = from_bytes(value or b"")
+        except (DamagedError, KeyError) as error:
+            self.findings.add(Fault.WRONG, place, f"a schema that cannot be read: {error}")
+
     def _take_chunk(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
         try:
             sequence, number, count = (int(headers[name]) for name in ("sequence", "chunk", "chunks"))
@@ -199,6 +211,8 @@ class CommitHistory:
         self._check_snapshot(stored.place, snapshot)
         self._note_changed_limits(snapshot.identity)
         self.identity = snapshot.identity
+        kept = snapshot.state.get("schemas", ())
+        self.schemas |= {key: Schema(kind, tuple(parts)) for key, kind, parts in kept}
         if self.sequence is None or snapshot.sequence > self.sequence:
             self.sequence, self.offsets = snapshot.sequence, snapshot.offsets
             self.counts, self.consumed = _counts(snapshot), snapshot.state["counters"]["consumed"]

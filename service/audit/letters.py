@@ -28,8 +28,8 @@ _NOT_SEEN_IN_THE_BYTES: Final = frozenset(
 )
 """Reasons that depend on the model or the clock: the letter is the only witness."""
 
-_DEPENDS_ON_SETTINGS: Final = frozenset({Reason.UNKNOWN_LABEL, Reason.TOO_LARGE})
-"""Reasons that other settings may have given."""
+_DEPENDS_ON_SETTINGS: Final = frozenset({Reason.UNKNOWN_LABEL, Reason.TOO_LARGE, Reason.UNKNOWN_SCHEMA})
+"""Reasons that other settings may have given, or a registry that did not know a schema yet."""
 
 
 class Letter(NamedTuple):

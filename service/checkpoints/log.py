@@ -5,7 +5,9 @@ Every transaction appends a small *progress* record: which offsets its batch end
 
     s0 p1 p2 p3 s3 p4 p5 …      (s: snapshot after that batch, p: progress)
 
-Records are told apart by the header `kind`; their key is the consumer group they belong to.
+Records are told apart by the header `kind`; their key is the consumer group they belong to. Where records
+are written with schemas, each schema lies there as well, from the batch on that first needed it
+(`service.formats.schema`); the headers hold `sequence` and `schema`, its key.
 
 A progress record is JSON: `version` and the fields of `Progress`.
 
@@ -29,6 +31,7 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
                     predictions have a probability how these came true (`Counters.state`)
       spelling      how answers write the two classes
       classes       the class names of the vocabulary
+      schemas       those that the records were written with, where they have any (`Schemas.state`)
 """
 
 from __future__ import annotations
@@ -42,10 +45,12 @@ from typing import Any, Final, NamedTuple
 from perceptron_core import DamagedError
 from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
 from service.errors import CheckpointError
+from service.formats.schema import Schema, from_bytes, to_bytes
 from service.stream import Headers, Output, Record
 
 _PROGRESS: Final = b"progress"
 _SNAPSHOT: Final = b"snapshot"
+_SCHEMA: Final = b"schema"
 _VERSION: Final = 1
 _OPTIONAL: Final = frozenset({"consumed", "now_ms"})
 """Fields of progress that older releases did not write; left out where there is nothing to say."""
@@ -108,12 +113,22 @@ class StoredSnapshot:
         return snapshot
 
 
+class StoredSchema(NamedTuple):
+    """A schema as it lies in the log."""
+
+    sequence: int
+    """The batch from which on it is known."""
+    key: bytes
+    schema: Schema
+
+
 @dataclass(slots=True)
 class CheckpointLog:
     """What the log of one partition holds, oldest first."""
 
     progress: list[Progress] = field(default_factory=list)
     snapshots: list[StoredSnapshot] = field(default_factory=list)
+    schemas: list[StoredSchema] = field(default_factory=list)
 
     def last_sequence(self) -> int:
         """Return the number of the last committed batch."""
@@ -155,13 +170,24 @@ def snapshot_records(snapshot: Snapshot, address: Address) -> Sequence[Output]:
     ]
 
 
+def schema_records(schemas: Mapping[bytes, Schema], sequence: int, address: Address) -> Sequence[Output]:
+    """Write schemas as records, to be committed with the batch that first needed them."""
+    return [
+        _output(address, to_bytes(schema), (*_kind(_SCHEMA, sequence), ("schema", key)))
+        for key, schema in schemas.items()
+    ]
+
+
 def _output(address: Address, value: bytes, headers: Headers) -> Output:
     return Output(address.topic, address.group.encode(), value, headers, address.partition)
 
 
 def _chunk_headers(sequence: int, number: int, count: int) -> Headers:
-    numbers = {"sequence": sequence, "chunk": number, "chunks": count}
-    return (("kind", _SNAPSHOT), *((name, str(value).encode()) for name, value in numbers.items()))
+    return (*_kind(_SNAPSHOT, sequence), ("chunk", b"%d" % number), ("chunks", b"%d" % count))
+
+
+def _kind(kind: bytes, sequence: int) -> Headers:
+    return (("kind", kind), ("sequence", b"%d" % sequence))
 
 
 def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
@@ -177,7 +203,7 @@ def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
     for record in records:
         headers = dict(record.headers)
         kind = headers.get("kind")
-        if kind not in (_PROGRESS, _SNAPSHOT):
+        if kind not in (_PROGRESS, _SNAPSHOT, _SCHEMA):
             raise CheckpointError(
                 f"{_place(record)}: this is no checkpoint record; another program has written to the topic",
                 hint=f"let nothing else write to the checkpoints topic; {_FOREIGN_HINT}",
@@ -190,9 +216,18 @@ def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
             )
         if kind == _PROGRESS:
             log.progress.append(_read_progress(record))
+        elif kind == _SCHEMA:
+            log.schemas.append(_read_schema(record, headers))
         else:
             _add_chunk(log.snapshots, record, headers)
     return log
+
+
+def _read_schema(record: Record, headers: Mapping[str, bytes]) -> StoredSchema:
+    try:
+        return StoredSchema(int(headers["sequence"]), headers["schema"], from_bytes(record.value or b""))
+    except (DamagedError, KeyError, ValueError) as error:
+        raise _unreadable(record, f"a schema that cannot be read: {error}") from error
 
 
 def _read_progress(record: Record) -> Progress:

@@ -12,12 +12,13 @@ from typing import Final
 from pydantic_core import from_json
 
 from service.messages.decoder import Reason, Rejection, rejection_of_syntax
+from service.stream import Headers
 
-Reader = Callable[[bytes], object]
-"""Turns a record's value into a document; raises `Rejection`."""
+Reader = Callable[[bytes, Headers], object]
+"""Turns a record's value, with its headers, into a document; raises `Rejection`."""
 
 
-def read_json(value: bytes) -> object:
+def read_json(value: bytes, _headers: Headers = ()) -> object:
     """Read a JSON object. Raises `Rejection`."""
     try:
         document = from_json(value)
@@ -28,7 +29,7 @@ def read_json(value: bytes) -> object:
     return document
 
 
-def read_text(value: bytes) -> str:
+def read_text(value: bytes, _headers: Headers = ()) -> str:
     """Read text in UTF-8. Raises `Rejection`."""
     try:
         return value.decode()
@@ -37,4 +38,4 @@ def read_text(value: bytes) -> str:
 
 
 READERS: Final[Mapping[str, Reader]] = {"json": read_json, "text": read_text}
-"""By the values of `events.format` and `labels.format`."""
+"""By the values of `events.format` and `labels.format`; the others need schemas."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -106,7 +107,7 @@ def restore(
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
     refuse(losses, settings)
     if batches:
-        losses += _learn_again(transport, processor, settings, partition, snapshot, batches, losses)
+        losses += _learn_again(transport, processor, settings, partition, snapshot, log, losses)
     return Restored(
         processor,
         sequence=log.last_sequence(),
@@ -179,7 +180,7 @@ def _learn_again(
     settings: Settings,
     partition: int,
     snapshot: Snapshot,
-    batches: Sequence[Progress],
+    log: CheckpointLog,
     losses: Sequence[Loss],
 ) -> list[Loss]:
     """Process the committed batches in their order; return what is no longer there of them.
@@ -187,6 +188,8 @@ def _learn_again(
     Within a batch the order is that in which it was processed. Of a topic with losses there may be other
     records now: it is left out.
     """
+    batches = log.progress_after(snapshot.sequence)
+    later_schemas = deque(each for each in log.schemas if each.sequence > snapshot.sequence)
     _log.info("partition %d: learning %d committed batches again", partition, len(batches))
     last, topics, lost = batches[-1], input_topics(settings), {loss.topic for loss in losses}
     readers = {
@@ -197,10 +200,15 @@ def _learn_again(
     if _BYTE_LIMIT not in snapshot.identity:
         processor.join.max_bytes = math.inf
     for batch in batches:
-        processor.process_batch(
-            list(in_step([list(reader.until(batch.offsets[topic])) for topic, reader in readers.items()])),
-            batch.now_ms,
+        records = list(
+            in_step([list(reader.until(batch.offsets[topic])) for topic, reader in readers.items()])
         )
+        if (schemas := processor.schemas) is not None:
+            while later_schemas and later_schemas[0].sequence <= batch.sequence:
+                found = later_schemas.popleft()
+                schemas.add({found.key: found.schema})
+            schemas.missing(records)
+        processor.process_batch(records, batch.now_ms)
     processor.join.max_bytes = settings.max_pending_bytes
     missing = _missing(readers, processor.counters.consumed, last)
     more = unlearned_losses(partition, snapshot.offsets, last.offsets, missing)

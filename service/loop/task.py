@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from operator import attrgetter
 from typing import Final
 
 from service.checkpoints.identity import identity
 from service.checkpoints.input_loss import Loss, topic_ids
-from service.checkpoints.log import Address, Progress, progress_record, snapshot_records
+from service.checkpoints.log import Address, Progress, progress_record, schema_records, snapshot_records
 from service.checkpoints.snapshot import Snapshot
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import TransportError
+from service.formats.schema import Schema
+from service.formats.sources import Sources
 from service.loop.recovery import Restored, progress_counts
 from service.messages.dead_letter import fit_all
 from service.monitoring.live_models import LiveModel
@@ -49,6 +51,8 @@ class Task:
         The model as published for the API and the page; None: nowhere.
     letter_limit
         How large a dead letter may be.
+    sources
+        Where schemas come from that a batch needs; None where records have none.
     clock
         Decides when a snapshot is due by its age, and bounds the events' times.
 
@@ -65,6 +69,7 @@ class Task:
         metrics: Metrics,
         live: LiveModel | None = None,
         letter_limit: RecordLimit = NO_LIMIT,
+        sources: Sources | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._partition = partition
@@ -79,6 +84,7 @@ class Task:
         self._metrics = metrics
         self._live = live
         self._letter_limit = letter_limit
+        self._sources = sources
         self._clock = clock
         self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._address = Address(settings.checkpoints_topic, partition, settings.group)
@@ -113,11 +119,13 @@ class Task:
     def process_and_commit(self, records: Sequence[Record]) -> None:
         """Process a batch and commit it.
 
-        One transaction holds, in this order: predictions, outcomes and dead letters; the progress
-        record; a snapshot, if one is due; the consumer group's offsets.
+        One transaction holds, in this order: predictions, outcomes and dead letters; schemas that are new;
+        the progress record; a snapshot, if one is due; the consumer group's offsets.
 
         Raises
         ------
+        RegistryUnavailable
+            A schema is needed: nothing has been done, and this task may go on with the same batch.
         TransportError
             Nothing of the batch was written, as far as is known; this task must not go on.
         TooManyRejected
@@ -125,6 +133,7 @@ class Task:
 
         """
         began = self._clock.monotonic()
+        schemas = self._find_schemas(records)
         self._is_clean = False
         now_ms = int(self._clock.time() * 1000)
         outputs, compress = self._process(records, now_ms)
@@ -139,6 +148,7 @@ class Task:
             self._processor.counters.consumed,
             now_ms,
         )
+        outputs += schema_records(schemas, self._sequence, self._address)
         outputs.append(progress_record(progress, self._address))
         if self._snapshot_is_due():
             self._commit_snapshot(outputs, compress=compress)
@@ -147,6 +157,14 @@ class Task:
         self._is_clean = True
         self._publish(records, outputs)
         self._log_commit(len(records), n_outputs, self._clock.monotonic() - began)
+
+    def _find_schemas(self, records: Sequence[Record]) -> Mapping[bytes, Schema]:
+        """Return the schemas that the batch is the first to need; the processor knows them then."""
+        if self._sources is None or (known := self._processor.schemas) is None:
+            return {}
+        found = self._sources.find(known, records)
+        known.add(found)
+        return found
 
     def _log_commit(self, n_records: int, n_outputs: int, seconds: float) -> None:
         _log.debug(

@@ -6,13 +6,15 @@ each time, and is opened again from its last commit:
     assigned ─→ waiting ─→  open   ─→ handed over
                   ↑  failed  │
                   └──────────┘
+
+One that waits for a Schema Registry keeps its task.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
@@ -21,24 +23,27 @@ from service.errors import (
     MessageTooLarge,
     OffsetOutOfRange,
     OwnershipLost,
+    RegistryUnavailable,
     StorageFull,
     TransactionFailed,
     TransportError,
     TransportUnavailable,
 )
+from service.formats.sources import Sources
+from service.formats.topics import needs_schemas
 from service.loop.availability import Availability
 from service.loop.backoff import Backoff
 from service.loop.growth import Growth
 from service.loop.record_queue import RecordQueues
 from service.loop.recovery import restore
 from service.loop.task import Task
-from service.monitoring.health import Health
+from service.loop.watched_writer import WatchedWriter
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
 from service.partition.learned_examples import Observer, Step
 from service.partition.processor import Processor
 from service.settings.load import Settings
-from service.stream import Consumer, Output, Record, RecordLimit, Transport, Writer
+from service.stream import Consumer, Record, RecordLimit, Transport
 from service.transport.topics import input_topics, output_topics
 
 _log = logging.getLogger(__name__)
@@ -102,6 +107,9 @@ class Tasks:
         self.at_work: dict[int, Task] = {}
         self._waiting: dict[int, float] = {}
         """Partitions without a task, and when (monotonic seconds) to try."""
+        self._held_up: dict[int, Task] = {}
+        """Tasks of such partitions: their next batch waits for the Schema Registry."""
+        self._sources = Sources(settings, clock) if needs_schemas(settings) else None
         self._failed: set[int] = set()
         """Partitions whose last batch could not be committed and has not been repeated since."""
         self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
@@ -141,6 +149,8 @@ class Tasks:
             if self._refused[partition] > _SHORT_AFTER:
                 raise
             self._fail(partition, error)
+        except RegistryUnavailable as error:
+            self._hold_up(partition, error)
         except PASSING as error:
             self._fail(partition, error)
         else:
@@ -151,6 +161,13 @@ class Tasks:
     def _fail(self, partition: int, error: TransportError) -> None:
         self._put_away(partition)
         self.at_work.pop(partition).close()
+        self._failed.add(partition)
+        self._postpone(partition, error)
+
+    def _hold_up(self, partition: int, error: RegistryUnavailable) -> None:
+        """Let a batch come again later, to the same task: nothing of it was processed."""
+        self._inbox.forget(partition)
+        self._held_up[partition] = self.at_work.pop(partition)
         self._failed.add(partition)
         self._postpone(partition, error)
 
@@ -165,17 +182,19 @@ class Tasks:
         """Open the tasks whose time has come."""
         for partition in [p for p, due in self._waiting.items() if due <= self._clock.monotonic()]:
             try:
-                self.at_work[partition] = self._open(partition)
+                task = self._held_up.get(partition)
+                self.at_work[partition] = self._resume(partition, task) if task else self._open(partition)
             except PASSING as error:
                 self._postpone(partition, error)
             else:
                 self._waiting.pop(partition, None)
+                self._held_up.pop(partition, None)
 
     def _open(self, partition: int) -> Task:
         """Take a partition over: fence its former owner, restore, go on where the last commit was."""
         self._growth.reach(partition)
         letter_limit = self._ask_limits(partition)
-        writer = _WatchedWriter(self._consumer.writer(partition), self._availability.health)
+        writer = WatchedWriter(self._consumer.writer(partition), self._availability.health)
         try:
             committed = self._consumer.committed(partition)
             restored = restore(self._transport, self._settings, partition, committed)
@@ -189,6 +208,7 @@ class Tasks:
                 metrics=self._metrics,
                 live=live,
                 letter_limit=letter_limit,
+                sources=self._sources,
                 clock=self._clock,
             )
             restored.processor.observe = self._observer(partition, restored.processor, live)
@@ -198,6 +218,12 @@ class Tasks:
             self._put_away(partition)
             writer.close()
             raise
+        return task
+
+    def _resume(self, partition: int, task: Task) -> Task:
+        """Go on with a task that was held up, at the batch that it could not process."""
+        self._consumer.start(partition, task.offsets)
+        self._inbox.open(partition)
         return task
 
     def _ask_limits(self, partition: int) -> RecordLimit:
@@ -238,7 +264,8 @@ class Tasks:
             self._refused.pop(partition, None)
             self._backoffs.pop(partition, None)
             self._put_away(partition)
-            if (task := self.at_work.pop(partition, None)) is not None:
+            task = self.at_work.pop(partition, None) or self._held_up.pop(partition, None)
+            if task is not None:
                 how(task)
 
     def _hand_over(self, task: Task) -> None:
@@ -264,19 +291,3 @@ class Tasks:
                 observe(steps)
 
         return tell
-
-
-class _WatchedWriter:
-    """A writer whose commits are seen from outside: the loop's thread cannot say that it waits for one."""
-
-    def __init__(self, writer: Writer, health: Health) -> None:
-        self._writer = writer
-        self._health = health
-        self.close = writer.close
-
-    def commit(
-        self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False
-    ) -> None:
-        """Commit; see `Writer.commit`."""
-        with self._health.asking():
-            self._writer.commit(outputs, offsets, compress=compress)

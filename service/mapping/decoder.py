@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from service.formats.readers import Reader
 from service.mapping.mapper import Mapper
+from service.mapping.own import OwnMapper
 from service.messages.decoder import OWN_TIME, Decoder, Incoming, Reason, Rejection
 from service.stream import Record
 
@@ -14,7 +15,7 @@ class Topic(NamedTuple):
     """How the records of one topic are read."""
 
     read: Reader
-    mapper: Mapper
+    mapper: Mapper | OwnMapper
 
 
 class MappedDecoder(Decoder):
@@ -50,7 +51,8 @@ class MappedDecoder(Decoder):
 
     def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:
         """Read one message. Without a record, it is one of the events topic. Raises `Rejection`."""
-        topic = self._topic_of(record)
+        of_labels = record is not None and record.topic == self._labels_topic
+        topic = self._labels if of_labels else self._events
         if topic is None:
             return self._own.decode(value)
         if not value:
@@ -58,7 +60,8 @@ class MappedDecoder(Decoder):
         if len(value) > self._max_message_bytes:
             limit = self._max_message_bytes
             raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
-        return topic.mapper.read(topic.read(value), record, len(value))
+        headers = record.headers if record is not None else ()
+        return topic.mapper.read(topic.read(value, headers), record, len(value))
 
     def place_of_time(self, record: Record) -> str:
         """Say where a record's event time is found, for messages."""

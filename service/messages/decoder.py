@@ -15,7 +15,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
-from service.messages.schema import Features, read_input
+from service.messages.schema import Features, check_input, read_input
 from service.stream import Record
 
 
@@ -31,6 +31,9 @@ class Reason(StrEnum):
     TOO_LARGE = "too_large"
     INVALID_UTF8 = "invalid_utf8"
     INVALID_JSON = "invalid_json"
+    NO_SCHEMA = "no_schema"
+    UNKNOWN_SCHEMA = "unknown_schema"
+    INVALID_DATA = "invalid_data"
     TOO_DEEP = "too_deep"
     NOT_AN_OBJECT = "not_an_object"
     UNKNOWN_FIELD = "unknown_field"
@@ -142,6 +145,23 @@ class Decoder:
             fields = read_input(value)
         except ValidationError as error:
             raise _rejection(value, error) from None
+        return self._incoming(fields, len(value))
+
+    def read(self, document: object, _record: Record | None, message_bytes: int) -> Incoming:
+        """Read a message of fields that were found elsewhere; a feature that is None is none.
+
+        Raises `Rejection`.
+        """
+        try:
+            fields = check_input(document)
+        except ValidationError as error:
+            if (without := _without_nulls(document)) is not None:
+                return self.read(without, None, message_bytes)
+            found = error.errors(include_url=False, include_input=False, include_context=False)
+            raise rejection_of_fields(found, _place) from None
+        return self._incoming(fields, message_bytes)
+
+    def _incoming(self, fields: Mapping[str, Any], message_bytes: int) -> Incoming:
         get = fields.get
         features, text, label = get("features"), get("text"), get("label")
         is_label = features is None and text is None
@@ -153,11 +173,21 @@ class Decoder:
                 raise Rejection(Reason.UNKNOWN_LABEL, str(error)) from None
         elif is_label:
             raise Rejection(Reason.MISSING_FIELD, "an event needs features or text, a label needs label")
-        return Incoming(fields["id"], features, text, label, truth, is_label, len(value))
+        return Incoming(fields["id"], features, text, label, truth, is_label, message_bytes)
 
     def place_of_time(self, record: Record) -> str:  # noqa: ARG002 - others look at the record's topic
         """Say where a record's event time is found, for messages."""
         return OWN_TIME
+
+
+def _without_nulls(document: object) -> object:
+    """Return a document without the features that are None; None if there are none of those."""
+    if not isinstance(document, dict):
+        return None
+    features = document.get("features")
+    if not isinstance(features, dict) or None not in features.values():
+        return None
+    return document | {"features": {name: value for name, value in features.items() if value is not None}}
 
 
 _BY_TYPE: Final[Mapping[str, Reason]] = {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from service.formats.readers import READERS
+from service.formats.schema_readers import KINDS
+from service.formats.schemas import Schemas
+from service.formats.topics import AS_JSON, make_schemas, reader_of
 from service.mapping.decoder import MappedDecoder, Topic
 from service.mapping.mapper import EventMapper, LabelMapper
+from service.mapping.own import OwnMapper
 from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import Vocabulary
@@ -46,16 +49,28 @@ def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transpo
     )
 
 
-def make_decoder(settings: Settings) -> Decoder:
-    """Make the decoder that the settings describe."""
+def make_decoder(settings: Settings, schemas: Schemas | None = None) -> Decoder:
+    """Make the decoder that the settings describe.
+
+    Parameters
+    ----------
+    settings
+        Describe it.
+    schemas
+        Those that records were written with. Without them, messages are read as JSON where they have schemas:
+        not from the stream, but from a file or from HTTP.
+
+    """
     vocabulary, most = Vocabulary(settings.classes), settings.max_message_bytes
     own = Decoder(vocabulary, most)
     events, labels = settings.events, settings.labels
     if not events.is_mapped and not labels.is_mapped:
         return own
+    event_mapper = OwnMapper(own) if events.has_own_fields else EventMapper(events, vocabulary, most)
+    label_mapper = OwnMapper(own) if labels.has_own_fields else LabelMapper(labels, vocabulary)
     return MappedDecoder(
-        Topic(READERS[events.format], EventMapper(events, vocabulary, most)) if events.is_mapped else None,
-        Topic(READERS[labels.format], LabelMapper(labels, vocabulary)) if labels.is_mapped else None,
+        Topic(reader_of(events, schemas), event_mapper) if events.is_mapped else None,
+        Topic(reader_of(labels, schemas), label_mapper) if labels.is_mapped else None,
         settings.labels_topic,
         own,
         most,
@@ -63,10 +78,15 @@ def make_decoder(settings: Settings) -> Decoder:
 
 
 def for_file(settings: Settings) -> Settings:
-    """Return the settings for a file: its rows have no keys and headers; an id from there is the line's."""
-    if not is_of_record(settings.events.id):
+    """Return the settings for a file: its rows have no keys and headers; an id from there is the line's.
+
+    Where records have schemas, a file has the same fields in JSON.
+    """
+    changed = {"id": OFFSET} if is_of_record(settings.events.id) else {}
+    changed |= AS_JSON if settings.events.format in KINDS else {}
+    if not changed:
         return settings
-    return settings.model_copy(update={"events": settings.events.model_copy(update={"id": OFFSET})})
+    return settings.model_copy(update={"events": settings.events.model_copy(update=changed)})
 
 
 def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
@@ -110,6 +130,7 @@ def make_processor(
         If the model cannot be made.
 
     """
+    schemas = make_schemas(settings) if decoder is None else None
     return Processor(
         make_learner(
             settings.model,
@@ -119,10 +140,11 @@ def make_processor(
             settings.hash_bits,
         ),
         vocabulary=Vocabulary(settings.classes),
-        decoder=decoder or make_decoder(settings),
+        decoder=decoder or make_decoder(settings, schemas),
         extractor=extractor or make_extractor(settings),
         max_ahead_seconds=settings.max_event_time_ahead_seconds,
         join=LabelJoin(settings.label_timeout_seconds, settings.max_pending, settings.max_pending_bytes),
         topics=OutputTopics(settings.predictions_topic, settings.dead_letters_topic),
+        schemas=schemas,
         observe=observe,
     )

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import LearnerError
+from service.formats.schemas import Schemas
 from service.messages.dead_letter import dead_letter
 from service.messages.decoder import Decoder, Incoming, Reason, Rejection, rejection_of_time
 from service.messages.encoder import Answers
@@ -60,6 +61,8 @@ class Processor:
         How far an event's time may be ahead of the time that is given with its batch.
     topics
         Where outputs go.
+    schemas
+        Those that records were written with, which the decoder uses; None where they have none.
     observe
         Called with the labelled predictions of each batch, in order, once it is processed.
 
@@ -75,6 +78,7 @@ class Processor:
         join: LabelJoin,
         max_ahead_seconds: float,
         topics: OutputTopics,
+        schemas: Schemas | None = None,
         observe: Observer = lambda _: None,
     ) -> None:
         self.learner = learner
@@ -82,6 +86,7 @@ class Processor:
         self.counters = Counters()
         self._vocabulary = vocabulary
         self._decoder = decoder
+        self.schemas = schemas
         self._extractor = extractor
         self._max_ahead_ms = int(max_ahead_seconds * 1000)
         self._maps_time = decoder.maps_time
@@ -126,13 +131,14 @@ class Processor:
 
     def state(self) -> dict[str, Any]:
         """Return the whole state as plain values: the model, what waits for labels, the counts."""
-        return {
+        state = {
             "model": self.learner.dump(),
             "join": self.join.state(),
             "counters": self.counters.state(),
             "spelling": self._answers.spelling,
             "classes": self._vocabulary.classes,
         }
+        return state if self.schemas is None else state | {"schemas": self.schemas.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned: the next record has the same effect as it had there.
@@ -146,6 +152,8 @@ class Processor:
         self.learner.load(state["model"])
         self.join.restore(state["join"])
         self.counters = Counters.from_state(state["counters"])
+        if self.schemas is not None:
+            self.schemas.restore(state.get("schemas", ()))
         if state["classes"] == self._vocabulary.classes:  # else the names are new ones: answer in them
             self._answers.spell_as(state["spelling"])
 

@@ -24,6 +24,7 @@ from service.settings.addresses import default_stream_path, is_loopback, split_a
 from service.settings.forms import lower, parse_ngrams, parse_object, parse_workers, split_names
 from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.settings.mapping import EventSettings, LabelSettings
+from service.settings.registry import RegistrySettings
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10
@@ -197,6 +198,10 @@ class Settings(BaseSettings):
     labels: Annotated[LabelSettings, BeforeValidator(parse_object)] = Field(
         default_factory=LabelSettings,
         description="Where the records of the labels topic have what is needed.",
+    )
+
+    schema_registry: Annotated[RegistrySettings, BeforeValidator(parse_object)] = Field(
+        default_factory=RegistrySettings, description="Settings of the Schema Registry."
     )
 
     @classmethod

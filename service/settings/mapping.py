@@ -13,7 +13,7 @@ from service.messages.paths import Path, parse_path
 from service.settings.forms import split_paths
 from service.settings.kafka import disagreement
 
-InputFormat = Literal["json", "text"]
+InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
 """How the value of a record is written; `service.formats` has a reader for each."""
 
 PathList = Annotated[tuple[str, ...], BeforeValidator(split_paths)]
@@ -48,7 +48,17 @@ class LabelSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: InputFormat = Field("json", description="How values are written: json, or text (all of it).")
+    format: InputFormat = Field(
+        "json",
+        description="How values are written: json; avro, protobuf or json-schema in Confluent's wire format, "
+        "with a Schema Registry; text (all of it).",
+    )
+    schema_file: str = Field(
+        "", description="File with the schema of plain Avro (.avsc) or Protobuf (.proto, .desc): no registry."
+    )
+    message: str = Field(
+        "", description="Name of the Protobuf message (empty: the first one of schema_file)."
+    )
     id: str = Field("", description="Where the id is: a JMESPath, @key, @header.NAME or @offset.")
     label: str = Field("", description="Where the label is: a JMESPath, such as status == 'spam'.")
     timestamp: str = Field(
@@ -66,6 +76,12 @@ class LabelSettings(BaseModel):
     def is_mapped(self) -> bool:
         """Whether anything differs from the service's own schema."""
         return self not in {type(self)(), type(self)(unknown_fields="refuse")}
+
+    @property
+    def has_own_fields(self) -> bool:
+        """Whether nothing differs from the service's own schema but the format."""
+        plain = {"format": "json", "schema_file": "", "message": ""}
+        return not self.model_copy(update=plain).is_mapped
 
     @field_validator("id")
     @classmethod
@@ -94,6 +110,17 @@ class LabelSettings(BaseModel):
             if getattr(self, name):
                 names = (f"{table}.{name}", f"{table}.format")
                 raise disagreement(names, f"{names[1]} text has no fields for {names[0]}")
+        return self
+
+    @model_validator(mode="after")
+    def _check_schema(self) -> Self:
+        table = self.table()
+        names = (f"{table}.schema_file", f"{table}.format")
+        if self.schema_file and self.format not in {"avro", "protobuf"}:
+            raise disagreement(names, f"{names[0]} is for {names[1]} avro and protobuf, not {self.format}")
+        if self.message and not (self.schema_file and self.format == "protobuf"):
+            names = (f"{table}.message", f"{table}.schema_file")
+            raise disagreement(names, f"{names[0]} is a message of a Protobuf schema in {names[1]}")
         return self
 
     @classmethod
@@ -161,6 +188,8 @@ MAPPING: Final = tuple(
 def mapping_given(*tables: LabelSettings) -> dict[str, object]:
     """List the settings in these tables that differ from their defaults, by dotted name.
 
+    A schema's file is none of them: the schema itself is kept.
+
     >>> mapping_given(EventSettings(id="@key"), LabelSettings())
     {'events.id': '@key'}
     """
@@ -168,5 +197,5 @@ def mapping_given(*tables: LabelSettings) -> dict[str, object]:
         f"{table.table()}.{name}": value
         for table in tables
         for name, value in table
-        if value != type(table).model_fields[name].default
+        if value != type(table).model_fields[name].default and name != "schema_file"
     }

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.formats.readers import READERS, read_json, read_text
+from service.formats.schema_readers import KINDS
 from service.messages.decoder import Reason, Rejection
 from service.settings.mapping import EventSettings, LabelSettings
 
@@ -50,4 +51,4 @@ def test_text_that_is_not_utf_8_is_refused():
 
 @pytest.mark.parametrize("settings", [EventSettings, LabelSettings])
 def test_every_format_that_can_be_set_has_a_reader(settings):
-    assert set(settings.model_json_schema()["properties"]["format"]["enum"]) == set(READERS)
+    assert set(settings.model_json_schema()["properties"]["format"]["enum"]) == {*READERS, *KINDS}

@@ -1,0 +1,116 @@
+"""Avro. In: a schema. Out: what reads values written with it, as dictionaries, lists and scalars.
+
+decimal                          number, the nearest double
+date                             text, 2026-11-23
+timestamp-…, local-timestamp-…   milliseconds since 1970
+time-…                           milliseconds since midnight
+uuid, enum                       text
+bytes, fixed, duration           None: a missing value
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from service.formats import avro_decoder as plans
+from service.formats.avro_decoder import AvroDecoder, Plan
+from service.formats.extra import need
+from service.formats.protobuf_files import UnusableSchema
+
+_PRIMITIVES: Final = {
+    "null": plans.NOTHING,
+    "boolean": plans.BOOLEAN,
+    "int": plans.LONG,
+    "long": plans.LONG,
+    "float": plans.FLOAT,
+    "double": plans.DOUBLE,
+    "string": plans.STRING,
+    "bytes": plans.BYTES,
+}
+_PER_MILLISECOND: Final = {
+    f"{kind}-{unit}": divisor
+    for kind in ("timestamp", "local-timestamp", "time")
+    for unit, divisor in (("millis", 1), ("micros", 1000), ("nanos", 1_000_000))
+}
+_UUID_BYTES: Final = 16
+
+
+def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
+    """Return what reads a value: `AvroDecoder.read`.
+
+    Parameters
+    ----------
+    parts
+        Texts of schemas that others refer to, then the schema itself.
+
+    Raises
+    ------
+    UnusableSchema
+        The schema is none.
+
+    """
+    need("fastavro", "an Avro schema")
+    from fastavro.schema import SchemaParseException, UnknownType, parse_schema  # noqa: PLC0415 - an extra
+
+    named: dict[str, Any] = {}
+    try:
+        parsed = [parse_schema(json.loads(part), named_schemas=named) for part in parts]
+        return AvroDecoder(_Planner(named).plan(parsed[-1])).read
+    except (SchemaParseException, UnknownType) as error:
+        raise UnusableSchema(f"{type(error).__name__}: {error}") from None
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise UnusableSchema(f"this is no Avro schema: {error!r}") from None
+
+
+class _Planner:
+    """Turns parsed schemas into plans; each named one once, as it may contain itself."""
+
+    def __init__(self, named: Mapping[str, Any]) -> None:
+        self._named = named
+        self._plans: dict[str, Plan] = {}
+
+    def plan(self, schema: Any) -> Plan:  # noqa: ANN401 - any JSON
+        if isinstance(schema, list):
+            union = Plan(plans.UNION)
+            union.children.extend(map(self.plan, schema))
+            return union
+        if isinstance(schema, str):
+            return Plan(_PRIMITIVES[schema]) if schema in _PRIMITIVES else self._named_plan(schema)
+        kind = schema["type"]
+        if kind in {"record", "error", "enum", "fixed"}:
+            return self._named_plan(schema["name"])
+        if kind in {"array", "map"}:
+            holder = Plan(plans.ARRAY if kind == "array" else plans.MAP)
+            holder.children.append(self.plan(schema["items" if kind == "array" else "values"]))
+            return holder
+        return _logical(schema) or self.plan(kind)
+
+    def _named_plan(self, name: str) -> Plan:
+        if name not in self._plans:
+            schema = self._named[name]
+            kind = schema["type"]
+            if kind == "enum":
+                self._plans[name] = Plan(plans.ENUM, list(schema["symbols"]))
+            elif kind == "fixed":
+                self._plans[name] = _logical(schema) or Plan(plans.FIXED, size=schema["size"])
+            else:
+                record = self._plans[name] = Plan(plans.RECORD, [field["name"] for field in schema["fields"]])
+                record.children.extend(self.plan(field["type"]) for field in schema["fields"])
+        return self._plans[name]
+
+
+def _logical(schema: Mapping[str, Any]) -> Plan | None:
+    """Return the plan of a logical type; None for one that is unknown, or not of its underlying type."""
+    logical, kind = schema.get("logicalType"), schema["type"]
+    if logical == "decimal" and kind in {"bytes", "fixed"}:
+        return Plan(plans.DECIMAL, size=schema.get("size", -1), scale=schema.get("scale", 0))
+    if kind in {"int", "long"}:
+        if logical == "date":
+            return Plan(plans.DATE)
+        if logical in _PER_MILLISECOND:
+            return Plan(plans.SCALED, scale=_PER_MILLISECOND[logical])
+    if logical == "uuid" and kind == "fixed" and schema["size"] == _UUID_BYTES:
+        return Plan(plans.UUID)
+    return None

@@ -1,0 +1,51 @@
+"""Values of logical types as plain ones. In: what stands for one. Out: a number or a text."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import Final
+
+_EPOCH: Final = date(1970, 1, 1)
+_MOST_DIGIT_BYTES: Final = 1024
+_GROUPS: Final = (0, 8, 12, 16, 20, 32)
+
+
+def scaled(digits: bytes, scale: int) -> float:
+    r"""Return a decimal as the nearest double: a two's complement integer, big-endian, times 10**-scale.
+
+    >>> scaled(b"\x30\x39", 2), scaled(b"\xff", 0), scaled(b"", 3)
+    (123.45, -1.0, 0.0)
+    """
+    if len(digits) > _MOST_DIGIT_BYTES:
+        return math.inf
+    return float(f"{int.from_bytes(digits, 'big', signed=True)}e{-scale}")
+
+
+def iso_date(days: int) -> str:
+    """Return a day, counted from 1970, in ISO 8601.
+
+    >>> iso_date(20_780)
+    '2026-11-23'
+
+    Raises
+    ------
+    ValueError
+        It lies before the year 1 or after 9999.
+
+    """
+    try:
+        return (_EPOCH + timedelta(days=days)).isoformat()
+    except OverflowError:
+        raise ValueError(f"day {days} lies outside the years 1 to 9999") from None
+
+
+def uuid_text(data: bytes) -> str:
+    """Return the text of a UUID or GUID of 16 bytes.
+
+    >>> uuid_text(bytes(range(16)))
+    '00010203-0405-0607-0809-0a0b0c0d0e0f'
+    """
+    digits = data.hex()
+    return "-".join(digits[start:end] for start, end in pairwise(_GROUPS))

@@ -1,0 +1,232 @@
+"""Protobuf. In: a file's descriptors, the bytes of a message. Out: dictionaries, lists and scalars.
+
+A field with presence that is not set is left out; one without has its default. Enums are names; a timestamp
+is milliseconds since 1970, a duration seconds, a decimal a number. Bytes are missing values: None.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from service.formats.extra import need
+from service.formats.plain_values import scaled
+from service.formats.protobuf_files import UnusableSchema
+from service.messages.decoder import Reason, Rejection
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+    from google.protobuf.descriptor_pool import DescriptorPool
+    from google.protobuf.message import Message
+
+_PACKAGED: Final = "google/"
+"""Files that come with Protobuf, or with googleapis-common-protos where that is installed."""
+_DECIMAL: Final = "confluent/type/decimal.proto"
+_WRAPPERS: Final = frozenset(
+    f"google.protobuf.{name}Value"
+    for name in ("Bool", "Bytes", "Double", "Float", "Int32", "Int64", "String", "UInt32", "UInt64")
+)
+
+Read = Callable[[bytes], object]
+_Convert = Callable[[Any], object]
+
+
+class ProtobufFile:
+    """The messages of one file and of those that it imports.
+
+    Parameters
+    ----------
+    parts
+        Serialized `FileDescriptorProto`, those that others import first; the last is the file.
+
+    """
+
+    def __init__(self, parts: Sequence[bytes]) -> None:
+        need("google.protobuf", "a Protobuf schema")
+        from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415 - an extra
+
+        self._pool = DescriptorPool()
+        self._converters: dict[str, _Convert] = {}
+        try:
+            self._names = [_add(self._pool, part) for part in parts]
+        except TypeError as error:
+            raise UnusableSchema(f"its descriptors do not fit together: {error}") from None
+
+    def reader_at(self, indexes: Sequence[int]) -> Read:
+        """Return what reads the message at these indexes: in the file, then in the message around it."""
+        from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415
+
+        file = FileDescriptorProto()
+        self._pool.FindFileByName(self._names[-1]).CopyToProto(file)
+        names, messages = [file.package] if file.package else [], file.message_type
+        for index in indexes:
+            if not 0 <= index < len(messages):
+                raise Rejection(Reason.INVALID_DATA, f"the schema has no message at {list(indexes)}")
+            names.append(messages[index].name)
+            messages = messages[index].nested_type
+        return self.reader_of(".".join(names))
+
+    def reader_of(self, name: str) -> Read:
+        """Return what reads the message of this name.
+
+        Raises
+        ------
+        UnusableSchema
+            There is none.
+
+        """
+        from google.protobuf.message import DecodeError  # noqa: PLC0415
+        from google.protobuf.message_factory import GetMessageClass  # noqa: PLC0415
+
+        try:
+            descriptor = self._pool.FindMessageTypeByName(name)
+        except KeyError:
+            raise UnusableSchema(f"it has no message {name!r:.200}") from None
+        parse, convert = GetMessageClass(descriptor).FromString, self._converter(descriptor)
+
+        def read(data: bytes) -> object:
+            try:
+                return convert(parse(data))
+            except DecodeError as error:
+                raise Rejection(Reason.INVALID_DATA, f"no message {name}: {error}") from None
+
+        return read
+
+    def _converter(self, descriptor: Descriptor) -> _Convert:
+        """Return what turns such a message into plain values; one that contains itself finds itself."""
+        name = descriptor.full_name
+        if name in _WRAPPERS:
+            return self._scalar(descriptor.fields_by_name["value"], lambda message: message.value)
+        if (special := _SPECIAL.get(name)) is not None:
+            return special
+        if name not in self._converters:
+            fields: list[tuple[str, Callable[[Message], bool] | None, _Convert]] = []
+            self._converters[name] = _converter_of(fields)
+            fields.extend((f.name, _presence(f), self._field(f)) for f in descriptor.fields)
+        return self._converters[name]
+
+    def _field(self, field: FieldDescriptor) -> _Convert:
+        name = field.name
+        if not field.is_repeated:
+            return self._scalar(field, lambda message: getattr(message, name))
+        inner = field.message_type
+        if inner is not None and inner.GetOptions().map_entry:
+            convert = self._scalar(inner.fields_by_name["value"], lambda value: value)
+            return lambda message: {str(k): convert(v) for k, v in getattr(message, name).items()}
+        convert = self._scalar(field, lambda value: value)
+        return lambda message: [convert(value) for value in getattr(message, name)]
+
+    def _scalar(self, field: FieldDescriptor, get: _Convert) -> _Convert:
+        """Return what makes a plain value of one value of a field; `get` takes it from where it is."""
+        if field.message_type is not None:
+            convert = self._converter(field.message_type)
+            return lambda holder: convert(get(holder))
+        if field.enum_type is not None:
+            names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
+            return lambda holder: names.get(number := get(holder), number)
+        if field.type == field.TYPE_BYTES:
+            return lambda _: None
+        return get
+
+
+def _converter_of(fields: Iterable[tuple[str, Callable[[Message], bool] | None, _Convert]]) -> _Convert:
+    return lambda message: {
+        name: convert(message) for name, is_set, convert in fields if is_set is None or is_set(message)
+    }
+
+
+def _presence(field: FieldDescriptor) -> Callable[[Message], bool] | None:
+    """Return what says whether a field is set; None where nothing distinguishes that from its default."""
+    name = field.name
+    return (lambda message: bool(message.HasField(name))) if field.has_presence else None
+
+
+def _add(pool: DescriptorPool, part: bytes) -> str:
+    """Add a file; an import that is nowhere is taken for one of options, which mean nothing here."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415
+
+    file = FileDescriptorProto.FromString(part)
+    known = [name for name in file.dependency if _has(pool, name)]
+    if len(known) < len(file.dependency):
+        file.dependency[:] = known
+        del file.public_dependency[:], file.weak_dependency[:]
+    if not _is_in(pool, file.name):
+        pool.AddSerializedFile(file.SerializeToString())
+    return str(file.name)
+
+
+def _has(pool: DescriptorPool, name: str) -> bool:
+    """Return whether a file is in the pool, after adding it if it is one that registries take as known."""
+    if _is_in(pool, name):
+        return True
+    if name == _DECIMAL:
+        pool.AddSerializedFile(_decimal_file())
+        return True
+    if not name.startswith(_PACKAGED) or not name.endswith(".proto"):
+        return False
+    try:
+        module = importlib.import_module(f"{name.removesuffix('.proto').replace('/', '.')}_pb2")
+    except ImportError:
+        return False
+    _add(pool, module.DESCRIPTOR.serialized_pb)
+    return True
+
+
+def _decimal_file() -> bytes:
+    """Return the descriptor of Confluent's decimal, which its serializers never register."""
+    from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto  # noqa: PLC0415
+
+    file = FileDescriptorProto(name=_DECIMAL, package="confluent.type", syntax="proto3")
+    types = {"value": "TYPE_BYTES", "precision": "TYPE_UINT32", "scale": "TYPE_INT32"}
+    fields = file.message_type.add(name="Decimal").field
+    for number, (name, kind) in enumerate(types.items(), start=1):
+        fields.add(name=name, number=number, type=FieldDescriptorProto.Type.Value(kind), label=1)
+    return bytes(file.SerializeToString())
+
+
+def _is_in(pool: DescriptorPool, name: str) -> bool:
+    try:
+        pool.FindFileByName(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _milliseconds(timestamp: Any) -> object:  # noqa: ANN401 - made by Protobuf at run time
+    return int(timestamp.seconds) * 1000 + int(timestamp.nanos) // 1_000_000
+
+
+def _seconds(duration: Any) -> object:  # noqa: ANN401
+    return duration.seconds + duration.nanos / 1e9
+
+
+def _decimal(decimal: Any) -> object:  # noqa: ANN401
+    return scaled(decimal.value, decimal.scale)
+
+
+def _struct(struct: Any) -> object:  # noqa: ANN401
+    return {name: _value(value) for name, value in struct.fields.items()}
+
+
+def _list(values: Any) -> object:  # noqa: ANN401
+    return [_value(value) for value in values.values]
+
+
+def _value(value: Any) -> object:  # noqa: ANN401
+    kind = value.WhichOneof("kind")
+    if kind in {None, "null_value"}:
+        return None
+    found: object = getattr(value, kind)
+    return _struct(found) if kind == "struct_value" else _list(found) if kind == "list_value" else found
+
+
+_SPECIAL: Final[dict[str, _Convert]] = {
+    "google.protobuf.Timestamp": _milliseconds,
+    "google.protobuf.Duration": _seconds,
+    "google.protobuf.Struct": _struct,
+    "google.protobuf.Value": _value,
+    "google.protobuf.ListValue": _list,
+    "confluent.type.Decimal": _decimal,
+}
+"""Messages that stand for a plain value."""

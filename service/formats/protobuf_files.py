@@ -1,0 +1,134 @@
+"""Files of Protobuf. In: .proto texts, or descriptors in base64. Out: serialized descriptors.
+
+A registry that knows `format=serialized` sends descriptors. The text that others send is compiled by the
+protoc that `grpcio-tools` carries, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from service.formats.extra import need
+
+_MAIN: Final = "online_perceptron_schema.proto"
+_SECONDS: Final = 60.0
+
+_KNOWN: Final[Mapping[str, str]] = {
+    "confluent/meta.proto": """syntax = "proto3";
+package confluent;
+import "google/protobuf/descriptor.proto";
+message Meta {
+  string doc = 1;
+  map<string, string> params = 2;
+  repeated string tags = 3;
+}
+extend google.protobuf.FileOptions { Meta file_meta = 1088; }
+extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
+extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
+extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
+extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
+""",
+    "confluent/type/decimal.proto": """syntax = "proto3";
+package confluent.type;
+message Decimal {
+  bytes value = 1;
+  uint32 precision = 2;
+  int32 scale = 3;
+}
+""",
+}
+"""What a registry knows without being told of it, and does not name among the references of a schema."""
+
+
+class UnusableSchema(Exception):
+    """A schema that cannot be read, or means nothing to this release."""
+
+
+def descriptors(files: Sequence[tuple[str, str]]) -> tuple[bytes, ...]:
+    """Return the serialized `FileDescriptorProto` of each file, those that others import first.
+
+    Parameters
+    ----------
+    files
+        Names, as the files import one another, and texts or descriptors in base64; the last is the schema.
+
+    Raises
+    ------
+    UnusableSchema
+        protoc refuses it.
+    ConfigurationError
+        A package is missing.
+
+    """
+    found = [_decoded(name, text) for name, text in files]
+    return tuple(each for each in found if each) if all(found) else _compile(dict(files))
+
+
+def compile_file(path: Path) -> tuple[bytes, ...]:
+    """Compile a .proto file, whose imports lie beside it or below; read any other as a descriptor set."""
+    if path.suffix != ".proto":
+        return _files_of(path.read_bytes())
+    return _protoc(path.parent, path.name)
+
+
+def _decoded(name: str, text: str) -> bytes | None:
+    """Return a descriptor that was sent in base64, under the name that others import it by."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415 - an extra
+    from google.protobuf.message import DecodeError  # noqa: PLC0415
+
+    try:
+        file = FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError, DecodeError):
+        return None
+    file.name = name or file.name or _MAIN
+    return bytes(file.SerializeToString())
+
+
+def _compile(files: Mapping[str, str]) -> tuple[bytes, ...]:
+    with TemporaryDirectory(prefix="perceptron-") as folder:
+        for name, text in {**_KNOWN, **files}.items():
+            inside = PurePosixPath(name or _MAIN)
+            if inside.is_absolute() or ".." in inside.parts:
+                raise UnusableSchema(f"it imports {name!r:.200}")
+            place = Path(folder, inside)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+        return _protoc(Path(folder), _MAIN)
+
+
+def _protoc(folder: Path, name: str) -> tuple[bytes, ...]:
+    """Compile a file and what it imports."""
+    need("grpc_tools", "a Protobuf schema in the form of text")
+    spec = find_spec("grpc_tools")
+    assert spec is not None
+    assert spec.origin is not None
+    with TemporaryDirectory(prefix="perceptron-") as results:
+        result = Path(results, "descriptors")
+        places = [f"--proto_path={place}" for place in (folder, Path(spec.origin).with_name("_proto"))]
+        command = [sys.executable, "-m", "grpc_tools.protoc", *places]
+        options = ["--include_imports", f"--descriptor_set_out={result}", name]
+        run = subprocess.run(  # noqa: S603 - no shell; the name is our own or the settings'
+            [*command, *options], check=False, capture_output=True, text=True, timeout=_SECONDS
+        )
+        if run.returncode:
+            raise UnusableSchema(f"protoc: {run.stderr.strip()}")
+        return _files_of(result.read_bytes())
+
+
+def _files_of(descriptor_set: bytes) -> tuple[bytes, ...]:
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet  # noqa: PLC0415
+    from google.protobuf.message import DecodeError  # noqa: PLC0415
+
+    try:
+        files = FileDescriptorSet.FromString(descriptor_set).file
+    except DecodeError as error:
+        raise UnusableSchema(f"this is no FileDescriptorSet: {error}") from None
+    return tuple(file.SerializeToString() for file in files)

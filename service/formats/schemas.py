@@ -1,0 +1,76 @@
+"""The schemas that the records of one partition were written with. In: schemas by key. Out: readers.
+
+They belong to the partition's state: snapshots hold them, so that recovery reads each record again with the
+schema with which it was read first, and asks nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from service.formats.schema import Schema
+from service.stream import Record
+
+MOST_KEPT: Final = 100
+"""Schemas in a snapshot, those last used: one that is needed again is fetched again."""
+
+KeysOf = Callable[[Iterable[Record]], set[bytes]]
+"""Returns the keys of the schemas that records of one topic need."""
+
+
+class Schemas:
+    """Known schemas, and what reads values with them.
+
+    Parameters
+    ----------
+    keys_of
+        By topic, for those whose records need schemas.
+
+    """
+
+    def __init__(self, keys_of: Mapping[str, KeysOf]) -> None:
+        self._keys_of = dict(keys_of)
+        self._known: dict[bytes, Schema] = {}
+        """The one last used is last."""
+        self._readers: dict[str, dict[bytes, Any]] = {}
+
+    def __getitem__(self, key: bytes) -> Schema | None:
+        return self._known.get(key)
+
+    def readers(self, kind: str) -> dict[bytes, Any]:
+        """Return where to keep what was made of the schemas, by key: it is forgotten with them."""
+        return self._readers.setdefault(kind, {})
+
+    def missing(self, records: Sequence[Record]) -> list[bytes]:
+        """Return the keys of the schemas that a batch needs and that are not known; the others are used."""
+        keys: set[bytes] = set()
+        for topic, keys_of in self._keys_of.items():
+            keys |= keys_of(record for record in records if record.topic == topic)
+        needed = sorted(keys)
+        if len(self._known) > 1:
+            self._known |= {key: self._known.pop(key) for key in needed if key in self._known}
+        return [key for key in needed if key not in self._known]
+
+    def add(self, found: Mapping[bytes, Schema]) -> None:
+        """Add schemas; one of a known key takes its place."""
+        for key, schema in found.items():
+            self._forget(key)
+            self._known[key] = schema
+
+    def state(self) -> list[Any]:
+        """Return the schemas last used as plain values, and forget the others."""
+        for key in list(self._known)[:-MOST_KEPT]:
+            self._forget(key)
+        return [[key, schema.kind, list(schema.parts)] for key, schema in self._known.items()]
+
+    def restore(self, state: Iterable[Sequence[Any]]) -> None:
+        """Restore what `state` returned."""
+        for key in list(self._known):
+            self._forget(key)
+        self._known |= {key: Schema(kind, tuple(parts)) for key, kind, parts in state}
+
+    def _forget(self, key: bytes) -> None:
+        self._known.pop(key, None)
+        for readers in self._readers.values():
+            readers.pop(key, None)

@@ -1,0 +1,156 @@
+"""Where schemas come from. In: a batch of records. Out: the schemas that it needs and that are not known yet.
+
+A registry that does not answer holds the batch up. One that says that it has no schema of an id is asked
+again for a moment, as it may be a replica that lags; then the records of that id are dead letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from pathlib import Path
+from threading import Event
+from typing import Final
+
+from service.clock import SYSTEM_CLOCK, Clock
+from service.errors import ConfigurationError
+from service.formats.extra import need
+from service.formats.protobuf_files import UnusableSchema, compile_file
+from service.formats.registry import SchemaMissing, SchemaRegistry
+from service.formats.schema import Schema, SchemaKind
+from service.formats.schema_readers import KINDS, plain_reader
+from service.formats.schemas import Schemas
+from service.formats.topics import file_key
+from service.settings.load import Settings
+from service.settings.mapping import LabelSettings
+from service.stream import Record
+
+_PATIENCE_SECONDS: Final = 2.0
+"""How long a registry is asked again for a schema that it does not have."""
+_AGAIN_SECONDS: Final = 0.25
+_DOUBT_SECONDS: Final = 60.0
+"""How long it is believed afterwards: records of ids that never existed must not slow down the others."""
+_MOST_REMEMBERED: Final = 1000
+_NEVER: Final = Event()
+_MODULES: Final = {"avro": "fastavro", "protobuf": "google.protobuf"}
+"""What has to be installed, by format."""
+
+
+class Sources:
+    """Finds the schemas that records need, for all partitions of a process.
+
+    Parameters
+    ----------
+    settings
+        Formats, files, the registry.
+    clock
+        Waits.
+
+    Raises
+    ------
+    ConfigurationError
+        A schema file cannot be used, or a package is missing.
+
+    """
+
+    def __init__(self, settings: Settings, clock: Clock = SYSTEM_CLOCK) -> None:
+        _check(settings)
+        self._files = schema_files(settings)
+        self._registry = SchemaRegistry(settings.schema_registry) if settings.schema_registry.url else None
+        self._clock = clock
+        self._found: dict[bytes, Schema] = {}
+        self._absent: dict[bytes, float] = {}
+        """Until when (monotonic seconds) the registry is not asked for a schema again."""
+        self._patient_from = -inf
+
+    def find(self, schemas: Schemas, records: Sequence[Record]) -> dict[bytes, Schema]:
+        """Return what a batch needs and `schemas` lacks, by key; without those that do not exist.
+
+        Raises
+        ------
+        RegistryUnavailable
+            The registry does not answer.
+
+        """
+        found = {key: schema for key, schema in self._files.items() if schemas[key] != schema}
+        if missing := [key for key in schemas.missing(records) if key not in self._files]:
+            found |= self._fetch(missing)
+        return found
+
+    def _fetch(self, keys: Sequence[bytes]) -> dict[bytes, Schema]:
+        """Ask for schemas; for those that are not there again, until patience ends."""
+        now = self._clock.monotonic()
+        absent = [key for key in keys if self._absent.get(key, -inf) <= now and not self._ask(key)]
+        deadline = now + _PATIENCE_SECONDS if now >= self._patient_from else now
+        while absent and self._clock.monotonic() < deadline:
+            self._clock.wait(_NEVER, _AGAIN_SECONDS)
+            absent = [key for key in absent if not self._ask(key)]
+        if absent:
+            self._patient_from = self._clock.monotonic() + _DOUBT_SECONDS
+            self._remember_absent(absent)
+        return {key: self._found[key] for key in keys if key in self._found}
+
+    def _ask(self, key: bytes) -> bool:
+        """Return whether a schema is known now."""
+        if key in self._found:
+            return True
+        assert self._registry is not None
+        try:
+            schema = self._registry.schema(key)
+        except SchemaMissing:
+            return False
+        if len(self._found) >= _MOST_REMEMBERED:
+            self._found.pop(next(iter(self._found)))
+        self._found[key] = schema
+        return True
+
+    def _remember_absent(self, keys: Sequence[bytes]) -> None:
+        if len(self._absent) + len(keys) > _MOST_REMEMBERED:
+            self._absent.clear()
+        self._absent |= dict.fromkeys(keys, self._clock.monotonic() + _DOUBT_SECONDS)
+
+
+def _check(settings: Settings) -> None:
+    """Refuse formats that lack a package or a place where their schemas are."""
+    for table in (settings.events, settings.labels):
+        name = f"{table.table()}.format {table.format}"
+        if table.format not in KINDS:
+            continue
+        if table.format in _MODULES:
+            need(_MODULES[table.format], name)
+        if not (table.schema_file or settings.schema_registry.url):
+            hint = f"set schema_registry.url; or {table.table()}.schema_file, for plain Avro or Protobuf"
+            raise ConfigurationError(f"{name} needs a Schema Registry", hint=hint)
+
+
+def schema_files(settings: Settings) -> Mapping[bytes, Schema]:
+    """Read the schema files that the settings name.
+
+    Raises
+    ------
+    ConfigurationError
+        One cannot be read, or is no schema.
+
+    """
+    tables: dict[str, LabelSettings] = {"events": settings.events, "labels": settings.labels}
+    return {
+        file_key(name): _read(name, table, Path(table.schema_file))
+        for name, table in tables.items()
+        if table.schema_file
+    }
+
+
+def _read(name: str, table: LabelSettings, path: Path) -> Schema:
+    try:
+        kind = KINDS[table.format]
+        parts = (path.read_bytes(),) if kind == SchemaKind.AVRO else compile_file(path)
+        schema = Schema(kind, parts)
+        plain_reader(schema, table.message)
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+    except UnusableSchema as error:
+        reason = str(error)
+    else:
+        return schema
+    hint = "an Avro schema (.avsc), a .proto file or a descriptor set that protoc has written"
+    raise ConfigurationError(f"{name}.schema_file: {path}: {reason}", hint=f"it names {hint}")

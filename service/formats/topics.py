@@ -1,0 +1,62 @@
+"""The formats of the input topics. In: the settings. Out: readers, and which schemas records need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from service.formats.readers import READERS, Reader, read_json
+from service.formats.schema import Schema
+from service.formats.schema_readers import KINDS, FileReader, WireReader
+from service.formats.schemas import KeysOf, Schemas
+from service.formats.wire import keys_of
+from service.settings.fields import Settings
+from service.settings.mapping import LabelSettings
+from service.stream import Record
+
+_NONE: Final[Mapping[bytes, Schema]] = MappingProxyType({})
+AS_JSON: Final[Mapping[str, str]] = {"format": "json", "schema_file": "", "message": ""}
+"""Settings in the place of those of a format with a schema."""
+
+
+def needs_schemas(settings: Settings) -> bool:
+    """Return whether records of a topic are written with schemas."""
+    return settings.events.format in KINDS or settings.labels.format in KINDS
+
+
+def make_schemas(settings: Settings, known: Mapping[bytes, Schema] = _NONE) -> Schemas | None:
+    """Return where to keep the schemas of a partition's records, with those known; None if there are none."""
+    if not needs_schemas(settings):
+        return None
+    topics = {settings.labels_topic: settings.labels, settings.events_topic: settings.events}
+    schemas = Schemas({topic: _keys_of(table) for topic, table in topics.items() if table.format in KINDS})
+    schemas.add(known)
+    return schemas
+
+
+def reader_of(table: LabelSettings, schemas: Schemas | None) -> Reader:
+    """Return what reads the records of a topic; as JSON where there are no schemas."""
+    if table.format not in KINDS:
+        return READERS[table.format]
+    if schemas is None:
+        return read_json
+    if table.schema_file:
+        return FileReader(table.format, schemas, file_key(table.table()), table.message)
+    return WireReader(table.format, schemas)
+
+
+def file_key(table: str) -> bytes:
+    """Return the key of the schema in a file; a registry's begin with another byte."""
+    return f"file:{table}".encode()
+
+
+def _keys_of(table: LabelSettings) -> KeysOf:
+    return _of_file(file_key(table.table())) if table.schema_file else keys_of
+
+
+def _of_file(key: bytes) -> KeysOf:
+    def needed(records: Iterable[Record]) -> set[bytes]:
+        return {key for _ in records}
+
+    return needed

@@ -1,0 +1,96 @@
+import datetime as dt
+import decimal
+import json
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.errors import ConfigurationError
+from service.formats.avro import avro_reader
+from service.formats.protobuf_files import UnusableSchema
+from tests.service.formats.avro_values import reader, record, schemas, written
+
+
+@given(st.data())
+def test_what_fastavro_writes_is_read_as_it_was(data):
+    schema, values = data.draw(schemas())
+    value = data.draw(values)
+    assert reader(schema)(b"before" + written(schema, value), 6) == value
+
+
+def logical(kind, name, **more):
+    return {"type": kind, "logicalType": name, **more}
+
+
+NOON = dt.datetime(2026, 11, 23, 12, 0, 0, 250_000, tzinfo=dt.UTC)
+NOON_MS = 1_795_435_200_250
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "plain"),
+    [
+        (logical("bytes", "decimal", precision=9, scale=2), decimal.Decimal("-123.45"), -123.45),
+        (
+            {"type": "fixed", "name": "F", "size": 4} | logical("fixed", "decimal", precision=9),
+            decimal.Decimal(7),
+            7.0,
+        ),
+        (logical("int", "date"), dt.date(2026, 11, 23), "2026-11-23"),
+        (logical("long", "timestamp-millis"), NOON, NOON_MS),
+        (logical("long", "timestamp-micros"), NOON, NOON_MS),
+        (logical("long", "local-timestamp-millis"), NOON.replace(tzinfo=None), NOON_MS),
+        (logical("int", "time-millis"), dt.time(0, 1, 2), 62_000),
+        (logical("long", "time-micros"), dt.time(0, 1, 2), 62_000),
+        (logical("string", "uuid"), uuid.UUID(int=1), str(uuid.UUID(int=1))),
+        (
+            {"type": "fixed", "name": "U", "size": 16, "logicalType": "uuid"},
+            uuid.UUID(int=5).bytes,
+            str(uuid.UUID(int=5)),
+        ),
+        ("bytes", b"\x00\xff", None),
+        ({"type": "fixed", "name": "F", "size": 2}, b"ab", None),
+        (logical("string", "of-tomorrow"), "text", "text"),
+    ],
+    ids=lambda value: value.get("logicalType") if isinstance(value, dict) else None,
+)
+def test_values_of_logical_types_are_plain(schema, value, plain):
+    assert reader(record(it=schema))(written(record(it=schema), {"it": value}), 0) == {"it": plain}
+
+
+def test_a_schema_may_refer_to_others_that_come_before_it():
+    inner = record("Inner", number="int") | {"namespace": "org.example"}
+    outer = record("Outer", inner="org.example.Inner")
+    whole = record("Outer", inner=inner)
+    assert reader(inner, outer)(written(whole, {"inner": {"number": 5}}), 0) == {"inner": {"number": 5}}
+
+
+def test_a_record_may_contain_itself_a_hundred_deep_and_no_deeper():
+    node = record("Node", next=["null", "Node"])
+    assert reader(node)(b"\x02\x02\x00", 0) == {"next": {"next": {"next": None}}}
+    with pytest.raises(RecursionError, match="more than 100"):
+        reader(node)(b"\x02" * 500_000, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"{",
+        b'"Unknown"',
+        b'{"type": "record"}',
+        b"5",
+        b'{"type": "record", "name": "N", "fields": [5]}',
+        b"[" * 99_999,
+    ],
+)
+def test_what_is_no_schema_is_refused(text):
+    with pytest.raises(UnusableSchema):
+        avro_reader([text])
+
+
+def test_without_fastavro_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("service.formats.extra.find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match="needs the package fastavro") as caught:
+        avro_reader([json.dumps("int").encode()])
+    assert "online-perceptron[schemas]" in caught.value.hint

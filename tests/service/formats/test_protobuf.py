@@ -1,0 +1,196 @@
+import pytest
+from google.protobuf import json_format
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.errors import ConfigurationError
+from service.formats.protobuf import ProtobufFile
+from service.formats.protobuf_files import UnusableSchema, compile_file, descriptors
+from service.messages.decoder import Reason, Rejection
+
+PROTO = """syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/duration.proto";
+import "google/protobuf/struct.proto";
+import "google/protobuf/wrappers.proto";
+import "confluent/meta.proto";
+import "confluent/type/decimal.proto";
+option (confluent.file_meta).doc = "orders";
+enum State { OPEN = 0; PAID = 1; }
+message Order {
+  message Line { string sku = 1; int32 count = 2; }
+  string id = 1;
+  double total = 2;
+  optional bool label = 3;
+  State state = 4;
+  repeated Line lines = 5;
+  map<string, sint64> counts = 6;
+  bytes raw = 7;
+  google.protobuf.Timestamp at = 8;
+  google.protobuf.Duration took = 9;
+  google.protobuf.DoubleValue weight = 10;
+  google.protobuf.Struct extra = 11;
+  confluent.type.Decimal price = 12;
+  repeated State states = 13;
+  Order parent = 14;
+  oneof either { string left = 15; uint64 right = 16; }
+  map<int32, Line> by_number = 17;
+}
+message Other { bool flag = 1; }
+"""
+PARTS = descriptors([("", PROTO)])
+FILE = ProtobufFile(PARTS)
+
+
+def message_class(name="shop.Order"):
+    pool = DescriptorPool()
+    for part in PARTS:
+        pool.Add(FileDescriptorProto.FromString(part))
+    return GetMessageClass(pool.FindMessageTypeByName(name))
+
+
+Order = message_class()
+texts = st.text(max_size=5)
+lines = st.fixed_dictionaries({"sku": texts, "count": st.integers(-(2**31), 2**31 - 1)})
+orders = st.fixed_dictionaries(
+    {
+        "id": texts,
+        "total": st.floats(allow_nan=False, allow_infinity=False),
+        "state": st.sampled_from(["OPEN", "PAID"]),
+        "lines": st.lists(lines, max_size=3),
+        "counts": st.dictionaries(texts, st.integers(-(2**63), 2**63 - 1), max_size=3),
+        "states": st.lists(st.sampled_from(["OPEN", "PAID"]), max_size=3),
+        "by_number": st.dictionaries(st.integers(0, 9).map(str), lines, max_size=2),
+    },
+    optional={"label": st.booleans(), "left": texts},
+)
+EMPTY = {
+    "id": "",
+    "total": 0.0,
+    "state": "OPEN",
+    "lines": [],
+    "counts": {},
+    "raw": None,
+    "states": [],
+    "by_number": {},
+}
+
+
+@given(orders)
+def test_what_protobuf_writes_is_read_as_it_was(order):
+    message = json_format.ParseDict(
+        order | {"counts": {k: str(v) for k, v in order["counts"].items()}}, Order()
+    )
+    found = FILE.reader_of("shop.Order")(message.SerializeToString())
+    assert found == order | {"raw": None}
+
+
+def read(**fields):
+    return FILE.reader_of("shop.Order")(Order(**fields).SerializeToString())
+
+
+def test_a_field_without_presence_has_its_default_and_one_with_is_left_out():
+    assert read() == EMPTY
+
+
+def test_messages_that_stand_for_values_are_read_as_these():
+    message = Order()
+    message.at.FromMilliseconds(1_795_435_200_250)
+    message.took.FromMilliseconds(1500)
+    message.weight.value = 2.5
+    message.extra.update({"a": [1, None, {"b": True}]})
+    message.price.value, message.price.scale = (-12345).to_bytes(3, "big", signed=True), 2
+    message.parent.id = "p"
+    found = FILE.reader_of("shop.Order")(message.SerializeToString())
+    assert found["at"] == 1_795_435_200_250
+    assert (found["took"], found["weight"], found["price"]) == (1.5, 2.5, -123.45)
+    assert found["extra"] == {"a": [1.0, None, {"b": True}]}
+    assert found["parent"] == EMPTY | {"id": "p"}
+
+
+def test_a_number_that_is_none_of_an_enums_stays_a_number():
+    assert FILE.reader_of("shop.Order")(b"\x20\x09")["state"] == 9
+
+
+def test_messages_are_found_by_their_indexes():
+    assert FILE.reader_at((0,))(Order(id="a").SerializeToString())["id"] == "a"
+    assert FILE.reader_at((0, 0))(b"\x0a\x01s") == {"sku": "s", "count": 0}
+    assert FILE.reader_at((1,))(b"\x08\x01") == {"flag": True}
+    with pytest.raises(Rejection, match="no message at"):
+        FILE.reader_at((7,))
+
+
+def test_bytes_that_are_no_message_are_refused():
+    with pytest.raises(Rejection, match=r"shop\.Order") as caught:
+        FILE.reader_of("shop.Order")(b"\xff\xff")
+    assert caught.value.reason is Reason.INVALID_DATA
+
+
+def test_an_import_that_is_nowhere_is_taken_for_one_of_options():
+    file = FileDescriptorProto(name="a.proto", syntax="proto3", dependency=["company/options.proto"])
+    file.message_type.add(name="M")
+    assert ProtobufFile([file.SerializeToString()]).reader_at((0,))(b"") == {}
+
+
+def test_a_type_that_is_nowhere_makes_the_schema_unusable():
+    file = FileDescriptorProto(name="a.proto", syntax="proto3", dependency=["company/types.proto"])
+    message = file.message_type.add(name="M")
+    message.field.add(name="t", number=1, type=11, type_name=".company.Type", label=1)
+    with pytest.raises(UnusableSchema, match="do not fit together"):
+        ProtobufFile([file.SerializeToString()])
+
+
+def test_files_import_each_other_by_the_names_of_their_references():
+    other = 'syntax = "proto3"; package o; message Inner { int32 n = 1; }'
+    main = 'syntax = "proto3"; import "o/inner.proto"; message M { o.Inner inner = 1; }'
+    found = ProtobufFile(descriptors([("o/inner.proto", other), ("", main)])).reader_at((0,))(
+        b"\x0a\x02\x08\x05"
+    )
+    assert found == {"inner": {"n": 5}}
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ([("", "message M {")], "protoc"),
+        ([("", 'syntax = "proto3"; import "gone.proto";')], "gone.proto"),
+        ([("../../up.proto", "x"), ("", 'syntax = "proto3";')], "it imports '../../up.proto'"),
+    ],
+)
+def test_texts_that_cannot_be_compiled_are_refused(files, message):
+    with pytest.raises(UnusableSchema, match=message):
+        descriptors(files)
+
+
+def test_a_file_is_a_text_or_a_descriptor_set(tmp_path):
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet  # noqa: PLC0415
+
+    (tmp_path / "other.proto").write_text(
+        'syntax = "proto3"; message Inner { int32 n = 1; }', encoding="utf-8"
+    )
+    text = tmp_path / "main.proto"
+    text.write_text(
+        'syntax = "proto3"; import "other.proto"; message M { Inner inner = 1; }', encoding="utf-8"
+    )
+    parts = compile_file(text)
+    assert ProtobufFile(parts).reader_of("M")(b"\x0a\x02\x08\x05") == {"inner": {"n": 5}}
+    written = tmp_path / "main.desc"
+    written.write_bytes(
+        FileDescriptorSet(file=map(FileDescriptorProto.FromString, parts)).SerializeToString()
+    )
+    assert compile_file(written) == parts
+    written.write_bytes(b"\xff\xff")
+    with pytest.raises(UnusableSchema, match="no FileDescriptorSet"):
+        compile_file(written)
+
+
+def test_without_a_compiler_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(
+        "service.formats.extra.find_spec", lambda name: None if name == "grpc_tools" else name
+    )
+    with pytest.raises(ConfigurationError, match="grpcio-tools"):
+        descriptors([("", PROTO)])

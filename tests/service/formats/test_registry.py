@@ -1,0 +1,166 @@
+"""What is asked of a registry: of the tests' own, which Confluent's client takes for a real one."""
+
+import json
+import ssl
+import warnings
+
+import pytest
+import trustme
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+from service.errors import RegistryUnavailable
+from service.formats.registry import SchemaMissing, SchemaRegistry
+from service.formats.schema import Schema, from_bytes, to_bytes
+from service.settings.registry import RegistrySettings
+from tests.service.formats.avro_values import record
+from tests.support.schema_registry import SchemaRegistryServer
+
+OLD = record(id="string")
+
+
+def key(schema_id):
+    return b"\x00" + schema_id.to_bytes(4, "big")
+
+
+def client(server, **given):
+    return SchemaRegistry(RegistrySettings(url=server.url, **given))
+
+
+def test_a_schema_is_found_by_its_id_and_by_its_guid(registry):
+    schema_id = registry.register("events-value", OLD)
+    guid = b"\x01" + bytes.fromhex(registry.catalog.by_id[schema_id].guid.replace("-", ""))
+    found = client(registry).schema(key(schema_id))
+    assert found == client(registry).schema(guid) == Schema("AVRO", (json.dumps(OLD).encode(),))
+
+
+def test_what_a_schema_refers_to_comes_before_it_and_once(registry):
+    def refer(subject, version=1):
+        return {"name": subject, "subject": subject, "version": version}
+
+    registry.register("a", record("A", n="int"))
+    registry.register("b/x", record("B", a="A"), references=[refer("a")])
+    main = registry.register("c", record("C", a="A", b="B"), references=[refer("b/x"), refer("a")])
+    parts = client(registry).schema(key(main)).parts
+    assert [json.loads(part)["name"] for part in parts] == ["A", "B", "C"]
+
+
+def test_a_reference_may_be_to_a_version_that_was_deleted(registry):
+    registry.register("a", record("A", n="int"))
+    main = registry.register(
+        "c", record("C", a="A"), references=[{"name": "A", "subject": "a", "version": 1}]
+    )
+    registry.catalog.delete("a")
+    assert len(client(registry).schema(key(main)).parts) == 2
+
+
+@pytest.mark.parametrize("serialized", [True, False], ids=["descriptors", "texts"])
+def test_protobuf_comes_as_a_descriptor_or_is_compiled_of_its_text(serialized):
+    with SchemaRegistryServer(serialized=serialized) as registry:
+        registry.register("inner", 'syntax = "proto3"; message Inner { int32 n = 1; }', "PROTOBUF")
+        text = 'syntax = "proto3"; import "in.proto"; message M { Inner inner = 1; }'
+        reference = {"name": "in.proto", "subject": "inner", "version": 1}
+        schema = client(registry).schema(key(registry.register("m", text, "PROTOBUF", [reference])))
+    files = list(map(FileDescriptorProto.FromString, schema.parts))
+    assert [file.message_type[0].name for file in files] == ["Inner", "M"]
+    assert list(files[1].dependency) == [files[0].name]
+
+
+def test_an_id_that_the_registry_does_not_have_is_missing(registry):
+    with pytest.raises(SchemaMissing, match="Schema 7 not found"):
+        client(registry).schema(key(7))
+
+
+@pytest.mark.parametrize("status", [401, 403, 409, 422, 429, 500, 503])
+def test_any_other_answer_says_nothing_of_the_schema(registry, status):
+    registry.status = status
+    with pytest.raises(RegistryUnavailable, match=f"HTTP {status} as if"):
+        client(registry).schema(key(1))
+
+
+def test_a_404_of_something_else_says_nothing_of_the_schema(registry):
+    elsewhere = SchemaRegistry(RegistrySettings(url=f"{registry.url}/no/registry"))
+    with pytest.raises(RegistryUnavailable, match="HTTP 404") as caught:
+        elsewhere.schema(key(1))
+    assert "schema_registry.url" in caught.value.hint
+
+
+def test_a_registry_that_does_not_run_is_unavailable(registry):
+    registry.stop()
+    with pytest.raises(RegistryUnavailable, match="refused"):
+        client(registry).schema(key(1))
+
+
+def test_a_registry_that_is_slow_is_unavailable(registry, monkeypatch):
+    monkeypatch.setattr("service.formats.registry._TIMEOUT_SECONDS", 0.05)
+    registry.delay_seconds = 0.5
+    with pytest.raises(RegistryUnavailable, match="timed out"):
+        client(registry).schema(key(1))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[], {}, {"schema": 5}, {"schema": "x", "references": [{}]}, {"schema": "x", "references": 5}],
+)
+def test_an_answer_that_is_not_a_registrys_is_none(registry, monkeypatch, answer):
+    monkeypatch.setattr(registry, "answer", lambda *_: answer)
+    with pytest.raises(RegistryUnavailable, match="not that of a Schema Registry"):
+        client(registry).schema(key(1))
+
+
+def test_the_first_address_that_answers_decides(registry):
+    schema_id = registry.register("a", OLD)
+    with SchemaRegistryServer() as away:
+        url = f"{away.url}, {registry.url}/"
+    assert SchemaRegistry(RegistrySettings(url=url)).schema(key(schema_id)).kind == "AVRO"
+
+
+def test_the_password_is_shown_to_the_registry_and_to_nobody_else():
+    with SchemaRegistryServer(credentials=("me", "päss")) as registry:
+        schema_id = registry.register("a", OLD)
+        assert client(registry, username="me", password="päss").schema(key(schema_id))
+        with pytest.raises(RegistryUnavailable, match="HTTP 401") as caught:
+            client(registry, username="me", password="wrong").schema(key(schema_id))
+    assert "schema_registry.password" in caught.value.hint
+    assert "wrong" not in str(caught.value)
+
+
+def test_the_authority_that_is_trusted_can_be_named(tmp_path):
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    with SchemaRegistryServer(context=context) as registry:
+        schema_id = registry.register("a", OLD)
+        assert client(registry, ssl_cafile=str(tmp_path / "ca.pem")).schema(key(schema_id))
+        with pytest.raises(RegistryUnavailable, match="certificate"):
+            client(registry).schema(key(schema_id))
+
+
+def test_a_schema_as_bytes_is_the_same_schema():
+    schema = Schema("AVRO", (b"one", b"two"))
+    assert from_bytes(to_bytes(schema)) == schema
+
+
+@pytest.mark.parametrize("mock", [False, True], ids=["tests' own", "mock"])
+def test_confluents_client_takes_the_tests_registry_for_one(registry, mock):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from confluent_kafka.schema_registry import Schema as Registered  # noqa: PLC0415
+        from confluent_kafka.schema_registry import SchemaRegistryClient, SchemaRegistryError  # noqa: PLC0415
+
+    theirs = SchemaRegistryClient.new_client({"url": "mock://" if mock else registry.url})
+    schema = Registered(json.dumps(OLD), "AVRO")
+    schema_id = theirs.register_schema("events-value", schema)
+    assert theirs.get_schema(schema_id).schema_str == json.dumps(OLD)
+    assert theirs.lookup_schema("events-value", schema).schema_id == schema_id
+    assert theirs.get_latest_version("events-value").version == 1
+    assert theirs.get_versions("events-value") == [1]
+    if not mock:  # which knows neither
+        worse = Registered(json.dumps(record(id="string", n="int")), "AVRO")
+        assert not theirs.test_compatibility("events-value", worse)
+        with pytest.raises(SchemaRegistryError) as caught:
+            theirs.register_schema("events-value", worse)
+        assert caught.value.http_status_code == 409
+        assert theirs.set_compatibility("events-value", "NONE") == {"compatibility": "NONE"}
+        assert theirs.register_schema("events-value", worse) == 2
+        assert client(registry).schema(key(2)).kind == "AVRO"

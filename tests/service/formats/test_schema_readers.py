@@ -1,0 +1,168 @@
+"""Records as Confluent's own serializers write them, and what is read of them."""
+
+import json
+import warnings
+
+import pytest
+
+from service.formats.registry import SchemaRegistry
+from service.formats.schema import Schema, SchemaKind
+from service.formats.schema_readers import FileReader, WireReader
+from service.formats.schemas import Schemas
+from service.formats.wire import HEADER, keys_of
+from service.messages.decoder import Reason, Rejection
+from service.settings.registry import RegistrySettings
+from service.stream import Record
+from tests.service.formats.avro_values import record, written
+from tests.service.formats.test_protobuf import PROTO, Order
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
+    from confluent_kafka.schema_registry.avro import AvroSerializer
+    from confluent_kafka.schema_registry.json_schema import JSONSerializer
+    from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+    from confluent_kafka.serialization import MessageField, SerializationContext
+
+EVENT = record(id="string", features={"type": "map", "values": "double"}, label=["null", "boolean"])
+DOCUMENT = {"id": "a", "features": {"x": 1.5}, "label": True}
+JSON_SCHEMA = {"title": "Event", "type": "object", "properties": {"id": {"type": "string"}}}
+BY_TOPIC = {"subject.name.strategy.type": "TOPIC"}
+
+
+def known(registry, value, headers=()):
+    """Return schemas after those that a record needs have been fetched."""
+    found = Schemas({"events": keys_of})
+    batch = [Record("events", 0, 0, 0, None, value, headers)]
+    found.add(
+        {key: SchemaRegistry(RegistrySettings(url=registry.url)).schema(key) for key in found.missing(batch)}
+    )
+    return found
+
+
+def serialize(make, registry, value, **conf):
+    """Write a value as Confluent does; return it with its headers."""
+    headers = []
+    context = SerializationContext("events", MessageField.VALUE, headers)
+    data = make(SchemaRegistryClient({"url": registry.url}), BY_TOPIC | conf)(value, context)
+    return data, tuple((name, data) for name, data in headers)
+
+
+MAKERS = {
+    "avro": (lambda client, conf: AvroSerializer(client, json.dumps(EVENT), conf=conf), DOCUMENT),
+    "protobuf": (
+        lambda client, conf: ProtobufSerializer(Order, client, conf | {"skip.known.types": True}),
+        Order(id="a"),
+    ),
+    "json-schema": (
+        lambda client, conf: JSONSerializer(json.dumps(JSON_SCHEMA), client, conf=conf),
+        DOCUMENT,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "conf", [{}, {"schema.id.serializer": header_schema_id_serializer}], ids=["id", "guid header"]
+)
+@pytest.mark.parametrize("value_format", MAKERS)
+def test_what_confluents_serializers_write_is_read(registry, value_format, conf):
+    make, value = MAKERS[value_format]
+    data, headers = serialize(make, registry, value, **conf)
+    assert bool(headers) == bool(conf)
+    read = WireReader(value_format, known(registry, data, headers))
+    for _ in range(2):  # the second time the reader is there
+        found = read(data, headers)
+        assert found["id"] == "a" if value_format == "protobuf" else found == DOCUMENT
+
+
+def test_each_record_is_read_with_the_schema_with_which_it_was_written(registry):
+    newer = record(id="string", more="string")
+    newer["fields"][1]["default"] = "x"
+    ids = [registry.register("events-value", schema) for schema in (record(id="string"), newer)]
+    values = [written(record(id="string"), {"id": "a"}), written(newer, {"id": "b", "more": "m"})]
+    first, second = (b"\x00" + n.to_bytes(4, "big") + data for n, data in zip(ids, values, strict=True))
+    schemas = Schemas({})
+    for value in (first, second):
+        schemas.add({value[:5]: known(registry, value)[value[:5]]})
+    read = WireReader("avro", schemas)
+    assert [read(first), read(second), read(first)] == [{"id": "a"}, {"id": "b", "more": "m"}, {"id": "a"}]
+
+
+SEVEN = b"\x00\x00\x00\x00\x07"
+AVRO = Schema("AVRO", (json.dumps(record(id="string")).encode(),))
+
+
+@pytest.mark.parametrize(
+    ("value_format", "schema", "value", "reason", "message"),
+    [
+        (
+            "avro",
+            None,
+            SEVEN + b"x",
+            Reason.UNKNOWN_SCHEMA,
+            "schema 7: the Schema Registry has none of this id",
+        ),
+        ("json-schema", AVRO, SEVEN, Reason.UNKNOWN_SCHEMA, "schema 7 is of type AVRO, not JSON"),
+        ("avro", Schema("AVRO", (b"{",)), SEVEN, Reason.UNKNOWN_SCHEMA, "schema 7 cannot be used"),
+        (
+            "protobuf",
+            Schema(SchemaKind.UNUSABLE, (b"protoc: no",)),
+            SEVEN,
+            Reason.UNKNOWN_SCHEMA,
+            "protoc: no",
+        ),
+        ("avro", AVRO, b'{"id": "a"}', Reason.NO_SCHEMA, "magic byte"),
+        ("avro", AVRO, SEVEN + b"\x06ab", Reason.INVALID_DATA, "not written with its schema"),
+        ("avro", Schema("AVRO", (b'"int"',)), SEVEN + b"\x00", Reason.NOT_AN_OBJECT, "no record"),
+        ("json-schema", Schema("JSON", (b"{}",)), SEVEN + b"{", Reason.INVALID_JSON, "EOF"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_reason(value_format, schema, value, reason, message):
+    schemas = Schemas({})
+    schemas.add({SEVEN: schema} if schema else {})
+    read = WireReader(value_format, schemas)
+    for _ in range(2):
+        with pytest.raises(Rejection, match=message) as caught:
+            read(value)
+        assert caught.value.reason is reason
+
+
+def test_a_schema_that_is_found_later_is_used_from_then_on():
+    schemas = Schemas({})
+    read = WireReader("avro", schemas)
+    with pytest.raises(Rejection):
+        read(SEVEN + b"\x02a")
+    schemas.add({SEVEN: AVRO})
+    assert read(SEVEN + b"\x02a") == {"id": "a"}
+
+
+def test_values_that_nest_too_deep_are_refused():
+    schemas = Schemas({})
+    schemas.add({SEVEN: Schema("AVRO", (json.dumps(record("N", next=["null", "N"])).encode(),))})
+    with pytest.raises(Rejection) as caught:
+        WireReader("avro", schemas)(SEVEN + b"\x02" * 999)
+    assert caught.value.reason is Reason.TOO_DEEP
+
+
+def test_a_header_without_a_schema_leaves_the_value_as_it_is():
+    schemas = Schemas({})
+    schemas.add({SEVEN: AVRO})
+    assert WireReader("avro", schemas)(SEVEN + b"\x02a", (("trace", b"1"),)) == {"id": "a"}
+
+
+def test_a_header_names_the_schema_even_if_the_value_looks_as_if_it_did():
+    guid = bytes([1, *range(16)])
+    schemas = Schemas({})
+    schemas.add({guid: AVRO})
+    assert WireReader("avro", schemas)(b"\x00", ((HEADER, guid),)) == {"id": ""}
+
+
+@pytest.mark.parametrize(("message", "expected"), [("", "a"), ("shop.Order", "a")])
+def test_values_without_a_prefix_are_read_with_the_schema_of_a_file(message, expected):
+    from service.formats.protobuf_files import descriptors  # noqa: PLC0415
+
+    schemas = Schemas({})
+    schemas.add({b"file:events": AVRO, b"file:labels": Schema("PROTOBUF", descriptors([("", PROTO)]))})
+    assert FileReader("avro", schemas, b"file:events")(b"\x02a") == {"id": "a"}
+    read = FileReader("protobuf", schemas, b"file:labels", message)
+    assert read(Order(id="a").SerializeToString())["id"] == expected

@@ -1,0 +1,111 @@
+import json
+
+import pytest
+
+from service.errors import ConfigurationError, RegistryUnavailable
+from service.formats.schema import Schema
+from service.formats.sources import Sources
+from service.formats.topics import file_key, make_schemas
+from service.stream import Record
+from tests.service.building import SetClock, settings
+from tests.service.formats.avro_values import record
+
+SCHEMA = record(id="string")
+PARTS = (json.dumps(SCHEMA).encode(),)
+
+
+def key(schema_id):
+    return b"\x00" + schema_id.to_bytes(4, "big")
+
+
+def batch(*ids):
+    return [Record("events", 0, n, 0, None, key(schema_id) + b"\x02a") for n, schema_id in enumerate(ids)]
+
+
+class Asking:
+    """Sources and the schemas of one partition."""
+
+    def __init__(self, registry, **given):
+        self.clock = SetClock()
+        given = {"events": {"format": "avro"}, "schema_registry": {"url": registry.url}} | given
+        self.settings = settings(**given)
+        self.sources = Sources(self.settings, self.clock)
+        self.registry = registry
+
+    def __call__(self, *ids):
+        """Return the keys of what is found, and how many requests that took."""
+        before = len(self.registry.requests)
+        found = self.sources.find(make_schemas(self.settings), batch(*ids))
+        return set(found), len(self.registry.requests) - before
+
+
+@pytest.fixture
+def asking(registry):
+    registry.register("a", SCHEMA)
+    return Asking(registry)
+
+
+def test_a_schema_is_asked_for_once_for_all_partitions(asking):
+    assert [asking(1), asking(1, 1)] == [({key(1)}, 1), ({key(1)}, 0)]
+
+
+def test_a_replica_that_lags_is_asked_again(asking):
+    asking.registry.lag["1"] = 3
+    assert asking(1) == ({key(1)}, 4)
+
+
+def test_an_id_that_stays_unknown_is_given_up_after_two_seconds_and_not_asked_for_within_a_minute(asking):
+    assert asking(7) == (set(), 9)
+    assert asking.clock.seconds == pytest.approx(2)
+    assert asking(7, 1) == ({key(1)}, 1)
+    asking.clock.seconds += 61
+    assert asking(7) == (set(), 9)
+
+
+def test_unknown_ids_hold_nobody_up_twice_in_a_minute(asking):
+    asking(7)
+    assert asking(8) == (set(), 1)
+    assert asking.clock.seconds == pytest.approx(2)
+
+
+def test_a_registry_that_does_not_answer_is_an_error_each_time(asking):
+    asking.registry.status = 503
+    for _ in range(2):
+        with pytest.raises(RegistryUnavailable):
+            asking(1)
+    asking.registry.status = None
+    assert asking(1) == ({key(1)}, 1)
+
+
+def test_the_schema_of_a_file_is_found_until_it_is_known(tmp_path, registry):
+    path = tmp_path / "event.avsc"
+    path.write_bytes(*PARTS)
+    given = settings(events={"format": "avro", "schema_file": str(path)})
+    sources, schemas = Sources(given), make_schemas(given)
+    assert sources.find(schemas, batch(1)) == {file_key("events"): Schema("AVRO", PARTS)}
+    schemas.add(sources.find(schemas, batch(1)))
+    assert sources.find(schemas, batch(1)) == {}
+    assert registry.requests == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"format": "avro"}, "events.format avro needs a Schema Registry"),
+        ({"format": "avro", "schema_file": "gone.avsc"}, "gone.avsc: cannot be read: No such file"),
+        ({"format": "avro", "schema_file": __file__}, "no Avro schema"),
+        ({"format": "protobuf", "schema_file": __file__}, "no FileDescriptorSet"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_at_the_start(given, message):
+    with pytest.raises(ConfigurationError, match=message):
+        Sources(settings(events=given))
+
+
+def test_a_missing_package_is_named_at_the_start(monkeypatch):
+    monkeypatch.setattr("service.formats.extra.find_spec", lambda _: None)
+    with pytest.raises(
+        ConfigurationError, match=r"events\.format protobuf needs the package protobuf"
+    ) as caught:
+        Sources(settings(events={"format": "protobuf"}, schema_registry={"url": "http://127.0.0.1:1"}))
+    assert "pip install 'online-perceptron[schemas]'" in caught.value.hint

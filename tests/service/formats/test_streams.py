@@ -1,0 +1,286 @@
+"""Whole streams in Avro, Protobuf and JSON with a schema: the same as native, with a registry or without."""
+
+import json
+import random
+import threading
+import time
+
+import pytest
+from google.protobuf import json_format
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+from prometheus_client import CollectorRegistry
+
+from perceptron_core.formats.model_bytes import pack
+from service.audit.auditor import Auditor
+from service.checkpoints.log import read_log
+from service.formats.protobuf_files import descriptors
+from service.loop.recovery import restore
+from service.loop.runner import Runner
+from service.monitoring.health import Health, State
+from service.monitoring.metrics import Metrics
+from service.stream import Output
+from service.transport import open_transport
+from tests.service.building import settings
+from tests.service.formats.avro_values import record, written
+
+PROTO = """syntax = "proto3";
+message Event {
+  message Value { oneof kind { double number = 1; string text = 2; } }
+  string id = 1;
+  map<string, double> features = 2;
+  optional string text = 3;
+  optional bool label = 4;
+}
+"""
+EVENT = record(
+    id="string",
+    features={"type": "map", "values": "double"},
+    text=["null", "string"],
+    label=["null", "boolean"],
+)
+
+
+def some_events(count=60):
+    rng = random.Random(7)
+    words = ["win", "prize", "now", "hello", "meeting", "tomorrow"]
+    for number in range(count):
+        spam = rng.random() < 0.5
+        text = " ".join(rng.choices(words[:4] if spam else words[2:], k=4))
+        event = {"id": f"m{number}", "features": {"length": rng.gauss(0, 1)}, "text": text, "label": None}
+        yield event | ({"label": spam} if number % 3 else {})
+
+
+def framed(schema_id, data):
+    return b"\x00" + schema_id.to_bytes(4, "big") + data
+
+
+def in_json(_registry, events):
+    return [json.dumps({k: v for k, v in event.items() if v is not None}).encode() for event in events]
+
+
+def in_avro(registry, events):
+    schema_id = registry.register("events-value", EVENT)
+    return [framed(schema_id, written(EVENT, event)) for event in events]
+
+
+def message_class():
+    pool = DescriptorPool()
+    for part in descriptors([("", PROTO)]):
+        pool.Add(FileDescriptorProto.FromString(part))
+    return GetMessageClass(pool.FindMessageTypeByName("Event"))
+
+
+def in_protobuf(registry, events):
+    schema_id, message = registry.register("events-value", PROTO, "PROTOBUF"), message_class()
+    return [
+        framed(schema_id, b"\x00" + json_format.ParseDict(event, message()).SerializeToString())
+        for event in events
+    ]
+
+
+def in_json_schema(registry, events):
+    schema_id = registry.register("events-value", {"type": "object"}, "JSON")
+    return [framed(schema_id, value) for value in in_json(registry, events)]
+
+
+def produce(stream, values, *, since=0):
+    stream.ensure_topics({"events": 1})
+    stream.produce(
+        [Output("events", None, value, (), 0, (since + number) * 1000) for number, value in enumerate(values)]
+    )
+
+
+def given_for(registry, value_format="avro", **given):
+    found = {"commit_interval_seconds": 0.001, "max_batch_records": 7, "labels_topic": ""} | given
+    return settings(events={"format": value_format}, schema_registry={"url": registry.url}, **found)
+
+
+def run(stream, given, health=None):
+    metrics = Metrics(CollectorRegistry())
+    Runner(stream, given, metrics=metrics, health=health or Health()).run(exit_at_end=True)
+
+
+def outputs(stream, topic="predictions"):
+    return [(each.key, each.value) for each in stream.read(topic, 0)]
+
+
+def reasons(stream):
+    return [dict(each.headers)["error.reason"].decode() for each in stream.read("dead-letters", 0)]
+
+
+def model(stream, given):
+    """Return the restored state of the model and of what waits for labels."""
+    state = restore(stream, given, 0).processor.state()
+    return pack([state["model"], state["join"], state["counters"]])
+
+
+def learned(stream, given):
+    return restore(stream, given, 0).processor.learner.dump()
+
+
+@pytest.fixture
+def native(registry):
+    """The predictions and the model of the same events in the service's own JSON."""
+    stream = open_transport("memory://")
+    given = given_for(registry, "json")
+    produce(stream, in_json(registry, some_events()))
+    run(stream, given)
+    yield outputs(stream), learned(stream, given)
+    stream.close()
+
+
+@pytest.mark.parametrize(
+    ("value_format", "write"),
+    [("avro", in_avro), ("protobuf", in_protobuf), ("json-schema", in_json_schema)],
+)
+def test_predictions_and_weights_are_those_of_native_json(stream, registry, native, value_format, write):
+    given = given_for(registry, value_format)
+    produce(stream, write(registry, some_events()))
+    run(stream, given)
+    assert (outputs(stream), learned(stream, given)) == native
+    assert reasons(stream) == []
+
+
+@pytest.mark.parametrize("transport", ["memory", "sqlite"])
+def test_recovery_asks_no_registry_and_restores_the_same_model(
+    registry, native, transport, tmp_path, monkeypatch
+):
+    stream = open_transport("memory://" if transport == "memory" else f"sqlite:///{tmp_path}/stream.db")
+    given = given_for(registry, snapshot_interval_records=25)
+    values = in_avro(registry, some_events())
+    produce(stream, values[:30])
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())  # killed
+    run(stream, given)
+    registry.stop()
+    produce(stream, values[30:], since=30)
+    run(stream, given)
+    assert outputs(stream) == native[0]
+    assert learned(stream, given) == native[1]
+    assert reasons(stream) == []
+    stream.close()
+
+
+def test_the_schema_lies_in_the_log_before_any_snapshot_holds_it(stream, registry, monkeypatch):
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
+    produce(stream, in_avro(registry, some_events(20)))
+    run(stream, given_for(registry))
+    log = read_log(stream.read("checkpoints", 0), "online-perceptron")
+    assert [(each.sequence, each.key) for each in log.schemas] == [(1, framed(1, b""))]
+    assert [each.sequence for each in log.snapshots] == [0]
+    registry.stop()
+    assert restore(stream, given_for(registry), 0).processor.counters.predictions == 20
+
+
+def test_old_and_new_schemas_may_lie_on_one_topic(stream, registry):
+    newer = record(**{each["name"]: each["type"] for each in EVENT["fields"]}, extra="int")
+    newer["fields"][-1]["default"] = 0
+    events = list(some_events(20))
+    old = in_avro(registry, events)
+    schema_id = registry.register("events-value", newer)
+    new = [framed(schema_id, written(newer, event | {"id": event["id"] + "new"})) for event in events]
+    produce(stream, [value for pair in zip(old, new, strict=True) for value in pair])
+    given = given_for(registry).model_copy(
+        update={"events": given_for(registry).events.model_copy(update={"unknown_fields": "ignore"})}
+    )
+    run(stream, given)
+    assert len(outputs(stream)) == 40
+
+
+def test_bad_records_are_dead_letters_with_their_reasons(stream, registry):
+    good = in_avro(registry, some_events(1))[0]
+    values = [b'{"id": "a"}', framed(99, b"x"), good + b"more", framed(1, b"\x7f"), b"\x00\x01", good]
+    produce(stream, values)
+    run(stream, given_for(registry))
+    assert reasons(stream) == ["no_schema", "unknown_schema", "invalid_data", "invalid_data", "no_schema"]
+    assert len(outputs(stream)) == 1
+    (letter,) = [each for each in stream.read("dead-letters", 0) if each.value == framed(99, b"x")]
+    assert b"schema 99: the Schema Registry has none of this id" in dict(letter.headers)["error.message"]
+
+
+def test_a_schema_that_was_unknown_once_stays_so_for_the_records_of_that_time(stream, registry, monkeypatch):
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
+    monkeypatch.setattr("service.formats.sources._PATIENCE_SECONDS", 0.0)
+    value = framed(1, written(EVENT, next(some_events())))
+    given = given_for(registry)
+    produce(stream, [value])
+    run(stream, given)
+    in_avro(registry, [])
+    produce(stream, [value], since=1)
+    run(stream, given)
+    assert (reasons(stream), len(outputs(stream))) == (["unknown_schema"], 1)
+    registry.stop()
+    found = restore(stream, given, 0).processor.counters  # learns both batches again
+    assert (found.rejected.total(), found.predictions) == (1, 1)
+
+
+def test_while_the_registry_is_away_the_loop_waits_and_says_so(stream, registry, native):
+    values = in_avro(registry, some_events())
+    registry.status = 503
+    produce(stream, values)
+    given, health = given_for(registry), Health()
+    runner = Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=health)
+    thread = threading.Thread(target=runner.run, kwargs={"exit_at_end": True})
+    thread.start()
+    deadline = time.monotonic() + 10
+    while health.state is not State.UNAVAILABLE and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert (health.state, "HTTP 503" in health.reason, registry.url in health.reason) == (
+        State.UNAVAILABLE,
+        True,
+        True,
+    )
+    assert outputs(stream) == []
+    registry.status = None
+    thread.join(30)
+    assert outputs(stream) == native[0]
+    assert reasons(stream) == []
+
+
+def test_a_stop_while_the_registry_is_away_leaves_a_snapshot(stream, registry):
+    values = in_avro(registry, some_events())
+    produce(stream, values[:20])
+    given = given_for(registry)
+    run(stream, given)
+    registry.status = 503
+    other = framed(registry.register("other", record(id="string")), b"\x02a")
+    produce(stream, [*values[20:27], other], since=20)
+    health = Health()
+    runner = Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=health)
+    thread = threading.Thread(target=runner.run)
+    thread.start()
+    deadline = time.monotonic() + 10
+    while health.state is not State.UNAVAILABLE and time.monotonic() < deadline:
+        time.sleep(0.01)
+    runner.stop()
+    thread.join(10)
+    log = read_log(stream.read("checkpoints", 0), given.group)
+    assert log.snapshots[-1].sequence == log.progress[-1].sequence
+
+
+def test_a_stream_with_schemas_is_verified(stream, registry):
+    values = in_avro(registry, some_events())
+    produce(stream, [*values[:30], framed(99, b"x"), *values[30:]])
+    given = given_for(registry)
+    run(stream, given)
+    registry.stop()
+    report = Auditor(stream, given).run()
+    assert report.is_proved, report.findings.kept
+
+
+def test_the_schema_of_a_file_may_change_at_a_restart(stream, registry, tmp_path, monkeypatch):
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())
+    path = tmp_path / "event.avsc"
+    other = record(label="boolean", id="string", text="string")
+    given = settings(
+        events={"format": "avro", "schema_file": str(path)}, labels_topic="", commit_interval_seconds=0.001
+    )
+    for since, schema in enumerate((EVENT, other)):
+        path.write_text(json.dumps(schema), encoding="utf-8")
+        event = next(some_events()) | {"id": f"e{since}", "label": True}
+        produce(stream, [written(schema, event)], since=since)
+        run(stream, given)
+    assert len(outputs(stream)) == 2
+    assert restore(stream, given, 0).processor.counters.predictions == 2
+    assert registry.requests == []
