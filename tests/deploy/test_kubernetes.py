@@ -212,3 +212,14 @@ def test_the_network_lets_the_service_reach_its_brokers(built):
     ports = {rule["port"] for each in built["NetworkPolicy"]["spec"]["egress"] for rule in each["ports"]}
     brokers = re.findall(r":(\d+)", variables(built)["PERCEPTRON_BROKER"])
     assert {int(port) for port in brokers} <= ports
+
+
+def test_the_guide_makes_a_resource_of_the_alerts():
+    guide = (ROOT / "docs/guides/kubernetes.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)
+    command, _, heredoc = script.partition("<<EOF")
+    assert command.startswith("kubectl")
+    made = subprocess.run(["bash", "-c", f"cat <<EOF{heredoc}"], cwd=ROOT, check=True, capture_output=True)
+    resource = yaml.safe_load(made.stdout)
+    assert resource["kind"] == "PrometheusRule"
+    assert resource["spec"] == read(ROOT / "deploy/prometheus/alerts.yml")
