@@ -51,6 +51,9 @@ SERVICE = (
 )
 """Settings that say which service's records: the same options fit all commands that need some of them."""
 
+REGISTRY = ("schema_registry.url", "schema_registry.username", "schema_registry.ssl_cafile")
+"""Settings of the Schema Registry, without the secret ones."""
+
 LEARNING = (*MODEL_SETTINGS, "max_message_bytes", *MAPPING)
 """Settings that decide what is learned from a message."""
 

@@ -30,7 +30,7 @@ from service.messages.dead_letter import (
     without_replayed,
 )
 from service.messages.decoder import Rejection, rejection_of_time
-from service.partition.factory import make_decoder
+from service.partition.input_reader import InputReader
 from service.settings.load import Settings
 from service.stream import Consumer, Headers, Output, Record, Transport, record_bytes
 from service.transport.topics import input_topics
@@ -130,7 +130,8 @@ class Redelivery:
         self._group = f"{settings.group}.dead-letters"
         self._reason = reason
         self._repair = repair
-        self._decoder = make_decoder(settings)
+        self._reader = InputReader(settings)
+        self._decoder = self._reader.decoder
         self._max_ahead_ms = int(settings.max_event_time_ahead_seconds * 1000)
         self._partitions = _partition_counts(transport, input_topics(settings))
 
@@ -193,9 +194,9 @@ class Redelivery:
 
     def _decide(self, batch: Sequence[Record]) -> list[ReplayDecision]:
         letters = [DeadLetter.of(record) for record in batch]
-        mendable = [
-            letter.record.value for letter in letters if self._is_wanted(letter) and letter.record.value
-        ]
+        wanted = [letter for letter in letters if self._is_wanted(letter)]
+        self._reader.prepare([letter.source_record(letter.record.value) for letter in wanted])
+        mendable = [letter.record.value for letter in wanted if letter.record.value]
         mended = iter(self._repair(mendable) if self._repair and mendable else mendable)
         return [
             self._decide_one(letter, next(mended) if letter.record.value else None)

@@ -32,7 +32,8 @@ from service.datasets.bad_rows import CutLine, complaint_of
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
 from service.datasets.stream_simulator import Playback
-from service.errors import InputFileError
+from service.errors import ConfigurationError, InputFileError
+from service.formats.schema_readers import KINDS
 from service.messages.decoder import Decoder, Rejection
 from service.messages.labels import Vocabulary
 from service.partition.factory import make_decoder, open_stream
@@ -108,6 +109,11 @@ def command(
     settings = loaded.settings
     late_topic = _late_topic(settings.labels_topic) if label_delay is not None else None
     topic = topic or settings.events_topic
+    if validate and settings.events.format in KINDS:
+        raise ConfigurationError(
+            f"events.format {settings.events.format}: produce writes JSON, which the service would refuse",
+            hint="write the records with a serializer of that format; --no-validate sends lines as they are",
+        )
     key_of = _key_reader(make_decoder(settings) if validate else None, key_field)
     playback = Playback(Vocabulary(settings.classes), drift_every or 0)
     with source_of(settings) as first:  # a missing file is to make no topic

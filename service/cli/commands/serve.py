@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from service.cli.app import report_progress
-from service.cli.options import LEARNING, SERVICE, broker_url, setting_options
+from service.cli.options import LEARNING, REGISTRY, SERVICE, broker_url, setting_options
 from service.errors import INTERRUPTED
 from service.loop.departure import Departure
 from service.monitoring.health import Health
@@ -43,6 +43,7 @@ class Stoppable(Protocol):
 @setting_options(
     *SERVICE,
     *LEARNING,
+    *REGISTRY,
     "partitions",
     "create_topics",
     "label_timeout_seconds",

@@ -16,6 +16,7 @@ import click
 from service.cli.app import report
 from service.cli.commands.check_input.display import as_json, as_text
 from service.cli.options import (
+    REGISTRY,
     SERVICE,
     SourceOptions,
     broker_url,
@@ -30,6 +31,7 @@ from service.errors import InputFileError
 from service.messages.decoder import Decoder, Rejection
 from service.messages.labels import Vocabulary
 from service.partition.factory import for_file, make_decoder, open_stream
+from service.partition.input_reader import InputReader
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import MAPPING
 from service.stream import Record, Transport
@@ -56,7 +58,7 @@ Placed = tuple[str, Record]
     default="text",
     help="Form of the output; json is one object a line.",
 )
-@setting_options(*SERVICE, "classes", "max_message_bytes", *MAPPING)
+@setting_options(*SERVICE, "classes", "max_message_bytes", *MAPPING, *REGISTRY)
 def command(
     *, source_of: SourceOptions | None, topic: str | None, count: int, output: str, loaded: Loaded
 ) -> None:
@@ -76,11 +78,14 @@ def command(
                 (source.place, Record(settings.events_topic, 0, source.line, 0, None, message))
                 for message in source
             )
-            _check(islice(records, count), settings, source.name, output)
+            _check(islice(records, count), settings, make_decoder(settings), source.name, output)
     else:
         assert topic is not None
         with closing(open_stream(settings, broker_url(loaded), create=False)) as transport:
-            _check(_newest(transport, topic, count), settings, topic, output)
+            found, reader = list(_newest(transport, topic, count)), InputReader(settings)
+            read_as = settings.labels_topic if topic == settings.labels_topic else settings.events_topic
+            reader.prepare([record._replace(topic=read_as) for _, record in found])
+            _check(found, settings, reader.decoder, topic, output)
 
 
 def _newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
@@ -94,10 +99,10 @@ def _newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
         yield f"{topic}[{record.partition}]@{record.offset}", record
 
 
-def _check(records: Iterable[Placed], settings: Settings, name: str, output: str) -> None:
+def _check(records: Iterable[Placed], settings: Settings, decoder: Decoder, name: str, output: str) -> None:
     """Show what each record becomes. Raises `InputFileError` if none can be read."""
     show = as_json if output == "json" else as_text(Vocabulary(settings.classes))
-    read, rejected = _each(records, make_decoder(settings), lambda *found: echo(show(*found)))
+    read, rejected = _each(records, decoder, lambda *found: echo(show(*found)))
     hint = refusal_hint(rejected) if rejected else ""
     if not read:
         what = f"none of {rejected.total()} records can be read" if rejected else "there is no record"

@@ -1,0 +1,98 @@
+"""Commands on a stream whose records have schemas, from the command line to the registry."""
+
+import json
+
+import pytest
+
+from service.stream import Output
+from service.transport import open_transport
+from tests.service.formats.avro_values import record, written
+from tests.support.schema_registry import SchemaRegistryServer
+
+EVENT = record(id="string", text="string", label=["null", "boolean"])
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    with SchemaRegistryServer() as server:
+        monkeypatch.setenv("PERCEPTRON_SCHEMA_REGISTRY__URL", server.url)
+        monkeypatch.setenv("PERCEPTRON_EVENTS__FORMAT", "avro")
+        yield server
+
+
+def value(schema_id, number):
+    event = {"id": f"e{number}", "text": "win" if number % 2 else "lose", "label": number % 2 == 1}
+    return b"\x00" + schema_id.to_bytes(4, "big") + written(EVENT, event)
+
+
+def produce(broker, values, topic="events"):
+    stream = open_transport(broker)
+    stream.ensure_topics({topic: 1})
+    stream.produce([Output(topic, None, each, (), 0, number) for number, each in enumerate(values)])
+    stream.close()
+
+
+def test_serve_and_verify_read_schemas(perceptron, broker, registry):
+    produce(broker, [value(registry.register("events-value", EVENT), n) for n in range(30)])
+    at = ("--broker", broker)
+    served = perceptron("serve", *at, "--exit-at-end", "--http", "")
+    assert served.exit_code == 0, served.stderr
+    registry.stop()
+    verified = perceptron("verify", *at, "--format", "json")
+    assert verified.exit_code == 0, verified.stderr
+    assert json.loads(verified.stdout)["predictions"] == 30
+    shown = perceptron("checkpoint", "show", *at)
+    assert shown.exit_code == 0, shown.stderr
+
+
+def test_check_input_shows_what_schemas_make_of_any_topic(perceptron, broker, registry):
+    produce(broker, [value(registry.register("other-value", EVENT), 1), b"{}"], topic="other")
+    result = perceptron("check-input", "--topic", "other", "--broker", broker, "--format", "json")
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert (first["id"], first["text"], first["label"]) == ("e1", "win", True)
+    assert second["reason"] == "no_schema"
+
+
+def test_a_registry_that_is_away_ends_check_input_with_its_address(perceptron, broker, registry):
+    produce(broker, [value(1, 1)])
+    registry.stop()
+    result = perceptron("check-input", "--topic", "events", "--broker", broker)
+    assert result.exit_code == 1
+    assert f"{registry.url}/schemas/ids/1" in result.stderr
+    assert "schema_registry.url" in result.stderr
+
+
+def test_dead_letters_of_a_schema_go_back_once_it_is_registered(perceptron, broker, registry, monkeypatch):
+    monkeypatch.setattr("service.formats.sources._PATIENCE_SECONDS", 0.0)
+    produce(broker, [value(1, 1)])
+    at = ("--broker", broker)
+    perceptron("serve", *at, "--exit-at-end", "--http", "")
+    refused = perceptron("dead-letters", "replay", *at, "--format", "json")
+    assert json.loads(refused.stdout)["action"] == "refused"
+    registry.register("events-value", EVENT)
+    replayed = perceptron("dead-letters", "replay", *at, "--format", "json")
+    assert json.loads(replayed.stdout)["action"] == "replayed"
+    perceptron("serve", *at, "--exit-at-end", "--http", "")
+    assert perceptron("consume", "predictions", *at, "--exit-at-end").stdout.count('"e1') >= 1
+
+
+def test_produce_refuses_to_write_json_where_records_have_schemas(perceptron, broker, registry):
+    result = perceptron("produce", "-", "--broker", broker, stdin=b'{"id":"a","text":"x"}\n')
+    assert result.exit_code == 2
+    assert "produce writes JSON" in result.stderr
+    assert registry.requests == []
+
+
+def test_a_file_has_the_same_fields_in_json(perceptron, registry):
+    rows = b'{"id":"a","text":"x","label":true}\n{"id":"b","text":"x","label":true}\n'
+    result = perceptron("replay", "-", "--format", "json", stdin=rows)
+    assert json.loads(result.stdout)["labelled"] == 2
+    assert registry.requests == []
+
+
+def test_a_format_without_a_registry_is_a_wrong_setting(perceptron, broker):
+    produce(broker, [])
+    result = perceptron("serve", "--broker", broker, "--events-format", "avro", "--http", "")
+    assert result.exit_code == 2
+    assert "events.format avro needs a Schema Registry" in result.stderr
+    assert "events.schema_file" in result.stderr
