@@ -11,7 +11,12 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = {"perceptron_core", "service"}
-NAMES = {"google": "protobuf", "kafka": "kafka-python", "sklearn": "scikit-learn"}
+NAMES = {
+    "google": "protobuf",
+    "kafka": "kafka-python",
+    "opentelemetry": "opentelemetry-sdk",
+    "sklearn": "scikit-learn",
+}
 """What is distributed under another name than it is imported by."""
 
 

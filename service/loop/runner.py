@@ -24,6 +24,7 @@ from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.throughput_log import Activity
+from service.monitoring.tracing import NO_TRACER, BatchTracer
 from service.partition.learned_examples import Observer
 from service.settings.load import Settings
 from service.stream import Consumer, Place, Record, Transport
@@ -63,6 +64,8 @@ class Runner:
         Where its models are published for the API and the page; None: nowhere.
     observe
         Called with the labelled predictions of each batch, in order, before it is committed.
+    tracer
+        Makes a span for each batch.
     clock, random
         The only sources of time and of chance.
 
@@ -77,6 +80,7 @@ class Runner:
         health: Health,
         live: LiveModels | None = None,
         observe: Observer | None = None,
+        tracer: BatchTracer = NO_TRACER,
         clock: Clock = SYSTEM_CLOCK,
         random: Random | None = None,
     ) -> None:
@@ -105,6 +109,7 @@ class Runner:
             availability=self._availability,
             live=live,
             observe=observe,
+            tracer=tracer,
             clock=clock,
             random=random,
         )

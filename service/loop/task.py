@@ -6,7 +6,6 @@ Whatever a task has done and not committed is worth nothing: on any error it is 
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from operator import attrgetter
@@ -17,13 +16,14 @@ from service.checkpoints.input_loss import Loss, topic_ids
 from service.checkpoints.log import Address, Progress, progress_record, schema_records, snapshot_records
 from service.checkpoints.snapshot import Snapshot
 from service.clock import SYSTEM_CLOCK, Clock
-from service.errors import TransportError
 from service.formats.schema import Schema
 from service.formats.sources import Sources
 from service.loop.recovery import Restored, progress_counts
+from service.loop.snapshots import SnapshotSchedule
 from service.messages.dead_letter import fit_all
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Metrics
+from service.monitoring.tracing import NO_TRACER, BatchTracer
 from service.partition.rejection_limit import PoisonLimit
 from service.settings.load import Settings
 from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
@@ -53,6 +53,8 @@ class Task:
         How large a dead letter may be.
     sources
         Where schemas come from that a batch needs; None where records have none.
+    tracer
+        Makes a span for each batch.
     clock
         Decides when a snapshot is due by its age, and bounds the events' times.
 
@@ -70,13 +72,14 @@ class Task:
         live: LiveModel | None = None,
         letter_limit: RecordLimit = NO_LIMIT,
         sources: Sources | None = None,
+        tracer: BatchTracer = NO_TRACER,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._partition = partition
         self._processor = restored.processor
         self._sequence = restored.sequence
         self._offsets = dict(restored.offsets)
-        self._snapshot_offsets = deque(restored.snapshot_offsets)
+        self._snapshots = SnapshotSchedule(partition, restored.snapshot_offsets, transport, settings, clock)
         self._snapshot_sequence = restored.snapshot_sequence
         self._writer = writer
         self._transport = transport
@@ -85,16 +88,15 @@ class Task:
         self._live = live
         self._letter_limit = letter_limit
         self._sources = sources
+        self._tracer = tracer
         self._clock = clock
         self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._address = Address(settings.checkpoints_topic, partition, settings.group)
-        self._records_since_snapshot = 0
-        self._last_snapshot = self._clock.monotonic()
         self._is_clean = True
         self._topic_ids = topic_ids(transport, input_topics(settings))
         if restored.losses:
             self._go_on_without(restored.losses)
-        elif not self._snapshot_offsets or restored.settings_changed:
+        elif self._snapshots.is_empty or restored.settings_changed:
             self._commit_snapshot()  # what follows can be learned again under the settings it names only
         elif not restored.offsets_are_committed:
             self._commit((), compress=False)  # or nobody could tell where the group is until its next batch
@@ -132,6 +134,10 @@ class Task:
             The poison limit was passed; nothing was written.
 
         """
+        with self._tracer.span(records, self._settings, self._partition):
+            self._process_and_commit(records)
+
+    def _process_and_commit(self, records: Sequence[Record]) -> None:
         began = self._clock.monotonic()
         schemas = self._find_schemas(records)
         self._is_clean = False
@@ -140,7 +146,7 @@ class Task:
         n_outputs = len(outputs)
         self._sequence += 1
         self._offsets |= _next_offsets(records)
-        self._records_since_snapshot += len(records)
+        self._snapshots.count(len(records))
         progress = Progress(
             self._sequence,
             self._offsets,
@@ -150,7 +156,7 @@ class Task:
         )
         outputs += schema_records(schemas, self._sequence, self._address)
         outputs.append(progress_record(progress, self._address))
-        if self._snapshot_is_due():
+        if self._snapshots.is_due():
             self._commit_snapshot(outputs, compress=compress)
         else:
             self._commit(outputs, compress=compress)
@@ -237,12 +243,6 @@ class Task:
         self._writer.close()
         self._metrics.withdraw(self._partition)
 
-    def _snapshot_is_due(self) -> bool:
-        return (
-            self._records_since_snapshot >= self._settings.snapshot_interval_records
-            or self._clock.monotonic() - self._last_snapshot >= self._settings.snapshot_interval_seconds
-        )
-
     def _commit(self, outputs: Sequence[Output], *, compress: bool) -> None:
         if compress:
             self._writer.commit(outputs, self._offsets, compress=True)
@@ -264,29 +264,12 @@ class Task:
         # Nobody else writes here: what is committed next lies at or after the present end.
         first_offset = self._transport.bounds(topic, partition)[1]
         self._commit([*outputs, *records], compress=compress)
-        self._snapshot_offsets.append(first_offset)
         self._snapshot_sequence = self._sequence
-        self._records_since_snapshot = 0
-        self._last_snapshot = self._clock.monotonic()
         size_bytes = sum(len(record.value or b"") for record in records)
         self._metrics.snapshot_committed(
             partition, self._clock.monotonic() - began, size_bytes, self._clock.time()
         )
-        self._delete_old_snapshots()
-
-    def _delete_old_snapshots(self) -> None:
-        """Keep the newest snapshots and all that follows the oldest of them."""
-        excess = len(self._snapshot_offsets) - self._settings.snapshots_kept
-        if excess <= 0:
-            return
-        for _ in range(excess):
-            self._snapshot_offsets.popleft()
-        try:
-            self._transport.delete_before(
-                self._settings.checkpoints_topic, self._partition, self._snapshot_offsets[0]
-            )
-        except TransportError as error:  # tidying up must not stop the stream; the next snapshot tries again
-            _log.warning("partition %d: old checkpoints stay: %s", self._partition, error)
+        self._snapshots.committed(first_offset)
 
     def _publish(self, records: Sequence[Record] = (), outputs: Sequence[Output] = ()) -> None:
         published = self._metrics.publish(self._partition, self._processor)

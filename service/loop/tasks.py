@@ -40,6 +40,7 @@ from service.loop.task import Task
 from service.loop.watched_writer import WatchedWriter
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
+from service.monitoring.tracing import BatchTracer
 from service.partition.learned_examples import Observer, Step
 from service.partition.processor import Processor
 from service.settings.load import Settings
@@ -72,6 +73,8 @@ class Tasks:
         Where models are published for the API and the page; None: nowhere.
     observe
         Called with the labelled predictions of each batch, in order, before it is committed.
+    tracer
+        Makes a span for each batch.
     clock, random
         Decide when a partition that failed is tried again.
 
@@ -92,6 +95,7 @@ class Tasks:
         availability: Availability,
         live: LiveModels | None,
         observe: Observer | None,
+        tracer: BatchTracer,
         clock: Clock,
         random: Random,
     ) -> None:
@@ -102,6 +106,7 @@ class Tasks:
         self._availability = availability
         self._live = live
         self._observe = observe
+        self._tracer = tracer
         self._clock = clock
         self._topics = input_topics(settings)
         self.at_work: dict[int, Task] = {}
@@ -209,6 +214,7 @@ class Tasks:
                 live=live,
                 letter_limit=letter_limit,
                 sources=self._sources,
+                tracer=self._tracer,
                 clock=self._clock,
             )
             restored.processor.observe = self._observer(partition, restored.processor, live)

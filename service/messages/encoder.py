@@ -12,7 +12,7 @@ from __future__ import annotations
 from pydantic_core import to_json
 
 from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
-from service.stream import Output
+from service.stream import Headers, Output
 
 
 class Answers:
@@ -59,6 +59,7 @@ class Answers:
         truth: Truth | None,
         event_time_ms: int,
         probability: float | None = None,
+        headers: Headers = (),
     ) -> Output:
         """Write a `Prediction`; `updates` are those the model had made when it predicted."""
         form = self._forms.get((predicted, truth)) or self._make_form(predicted, truth)
@@ -66,10 +67,16 @@ class Answers:
         if probability is not None:
             numbers += b',"probability":' + to_json(probability)
         value = form % (to_json(event_id), numbers, updates, event_time_ms)
-        return Output(self._topic, event_id.encode(), value)
+        return Output(self._topic, event_id.encode(), value, headers)
 
     def outcome(
-        self, event_id: str, truth: Truth, predicted: Truth, delay_seconds: float, event_time_ms: int
+        self,
+        event_id: str,
+        truth: Truth,
+        predicted: Truth,
+        delay_seconds: float,
+        event_time_ms: int,
+        headers: Headers = (),
     ) -> Output:
         """Write an `Outcome`; it has the key of its prediction."""
         fields = {
@@ -80,7 +87,7 @@ class Answers:
             "label_delay_seconds": delay_seconds,
             "event_time_ms": event_time_ms,
         }
-        return Output(self._topic, event_id.encode(), to_json(fields))
+        return Output(self._topic, event_id.encode(), to_json(fields), headers)
 
     def _make_form(self, predicted: Truth, truth: Truth | None) -> bytes:
         """Write all that predictions of one class with one truth (or none) share, with gaps for the rest.

@@ -28,7 +28,8 @@ from service.monitoring.portrait import Portrait, rank_weights
 from service.monitoring.recent_predictions import RecentAnswers
 from service.partition.factory import make_decoder, make_extractor
 from service.partition.learned_examples import Step
-from service.partition.processor import Processor, rejection_of
+from service.partition.model_rejection import rejection_of
+from service.partition.processor import Processor
 from service.partitioner import partition_at_work, partition_for_key
 from service.settings.load import Settings
 from service.stream import Output, Record

@@ -45,6 +45,8 @@ class Example:
     only the learner understands."""
     message_bytes: int = 0
     """Length of the event's message."""
+    trace: bytes = b""
+    """The trace context of the event's record, as `trace_of` returns it."""
 
     @property
     def x(self) -> X:

@@ -13,20 +13,22 @@ from typing import Any, Final, NamedTuple
 from perceptron_core import LearnerError
 from service.formats.schemas import Schemas
 from service.messages.dead_letter import dead_letter
-from service.messages.decoder import Decoder, Incoming, Reason, Rejection, rejection_of_time
+from service.messages.decoder import Decoder, Incoming, Rejection
 from service.messages.encoder import Answers
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
+from service.messages.trace import trace_headers, trace_of
 from service.models.probability import probability_of
 from service.models.registry import Learner
 from service.models.river import ModelError
 from service.partition.counters import Counters
 from service.partition.label_join import EarlyLabel, Example, LabelJoin
 from service.partition.learned_examples import LearnedExamples, Observer
+from service.partition.model_rejection import rejection_of
+from service.partition.time_bounds import TimeBounds
 from service.stream import Output, Record
 
 _topic: Final = attrgetter("topic")
-_FURTHEST_MS: Final = 2**63
 
 
 class Processed(NamedTuple):
@@ -88,13 +90,14 @@ class Processor:
         self._decoder = decoder
         self.schemas = schemas
         self._extractor = extractor
-        self._max_ahead_ms = int(max_ahead_seconds * 1000)
+        self._times = TimeBounds(max_ahead_seconds)
         self._maps_time = decoder.maps_time
-        self._bound_event_times(None)
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
         self.observe = observe
         self._has_log_odds = False
+        self._trace = b""
+        """Of the record that is processed."""
         self._learned = LearnedExamples()
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
@@ -102,7 +105,7 @@ class Processor:
 
         Where one batch ends changes nothing but the time, `now_ms`, that bounds event times; None: no bound.
         """
-        self._bound_event_times(now_ms)
+        self._times.set_now(now_ms)
         outputs: list[Output] = []
         dead_letters: list[tuple[int, Output]] = []
         self._has_log_odds = self.learner.has_log_odds
@@ -172,13 +175,13 @@ class Processor:
         What the message or the model makes impossible is raised before anything else is changed. Where
         messages say their time, one that cannot be decoded advances nothing.
         """
+        self._trace = trace_of(record.headers) if record.headers else b""
         message, timestamp_ms = None, record.timestamp_ms
         if self._maps_time:
             message = self._decoder.decode(record.value, record)
             timestamp_ms = timestamp_ms if message.timestamp_ms is None else message.timestamp_ms
-        if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
-            now_ms = self._latest_ms - self._max_ahead_ms
-            raise rejection_of_time(timestamp_ms, now_ms, self._decoder.place_of_time(record))
+        if not self._times.earliest_ms <= timestamp_ms <= self._times.latest_ms:
+            raise self._times.rejection(timestamp_ms, self._decoder.place_of_time(record))
         if orphans := self.join.advance(timestamp_ms):
             self.counters.labels["orphan"] += orphans
         if message is None:
@@ -186,10 +189,6 @@ class Processor:
         if message.is_label:
             return self._receive_label(message, timestamp_ms)
         return self._receive_event(message, timestamp_ms)
-
-    def _bound_event_times(self, now_ms: int | None) -> None:
-        self._earliest_ms = 0 if now_ms is not None else -_FURTHEST_MS
-        self._latest_ms = now_ms + self._max_ahead_ms if now_ms is not None else _FURTHEST_MS
 
     def _receive_event(self, event: Incoming, timestamp_ms: int) -> Output:
         """Predict; then learn, if the truth is known and was not learned before."""
@@ -204,7 +203,10 @@ class Processor:
             predicted, score, truth = self._predict_new(event, x, timestamp_ms)
         self.counters.predictions += 1
         probability = probability_of(predicted, score) if self._has_log_odds else None
-        return self._answers.prediction(event_id, predicted, score, updates, truth, timestamp_ms, probability)
+        headers = trace_headers(self._trace)
+        return self._answers.prediction(
+            event_id, predicted, score, updates, truth, timestamp_ms, probability, headers
+        )
 
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> tuple[Truth, float, Truth | None]:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
@@ -216,7 +218,7 @@ class Processor:
             change = self.learner.said() or 0.0
         else:
             predicted, score, change = self.learner.predict_learn(x, truth)
-        example = Example(x, predicted, score, timestamp_ms, None, change, event.message_bytes)
+        example = Example(x, predicted, score, timestamp_ms, None, change, event.message_bytes, self._trace)
         if truth is not None:
             self._learned.note(event.id, example, x, truth, change, self.learner.updates)
             self._note_first_label(event, early)
@@ -258,8 +260,10 @@ class Processor:
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000
         self._settle(label.id, example, label.truth, delay_seconds)
         self.counters.labels["matched"] += 1
-        time_ms = example.timestamp_ms
-        return self._answers.outcome(label.id, label.truth, example.predicted, delay_seconds, time_ms)
+        time_ms, headers = example.timestamp_ms, trace_headers(example.trace or self._trace)
+        return self._answers.outcome(
+            label.id, label.truth, example.predicted, delay_seconds, time_ms, headers
+        )
 
     def _receive_label_alone(self, event_id: str, label: EarlyLabel) -> None:
         """Hold a label without an example for an event to come, unless that event was let go."""
@@ -294,11 +298,3 @@ class Processor:
             self.counters.labels["corrected"] += 1
         else:
             self.counters.labels["refused"] += 1
-
-
-def rejection_of(error: Rejection | LearnerError | ModelError) -> Rejection:
-    """Return the rejection for an error: of the message, a `perceptron_core` learner or a River model."""
-    if isinstance(error, Rejection):
-        return error
-    reason = Reason.MODEL_ERROR if isinstance(error, ModelError) else Reason.OUT_OF_RANGE
-    return Rejection(reason, str(error))

@@ -98,16 +98,17 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     from service.loop.runner import Runner  # noqa: PLC0415
     from service.monitoring.live_models import LiveModels  # noqa: PLC0415
     from service.monitoring.metrics import Metrics  # noqa: PLC0415
+    from service.monitoring.tracing import make_tracer  # noqa: PLC0415
     from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
 
     make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
-    metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
+    metrics, live, tracer = Metrics(CollectorRegistry()), LiveModels(settings), make_tracer()
     health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
     with http_server(settings, metrics.registry, health, metrics, live) as address:
         transport = open_stream(settings, url)
         _announce(settings, url, address)
         try:
-            runner = Runner(transport, settings, metrics=metrics, health=health, live=live)
+            runner = Runner(transport, settings, metrics=metrics, health=health, live=live, tracer=tracer)
             look_less_often()
             with Departure(lambda: health.asking_since), stopping(runner) as stopped_by:
                 runner.run(exit_at_end=exit_at_end)

@@ -1,0 +1,33 @@
+"""Bounds of event times. In: the time at which a batch is processed. Out: a rejection, or nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from service.messages.decoder import Rejection, rejection_of_time
+
+_FURTHEST_MS: Final = 2**63
+
+
+class TimeBounds:
+    """From 1970 to some time ahead of the clock; no bound until `set_now` is called with a time.
+
+    Parameters
+    ----------
+    max_ahead_seconds
+        How far an event's time may be ahead.
+
+    """
+
+    def __init__(self, max_ahead_seconds: float) -> None:
+        self._max_ahead_ms = int(max_ahead_seconds * 1000)
+        self.set_now(None)
+
+    def set_now(self, now_ms: int | None) -> None:
+        """Set the time, in milliseconds since the epoch; None: no bound."""
+        self.earliest_ms = 0 if now_ms is not None else -_FURTHEST_MS
+        self.latest_ms = now_ms + self._max_ahead_ms if now_ms is not None else _FURTHEST_MS
+
+    def rejection(self, timestamp_ms: int, place: str) -> Rejection:
+        """Return the refusal of a time that is out of bounds; `place` says where in the record it was."""
+        return rejection_of_time(timestamp_ms, self.latest_ms - self._max_ahead_ms, place)
