@@ -8,10 +8,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from service.partition.calibration import Calibration
+from service.partition.confusion import Confusion
+from service.partition.learned_examples import Step
+from service.partition.score_bins import ScoreBins
 from service.partition.totals import Totals
 
 WINDOW: Final = 1000
 """Labelled predictions in the rolling error."""
+
+
+_PARTS: Final[Mapping[str, type[Calibration | Confusion | ScoreBins]]] = {
+    "calibration": Calibration,
+    "confusion": Confusion,
+    "score_bins": ScoreBins,
+}
+"""What a state leaves out where nothing was counted; states of older releases lack some of it."""
 
 
 def _window() -> deque[bool]:
@@ -37,6 +48,10 @@ class Counters:
     """Whether each of the last `WINDOW` labelled predictions was a mistake."""
     calibration: Calibration = field(default_factory=Calibration)
     """Of the labelled predictions that had a probability."""
+    confusion: Confusion = field(default_factory=Confusion)
+    """Of the labelled predictions; fewer than `labelled` where an older release counted some of them."""
+    score_bins: ScoreBins = field(default_factory=ScoreBins)
+    """Of the same, where there are two classes."""
 
     def copy(self) -> Counters:
         """Return a copy that later counting leaves alone."""
@@ -47,10 +62,12 @@ class Counters:
             labels=self.labels.copy(),
             recent=self.recent.copy(),
             calibration=self.calibration.copy(),
+            confusion=self.confusion.copy(),
+            score_bins=self.score_bins.copy(),
         )
 
     def state(self) -> dict[str, Any]:
-        """Return all counts as plain values; without `calibration` where no prediction had a probability."""
+        """Return all counts as plain values, without the parts where nothing was counted."""
         state = {
             "consumed": dict(self.consumed),
             "rejected": dict(self.rejected),
@@ -60,17 +77,18 @@ class Counters:
             "mistakes": self.mistakes,
             "recent": list(self.recent),
         }
-        return state | {"calibration": self.calibration.state()} if self.calibration.count else state
+        return state | {name: getattr(self, name).state() for name in _PARTS if getattr(self, name).count}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Counters:
         """Return the counters that `state` described."""
-        counters = cls(**state)
+        counters = cls(**{name: value for name, value in state.items() if name not in _PARTS})
         for name in ("consumed", "rejected", "labels"):
             setattr(counters, name, Counter(state[name]))
         counters.recent = deque(state["recent"], maxlen=WINDOW)
-        if "calibration" in state:
-            counters.calibration = Calibration.from_state(state["calibration"])
+        for name, made in _PARTS.items():
+            if name in state:
+                setattr(counters, name, made.from_state(state[name]))
         return counters
 
     def go_on_from(self, counts: Mapping[str, int]) -> None:
@@ -82,6 +100,13 @@ class Counters:
     def totals(self) -> Totals:
         """Return the counts of a closing line."""
         return Totals(self.predictions, self.labelled, self.mistakes, self.rejected.total())
+
+    def observe(self, steps: Sequence[Step]) -> None:
+        """Count labelled predictions, in order."""
+        self.score([step.mistake for step in steps])
+        self.calibration.observe(steps)
+        self.confusion.observe(steps)
+        self.score_bins.observe(steps)
 
     def score(self, mistakes: Sequence[bool]) -> None:
         """Count predictions whose truth is now known: of each, whether it was a mistake."""

@@ -122,8 +122,7 @@ class Processor:
             if output is not None:
                 outputs.append(output)
         self.counters.consumed.update(map(_topic, records))
-        self.counters.score([step.mistake for step in learned.steps])
-        self.counters.calibration.observe(learned.steps)
+        self.counters.observe(learned.steps)
         self.observe(learned.steps)
         return Processed(outputs, dead_letters)
 

@@ -30,6 +30,8 @@ def test_a_copy_is_left_alone_by_later_counting():
     counters.labels["late"] += 1
     counters.score([True])
     counters.calibration.add(1.0, correct=True)
+    counters.confusion.add_all([(True, True)])
+    counters.score_bins.add_all(positives=[1.0], negatives=[])
     assert copy == Counters()
     assert counters != copy
 
@@ -48,6 +50,20 @@ def test_the_calibration_comes_back_too():
     counters = Counters()
     counters.calibration.add(1.5, correct=False)
     assert Counters.from_state(counters.state()) == counters
+
+
+def test_the_confusion_matrix_and_the_bins_of_scores_come_back_too():
+    counters = Counters()
+    counters.confusion.add_all([(True, False)])
+    counters.score_bins.add_all(positives=[-1.5], negatives=[])
+    assert Counters.from_state(counters.state()) == counters
+
+
+def test_a_state_of_a_release_that_knew_neither_is_read():
+    counters = Counters()
+    counters.score([True])
+    assert Counters.from_state(counters.state()) == counters
+    assert not counters.state().keys() & {"confusion", "score_bins"}
 
 
 def test_the_state_says_nothing_of_probabilities_where_there_were_none():

@@ -1,0 +1,106 @@
+"""How well scores tell two classes apart. In: labelled predictions. Out: the area under the ROC curve.
+
+Scores have no bounds, so bins grow with them: a bin holds the doubles that have the same sign, exponent and
+first three bits of the mantissa, and is at most an eighth as wide as the scores in it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+from service.partition.learned_examples import Step
+
+_BITS_LEFT_OUT: Final = 49
+"""Of the 52 of a mantissa."""
+_SMALLEST_NEGATIVE: Final = -(1 << 63 - _BITS_LEFT_OUT)
+"""The first of the numbers of negative scores, which as bits rise with the score's size."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of a positive and a negative example, scored by one model."""
+
+    ordered: float
+    """Those whose positive example has the higher score; ties count half."""
+    total: int
+
+    def auc(self) -> float | None:
+        """Return the share in order; None where there are no pairs."""
+        return self.ordered / self.total if self.total else None
+
+
+@dataclass(slots=True)
+class ScoreBins:
+    """Labelled scores of two classes, in bins: bounded memory, however many there were.
+
+    References
+    ----------
+    Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of the area under a receiver operating
+    characteristic (ROC) curve. Radiology 143(1). The area is the share of pairs in order.
+
+    Examples
+    --------
+    >>> bins = ScoreBins()
+    >>> bins.add_all(positives=[0.5, 3.0], negatives=[-1.0, 2.0])
+    >>> bins.pairs().auc()
+    0.75
+
+    """
+
+    positives: Counter[int] = field(default_factory=Counter)
+    """Examples of True by bin."""
+    negatives: Counter[int] = field(default_factory=Counter)
+    """Examples of False by bin."""
+
+    @property
+    def count(self) -> int:
+        """How many predictions there were."""
+        return self.positives.total() + self.negatives.total()
+
+    def copy(self) -> ScoreBins:
+        """Return a copy that later counting leaves alone."""
+        return replace(self, positives=self.positives.copy(), negatives=self.negatives.copy())
+
+    def state(self) -> dict[str, Any]:
+        """Return all counts as plain values."""
+        return {"positives": [*self.positives.items()], "negatives": [*self.negatives.items()]}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> ScoreBins:
+        """Return the counts that `state` described."""
+        return cls(Counter(dict(state["positives"])), Counter(dict(state["negatives"])))
+
+    def observe(self, steps: Sequence[Step]) -> None:
+        """Record labelled predictions of two classes; a score among several classes has no sign."""
+        self.add_all(
+            positives=[step.score for step in steps if step.truth is True],
+            negatives=[step.score for step in steps if step.truth is False],
+        )
+
+    def add_all(self, *, positives: Sequence[float], negatives: Sequence[float]) -> None:
+        """Record scores of examples of True and of False."""
+        self.positives.update(_bins(positives))
+        self.negatives.update(_bins(negatives))
+
+    def pairs(self) -> Pairs:
+        """Count the pairs of a positive and a negative example, and those in order."""
+        ordered, below = 0.0, 0
+        for number in sorted(self.positives | self.negatives, key=_rank):
+            positives, negatives = self.positives[number], self.negatives[number]
+            ordered += positives * (below + negatives / 2)
+            below += negatives
+        return Pairs(ordered, self.positives.total() * below)
+
+
+def _bins(scores: Sequence[float]) -> list[int]:
+    """Return the numbers of the scores' bins: the first bits of the doubles; −0 becomes 0."""
+    doubles = memoryview(array("d", [score + 0.0 for score in scores])).cast("B").cast("q")
+    return [bits >> _BITS_LEFT_OUT for bits in doubles]
+
+
+def _rank(number: int) -> int:
+    """Return the place of a bin: it rises with the scores."""
+    return number if number >= 0 else _SMALLEST_NEGATIVE - number - 1

@@ -1,0 +1,51 @@
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.partition.confusion import Confusion
+
+NAMES = st.sampled_from(["sky", "sea", "sand"])
+PREDICTIONS = st.lists(st.tuples(NAMES, NAMES), max_size=60)
+
+
+def counted(predictions):
+    confusion = Confusion()
+    confusion.add_all(predictions)
+    return confusion
+
+
+@given(PREDICTIONS)
+def test_each_prediction_is_in_the_cell_of_its_truth_and_class(predictions):
+    assert counted(predictions).cells == Counter(predictions)
+
+
+@given(PREDICTIONS)
+def test_the_baseline_predicts_the_commonest_class_so_far(predictions):
+    mistakes, seen = 0, Counter()
+    for truth, _ in predictions:
+        mistakes += not seen or seen[truth] < max(seen.values())
+        seen[truth] += 1
+    # Where several classes are as common as each other, the baseline keeps to one of them.
+    confusion = counted(predictions)
+    assert confusion.baseline_mistakes >= mistakes
+    assert not predictions or seen[confusion.commonest] == max(seen.values())
+
+
+def test_among_classes_as_common_as_each_other_the_baseline_keeps_to_the_first():
+    confusion = counted([("sea", "sky"), ("sky", "sky"), ("sky", "sky"), ("sea", "sky")])
+    assert (confusion.commonest, confusion.baseline_mistakes) == ("sky", 4)
+
+
+@given(PREDICTIONS)
+def test_they_come_back_from_their_state(predictions):
+    confusion = counted(predictions)
+    assert Confusion.from_state(confusion.state()) == confusion
+
+
+@given(st.lists(PREDICTIONS, max_size=4))
+def test_predictions_counted_together_count_as_one_by_one(batches):
+    confusion = Confusion()
+    for batch in batches:
+        confusion.add_all(batch)
+    assert confusion == counted([each for batch in batches for each in batch])
