@@ -1,12 +1,13 @@
-"""Take the pictures of the documentation: the live page in three shapes, and the demo in a terminal.
+"""Take the pictures of the documentation: the live page in several shapes, and the demo in a terminal.
 
     python docs/screenshots.py        needs the dev dependencies and Debian's `chromium`
 
-In: a demo that it starts itself. Out: docs/images.
+In: a demo and services that it starts itself. Out: docs/images.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
+from river import datasets
 
 from tests.support.chromium import launch
 
@@ -28,6 +30,8 @@ IMAGES = Path(__file__).with_name("images")
 RATE = "80"
 """Events per second: a stream that fills the curves with points."""
 WATCHED_SECONDS = 22
+CLASSES = ("legitimate", "phishing")
+ADDRESS = "127.0.0.1:8793"
 SHAPES: dict[str, dict[str, Any]] = {
     "page-light": {"viewport": {"width": 1200, "height": 1180}, "color_scheme": "light"},
     "page-dark": {"viewport": {"width": 1200, "height": 1180}, "color_scheme": "dark"},
@@ -54,6 +58,27 @@ def demo() -> Iterator[str]:
                     told.seek(0)
                     address = re.search(r"http://[\d.:]+", told.read())
                 yield address[0]
+            finally:
+                process.terminate()
+
+
+@contextmanager
+def service(model: str, partitions: int) -> Iterator[str]:
+    """Serve a model on a stream of its own; yield its address once the stream is learned."""
+    with tempfile.TemporaryDirectory() as folder:
+        stream = ["--broker", f"sqlite:///{folder}/stream.db", "--classes", ",".join(CLASSES)]
+        events = [
+            json.dumps({"id": f"page-{n}", "features": x, "label": CLASSES[y]}) + "\n"
+            for n, (x, y) in enumerate(datasets.Phishing())
+        ]
+        perceptron = [sys.executable, "-m", "service"]
+        produce = [*perceptron, "produce", "-", *stream, "--partitions", str(partitions), "--rate", RATE]
+        serve = [*perceptron, "serve", *stream, "--model", model, "--http", ADDRESS]
+        with subprocess.Popen(serve, stderr=subprocess.DEVNULL, cwd=folder) as process:
+            try:
+                subprocess.run(produce, check=True, input="".join(events), text=True)
+                sleep(2)
+                yield f"http://{ADDRESS}"
             finally:
                 process.terminate()
 
@@ -91,6 +116,12 @@ def main() -> None:
         sleep(WATCHED_SECONDS)
         for name, shape in SHAPES.items():
             photograph(browser, address, name, shape)
+    with sync_playwright() as playwright, launch(playwright) as browser:
+        with service("perceptron", 4) as address:
+            photograph(browser, address, "page-all", SHAPES["page-light"])
+        with service("auto", 1) as address, browser.new_page(**SHAPES["page-light"]) as page:
+            page.goto(address)
+            page.locator("#experts").screenshot(path=IMAGES / "page-experts.png")
     draw_terminal()
 
 

@@ -32,9 +32,17 @@ class Point(NamedTuple):
     """Share of mistakes among the last `RECENT`, 0-1."""
     mixture: MixtureStatus | None = None
     """Of a mixture: its experts."""
+    baseline_mistakes: int = 0
+    """What always predicting the commonest class so far would have made."""
+    baseline_labelled: int = 0
+    """Of so many labelled predictions: those since the baseline is counted."""
+    seconds: float = 0.0
+    """When that was: monotonic, and the same for all processes of a machine."""
 
     @classmethod
-    def of(cls, counters: Counters, updates: int, mixture: MixtureStatus | None = None) -> Point:
+    def of(
+        cls, counters: Counters, updates: int, mixture: MixtureStatus | None = None, seconds: float = 0.0
+    ) -> Point:
         """Make a point of what is known now."""
         recent = [*islice(reversed(counters.recent), RECENT)]
         return cls(
@@ -44,6 +52,9 @@ class Point(NamedTuple):
             counters.error_ratio() if counters.labelled else None,
             sum(recent) / len(recent) if recent else None,
             mixture,
+            counters.confusion.baseline_mistakes,
+            counters.confusion.count,
+            seconds,
         )
 
 

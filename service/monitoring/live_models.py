@@ -10,10 +10,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from time import monotonic
 from typing import Final, NamedTuple
 
 from perceptron_core import LearnerError, MistakeBound, Perceptron
+from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ModelBusy, NoSuchModel
 from service.messages.decoder import Reason, Rejection
 from service.messages.features import X
@@ -24,6 +24,7 @@ from service.models.registry import Learner
 from service.models.river import ModelError
 from service.monitoring.committed_state import Published
 from service.monitoring.error_history import History, Point
+from service.monitoring.event_rate import EventRate
 from service.monitoring.portrait import Portrait, rank_weights
 from service.monitoring.recent_predictions import RecentAnswers
 from service.partition.factory import make_decoder, make_extractor
@@ -72,6 +73,8 @@ class LiveModel:
         How answers name the classes.
     history, recent
         Where what happens is noted; None: the answers are not to be shown.
+    clock
+        Says when.
 
     Attributes
     ----------
@@ -87,12 +90,15 @@ class LiveModel:
         vocabulary: Vocabulary,
         history: History,
         recent: RecentAnswers | None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.partition = partition
         self.learning = threading.Lock()
         self.history = history
         self.recent = recent
         self.published: Published | None = None
+        self._rate = EventRate()
+        self._clock = clock
         self._processor = processor
         self._vocabulary = vocabulary
         self._portrait = Portrait(None, None)
@@ -107,9 +113,15 @@ class LiveModel:
     ) -> None:
         """Record a batch; called by the loop."""
         self.published = published
-        self.history.add(Point.of(published.counters, published.updates, published.mixture))
+        now = self._clock.monotonic()
+        self._rate.add(now, published.counters.predictions)
+        self.history.add(Point.of(published.counters, published.updates, published.mixture, now))
         if self.recent is not None:
-            self.recent.note(records, outputs)
+            self.recent.note(records, outputs, now)
+
+    def events_per_second(self) -> float:
+        """Return how many events a second were predicted lately."""
+        return self._rate.value(self._clock.monotonic())
 
     def predict(self, question: Question) -> Answer:
         """Predict, and learn nothing.
@@ -134,6 +146,7 @@ class LiveModel:
 
     def portrait(self) -> Portrait:
         """Look at all weights; of a large model, give what was seen a while ago."""
+        monotonic = self._clock.monotonic
         if monotonic() < self._portrait.valid_until:
             return self._portrait
         began = monotonic()

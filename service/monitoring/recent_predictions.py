@@ -34,6 +34,8 @@ class Recent:
     """Of an outcome too."""
     probability: float | None
     """Of the predicted class, and of an outcome too; None where the score is no log-odds."""
+    seconds: float = 0.0
+    """When it was committed; monotonic."""
 
 
 class RecentAnswers:
@@ -48,7 +50,7 @@ class RecentAnswers:
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
-        self._answers: deque[Output] = deque(maxlen=ANSWERS_KEPT)
+        self._answers: deque[tuple[Output, float]] = deque(maxlen=ANSWERS_KEPT)
         self._records: deque[bytes] = deque()
         self._size_bytes = 0
         self._steps: deque[Step] = deque(maxlen=ANSWERS_KEPT)
@@ -59,9 +61,9 @@ class RecentAnswers:
         with self._lock:
             self._steps.extend(steps[-ANSWERS_KEPT:])
 
-    def note(self, records: Sequence[Record], outputs: Sequence[Output]) -> None:
-        """Record a batch."""
-        answers = [output for output in outputs[-2 * ANSWERS_KEPT :] if output.topic == self._topic]
+    def note(self, records: Sequence[Record], outputs: Sequence[Output], seconds: float = 0.0) -> None:
+        """Record a batch, committed at a time (monotonic seconds)."""
+        answers = [(each, seconds) for each in outputs[-2 * ANSWERS_KEPT :] if each.topic == self._topic]
         with self._lock:
             self._answers.extend(answers)
             for record in records[-_RECORDS_KEPT:]:
@@ -76,17 +78,20 @@ class RecentAnswers:
             steps, records, outputs = [*self._steps], [*self._records], [*self._answers]
         contents = {step.event_id: {"features": step.x} for step in steps} | _contents(records)
         learned = {step.event_id: step for step in steps}
-        answers = [json.loads(output.value or b"{}") for output in reversed(outputs)]
+        answers = [(json.loads(output.value or b"{}"), seconds) for output, seconds in reversed(outputs)]
         return [
-            _recent(answer, contents.get(answer["id"], {}), learned.get(answer["id"])) for answer in answers
+            _recent(answer, contents.get(answer["id"], {}), learned.get(answer["id"]), seconds)
+            for answer, seconds in answers
         ]
 
 
-def _recent(answer: Mapping[str, Any], content: Mapping[str, Any], step: Step | None) -> Recent:
+def _recent(
+    answer: Mapping[str, Any], content: Mapping[str, Any], step: Step | None, seconds: float
+) -> Recent:
     """Describe an answer; an outcome does not say what its prediction said, its step does."""
     if step is None or "score" in answer:
-        return Recent(answer, content, answer.get("score"), answer.get("probability"))
-    return Recent(answer, content, step.score, step.probability)
+        return Recent(answer, content, answer.get("score"), answer.get("probability"), seconds)
+    return Recent(answer, content, step.score, step.probability, seconds)
 
 
 def _contents(values: Sequence[bytes]) -> dict[str, dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from email.message import Message
 from http import HTTPStatus
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from pydantic import BeforeValidator, Field
@@ -51,6 +51,10 @@ def _as_written(text: object) -> object:
 _AsWritten: Final = BeforeValidator(_as_written)
 PartitionNumber = Annotated[int, Field(ge=0, le=_LARGEST_PARTITION), _AsWritten]
 Partition = Annotated[PartitionNumber | None, Query(description=_WHICH)]
+Shown = Annotated[
+    PartitionNumber | Literal["all"] | None,
+    Query(description="Whose model to show. Default: all together, if there are several."),
+]
 Top = Annotated[int, Field(ge=0, le=RANKED), _AsWritten, Query(description="How many weights to show.")]
 
 
@@ -108,7 +112,7 @@ def _add_descriptions(api: APIRouter, window: Window) -> None:
         return window.describe(window.live.get(partition), top)
 
     @api.get("/state", responses=_ASKED_FOR)
-    def state(partition: Partition = None) -> dict[str, Any]:
+    def state(partition: Shown = None) -> dict[str, Any]:
         """Return what the live page shows. Made for that page: it may change with it."""
         return window.state(partition)
 

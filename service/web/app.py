@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
+from service.clock import SYSTEM_CLOCK, Clock
 from service.monitoring.health import Health
 from service.settings.load import Settings
+from service.settings.redaction import redacted_url
 from service.version import version
 from service.web.guard import BODY_SECONDS, LOOPBACK_NAMES, AccessPolicy, Guard
 from service.web.page import add_pages
@@ -48,17 +51,34 @@ def make_app(
         openapi_url=None if elsewhere else "/openapi.json",
     )
     if elsewhere is not None:
-        add_relay(app, elsewhere, health)
+        add_relay(app, elsewhere, about(settings, health))
     elif metrics is not None and live is not None:
         from service.web.api import add_api  # noqa: PLC0415  needs all that a parent of workers does without
         from service.web.views import Window  # noqa: PLC0415
 
-        add_api(app, Window(health, metrics, live))
+        add_api(app, Window(metrics, live, about(settings, health)))
     add_probes(app, registry, health)
     add_pages(app)
     translate_errors(app)
     app.add_middleware(Guard, rules=rules(settings))
     return app
+
+
+def about(settings: Settings, health: Health, clock: Clock = SYSTEM_CLOCK) -> Callable[[], dict[str, Any]]:
+    """Return what tells about the service as a whole: how it is, since when, and which stream it reads."""
+    began = clock.monotonic()
+
+    def now() -> dict[str, Any]:
+        return {
+            "state": health.state,
+            "reason": health.reason,
+            "uptime_seconds": clock.monotonic() - began,
+            "broker": redacted_url(settings.broker_url),
+            "topic": settings.events_topic,
+            "group": settings.group,
+        }
+
+    return now
 
 
 def rules(settings: Settings) -> AccessPolicy:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from service.errors import ModelBusy, NoSuchModel, ServiceError
+from service.web.together import ALL
 
 _HINTS: Final[Mapping[int, str]] = {
     HTTPStatus.NOT_FOUND: "/docs lists everything there is",
@@ -67,7 +68,7 @@ def _place(request: Request) -> str:
 
 def _of_service_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ServiceError)
-    asked_for_one = isinstance(error, NoSuchModel) and "partition" in request.query_params
+    asked_for_one = isinstance(error, NoSuchModel) and request.query_params.get("partition", ALL) != ALL
     status = HTTPStatus.NOT_FOUND if asked_for_one else HTTPStatus.SERVICE_UNAVAILABLE
     headers = {} if asked_for_one else {"Retry_After": _SOON_SECONDS}
     where = "partition" if isinstance(error, (NoSuchModel, ModelBusy)) else _place(request)

@@ -7,17 +7,19 @@ same code answers, and says what is wrong, wherever a model is.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 from urllib.parse import urlencode, urlsplit
 
 from fastapi import Depends, FastAPI, Request, Response
 
 from service.errors import ModelBusy, NoSuchModel
-from service.monitoring.health import Health
 from service.partitioner import partition_at_work
+from service.web.together import ALL, together
 
 _PATIENCE_SECONDS: Final = 10.0
 """Longer than a worker takes to say that its model is busy."""
@@ -42,11 +44,17 @@ async def _body(request: Request) -> bytes:
     return await request.body()
 
 
-def add_relay(app: FastAPI, elsewhere: Elsewhere, health: Health) -> None:
-    """Add the endpoints about models, and the document that describes them."""
+def add_relay(app: FastAPI, elsewhere: Elsewhere, about: Callable[[], dict[str, Any]]) -> None:
+    """Add the endpoints about models, and the document that describes them.
+
+    `about` tells of the service as a whole, which no worker can.
+    """
 
     def pass_on(request: Request, body: Annotated[bytes, Depends(_body)]) -> Response:
         addresses = elsewhere.addresses()
+        if request.url.path == "/state" and _is_of_all(request, addresses):
+            told = together(_states(request, addresses))
+            return _json(told | about() | {"partitions": sorted(addresses)})
         partition = _partition(request, body, addresses, elsewhere.n_partitions)
         query = dict(request.query_params)
         if request.url.path in _QUESTIONS:
@@ -55,13 +63,37 @@ def add_relay(app: FastAPI, elsewhere: Elsewhere, health: Health) -> None:
         if answer.status_code == HTTPStatus.NOT_FOUND:
             raise _nobody_has(query["partition"], addresses)
         if request.url.path == "/state" and answer.status_code == HTTPStatus.OK:
-            of_all = {"partitions": sorted(addresses), "state": health.state, "reason": health.reason}
-            told = json.loads(bytes(answer.body)) | of_all
-            return Response(json.dumps(told), media_type="application/json")
+            return _json(json.loads(bytes(answer.body)) | about() | {"partitions": sorted(addresses)})
         return answer
 
     for path, method in {**_QUESTIONS, "/openapi.json": "GET"}.items():
         app.add_api_route(path, pass_on, methods=[method], include_in_schema=False)
+
+
+def _json(told: Mapping[str, Any]) -> Response:
+    return Response(json.dumps(told), media_type="application/json")
+
+
+def _is_of_all(request: Request, addresses: Mapping[int, str]) -> bool:
+    asked_for = request.query_params.get("partition")
+    return bool(addresses) and (asked_for == ALL or (asked_for is None and len(addresses) > 1))
+
+
+def _states(request: Request, addresses: Mapping[int, str]) -> Sequence[Mapping[str, Any]]:
+    """Ask all workers at once; return what those tell that answer. Raises `ModelBusy` if none does."""
+    servers = sorted(set(addresses.values()))
+    with ThreadPoolExecutor(len(servers)) as threads:
+        answers = [*threads.map(lambda server: _asked(server, request), servers)]
+    states = [json.loads(bytes(each.body)) for each in answers if each and each.status_code == HTTPStatus.OK]
+    if not states:
+        raise ModelBusy("no worker answers", hint="ask again; /readyz shows the state of the workers")
+    return states
+
+
+def _asked(server: str, request: Request) -> Response | None:
+    with suppress(ModelBusy):
+        return _ask(server, request, {"partition": ALL}, b"")
+    return None
 
 
 def _partition(request: Request, body: bytes, addresses: Mapping[int, str], n_partitions: int) -> int:

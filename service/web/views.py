@@ -1,30 +1,35 @@
-"""What the web side may look at. In: metrics, health, live models. Out: the answers' contents.
+"""What the web side may look at. In: metrics and live models. Out: the answers' contents.
 
 The one place that knows both what is committed (`Metrics`) and the models in memory (`LiveModels`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from prometheus_client import ProcessCollector
 from river import base
 
+from service.messages.labels import Truth
 from service.models.model_file import ModelKind
 from service.models.river import RiverLearner
 from service.monitoring.committed_state import Published
-from service.monitoring.error_history import RECENT
-from service.monitoring.health import Health
+from service.monitoring.error_history import RECENT, Point
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.portrait import Portrait
 from service.monitoring.recent_predictions import Recent
+from service.partition.confusion import Confusion
 from service.web.experts import experts_shown
 from service.web.responses import Bound, Counts, Memory, ModelDescription, Weight
+from service.web.together import ALL, CURVES, row, together, with_ratios
 
 _PAGE_WEIGHTS: Final = 12
+_CLASSES_SHOWN: Final = 30
+"""Of a confusion matrix: the page shows fewer, but may have to add up the matrices of several models."""
 _LONGEST_SHOWN: Final = 300
 """Characters of a text, and features of an event, that a page shows."""
 
@@ -33,9 +38,10 @@ _LONGEST_SHOWN: Final = 300
 class Window:
     """All there is to see."""
 
-    health: Health
     metrics: Metrics
     live: LiveModels
+    about: Callable[[], Mapping[str, Any]]
+    """Tells of the service as a whole."""
 
     def describe(self, model: LiveModel, top: int) -> ModelDescription:
         """Describe a model with its `top` largest weights. Raises `ModelBusy`."""
@@ -58,29 +64,42 @@ class Window:
             memory=self._memory(model.partition),
         )
 
-    def state(self, partition: int | None) -> dict[str, Any]:
-        """Return all that the page shows, for JSON. Raises `NoSuchModel` and `ModelBusy`."""
-        model = self.live.get(partition)
+    def state(self, partition: int | str | None) -> dict[str, Any]:
+        """Return all that the page shows, for JSON; of several partitions, with none named, all together.
+
+        Raises `NoSuchModel` and `ModelBusy`.
+        """
+        here = self.live.partitions()
+        if here and (partition == ALL or (partition is None and len(here) > 1)):
+            told = together([self._state(self.live.get(each)) for each in here])
+        else:
+            told = self._state(self.live.get(None if partition == ALL else partition))  # type: ignore[arg-type]
+        return {**told, **self.about(), "partitions": here}
+
+    def _state(self, model: LiveModel) -> dict[str, Any]:
+        """Return what the page shows of one partition."""
         published, portrait = model.published, model.portrait()
         assert published is not None, "a model is shown from its first commit on"
         points = model.history.points()
-        return {
-            "state": self.health.state,
-            "reason": self.health.reason,
+        told = {
             "partition": model.partition,
-            "partitions": self.live.partitions(),
             "model": kind_of(model).name,
             "classes": list(model.classes),
             "counts": counts_of(published).model_dump(),
+            "events_per_second": model.events_per_second(),
             "lag": self._lag(model.partition),
             "window": RECENT,
             "bound": portrait.bound and Bound.of(portrait.bound, portrait.bound_examples).model_dump(),
-            "history": {name: [getattr(point, name) for point in points] for name in _CURVES},
+            "history": with_ratios(_curves(points)),
+            "quality": _quality(published),
             "experts": experts_shown(published.mixture, points),
             **_weights(portrait),
             "shows_events": model.recent is not None,
-            "events": [_event(each) for each in model.recent.latest()] if model.recent else [],
+            "events": [_event(each, model.partition) for each in model.recent.latest()]
+            if model.recent
+            else [],
         }
+        return told | {"rows": [row(told)]}
 
     def _lag(self, partition: int) -> int | None:
         found = [count for (_, number), count in dict(self.metrics.lag).items() if number == partition]
@@ -97,9 +116,6 @@ class Window:
         return Memory(
             process_bytes=int(found[0]) if found else None, snapshot_bytes=int(snapshot_bytes) or None
         )
-
-
-_CURVES: Final = ("labelled", "mistakes", "updates", "error", "recent_error")
 
 
 def kind_of(model: LiveModel) -> ModelKind:
@@ -124,6 +140,44 @@ def counts_of(published: Published) -> Counts:
     )
 
 
+def _curves(points: Sequence[Point]) -> dict[str, list[float]]:
+    """Return a history as the columns that can be summed over partitions."""
+    recent: list[float] = [
+        min(each.labelled, RECENT) if each.recent_error is not None else 0 for each in points
+    ]
+    wrong: list[float] = [
+        round((each.recent_error or 0.0) * n) for each, n in zip(points, recent, strict=True)
+    ]
+    own: dict[str, list[float]] = {
+        name: [getattr(each, name) for each in points] for name in CURVES if name in Point._fields
+    }
+    return {**own, "recent_labelled": recent, "recent_mistakes": wrong}
+
+
+def _quality(published: Published) -> dict[str, Any]:
+    """Return the sums that tell how good the predictions were, ever."""
+    counters = published.counters
+    confusion, calibration, pairs = counters.confusion, counters.calibration, counters.score_bins.pairs()
+    return {
+        "labelled": confusion.count,
+        "cells": _cells(confusion),
+        "baseline_mistakes": confusion.baseline_mistakes,
+        "pairs": pairs.total,
+        "ordered_pairs": pairs.ordered,
+        "probabilities": calibration.count,
+        "loss": calibration.loss,
+    }
+
+
+def _cells(confusion: Confusion) -> list[tuple[Truth | None, Truth | None, int]]:
+    """Return the confusion matrix: rows and columns beyond the commonest classes are one, None."""
+    shown = {label for label, _ in confusion.truths.most_common(_CLASSES_SHOWN)}
+    cells: Counter[tuple[Truth | None, Truth | None]] = Counter()
+    for (truth, predicted), count in confusion.cells.items():
+        cells[truth if truth in shown else None, predicted if predicted in shown else None] += count
+    return [(truth, predicted, count) for (truth, predicted), count in cells.items()]
+
+
 def _weights(portrait: Portrait) -> Mapping[str, Any]:
     weights = portrait.weights
     if weights is None:
@@ -137,12 +191,14 @@ def _weights(portrait: Portrait) -> Mapping[str, Any]:
     }
 
 
-def _event(recent: Recent) -> dict[str, Any]:
+def _event(recent: Recent, partition: int) -> dict[str, Any]:
     """Prepare an answer for a row of the page, long contents cut."""
     answer, features = recent.answer, recent.content.get("features") or {}
     is_outcome = "predicted" in answer
     return {
         "id": answer["id"],
+        "partition": partition,
+        "seconds": recent.seconds,
         "text": str(recent.content.get("text", ""))[:_LONGEST_SHOWN],
         "features": {str(name): value for name, value in list(features.items())[:_LONGEST_SHOWN]},
         "score": recent.score,

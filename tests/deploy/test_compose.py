@@ -56,6 +56,11 @@ def test_only_named_volumes_are_written_to(service):
         assert volume.partition(":")[0] in COMPOSE["volumes"] or volume.endswith(":ro")
 
 
+def test_the_producer_and_all_who_serve_name_the_classes_alike():
+    named = {service["environment"].get("PERCEPTRON_CLASSES") for service in OURS.values()}
+    assert named == {"legitimate,phishing"}
+
+
 def test_the_broker_is_the_one_that_the_tests_run_against():
     version = ET.parse(ROOT / "tests" / "kafka" / "pom.xml").findtext("properties/kafka.version")
     assert {s["image"] for s in SERVICES.values() if "kafka:" in s["image"]} == {f"apache/kafka:{version}"}

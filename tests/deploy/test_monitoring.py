@@ -85,6 +85,14 @@ def test_every_panel_asks_the_data_source_of_the_dashboard(panel):
     }
 
 
+@pytest.mark.parametrize(
+    "metric",
+    ["perceptron_log_loss", "perceptron_expected_calibration_error_ratio", "perceptron_expert_weight"],
+)
+def test_what_only_models_with_probabilities_have_is_on_the_dashboard(metric):
+    assert metric in {name for panel in PANELS for t in panel["targets"] for name in metric_names(t["expr"])}
+
+
 def test_panels_have_ids_of_their_own():
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(set(ids)) == len(ids)

@@ -363,9 +363,157 @@ def test_each_partition_can_be_chosen(serve, open_page):
     stage(event("a", "x", label=True), partition=0)
     stage(event("b", "x", label=True), event("c", "x", label=True), partition=1)
     page = open_page(serve(stage.served()))
+    expect(page.locator("#predictions")).to_have_text("3")
+    for partition, events in (("0", "1"), ("1", "2"), ("all", "3")):
+        page.get_by_role("combobox", name="Partition").select_option(partition)
+        expect(page.locator("#predictions")).to_have_text(events)
+        assert page.url.endswith(f"/?partition={partition}")
+
+
+@pytest.fixture
+def address_of_two(serve):
+    stage = Stage(partitions=(0, 1))
+    for n in range(20):
+        stage(event(f"a-{n}", "win" if n % 3 else "see", label=n % 3 > 0), partition=0)
+    stage(event("b", "x", label=True, shape="round"), partition=1)
+    return serve(stage.served())
+
+
+def test_all_partitions_are_listed_and_lead_to_each(address_of_two, open_page):
+    page = open_page(address_of_two)
+    rows = page.locator("#partitions tbody tr")
+    expect(rows).to_have_count(2)
+    assert [row.split("\t")[:2] for row in rows.all_inner_texts()] == [["0", "20"], ["1", "1"]]
+    page.get_by_role("link", name="1", exact=True).click()
     expect(page.locator("#predictions")).to_have_text("1")
-    page.get_by_label("Partition").select_option("1")
-    expect(page.locator("#predictions")).to_have_text("2")
+    expect(page.locator("#partitions-section")).to_be_hidden()
+    expect(page.locator("#weights-section")).to_be_visible()
+
+
+def test_a_link_to_a_partition_shows_that_one(address_of_two, open_page):
+    page = open_page(address_of_two, "/?partition=0")
+    expect(page.locator("#predictions")).to_have_text("20")
+    expect(page.get_by_role("combobox", name="Partition")).to_have_value("0")
+
+
+def test_a_link_to_a_partition_that_is_elsewhere_shows_what_there_is(address_of_two, open_page):
+    page = open_page(address_of_two, "/?partition=7")
+    expect(page.locator("#predictions")).to_have_text("21")
+    open_page.complaints.clear()  # the browser notes the answer that there is no such partition
+
+
+def test_of_all_partitions_the_latest_event_is_tried_on_its_own_model(address_of_two, open_page):
+    page = open_page(address_of_two)
+    expect(page.get_by_label("Features")).to_have_value("shape = round")
+    with page.expect_request("**/explain*") as asked:
+        page.get_by_role("button", name="Predict").click()
+    assert asked.value.url.endswith("?partition=1")
+
+
+def test_the_confusion_matrix_names_the_classes_and_counts_all_labels(serve, open_page):
+    stage = Stage(classes="ham,spam")
+    for n in range(12):
+        stage(event(f"e-{n}", f"word{n % 3}", label=("ham", "spam")[n % 2]))
+    page = open_page(serve(stage.served()))
+    expect(page.locator("#confusion thead")).to_have_text(re.compile("Truth.*ham.*spam.*Right"))
+    rows = page.locator("#confusion tbody tr")
+    expect(rows).to_have_count(2)
+    found = [list(map(int, row.split("\t")[1:3])) for row in rows.all_inner_texts()]
+    cells = stage.feeds[0].counters.confusion.cells
+    assert found == [[cells[truth, predicted] for predicted in (False, True)] for truth in (False, True)]
+
+
+def test_of_many_classes_the_commonest_ten_are_shown_and_the_others_as_one(serve, open_page):
+    names = [f"c{n}" for n in range(14)]
+    stage = Stage(classes=",".join(names))
+    for n in range(len(names) * 2 - 4):
+        stage(event(f"e-{n}", "x", label=names[n % len(names)]))  # the last four come once only
+    page = open_page(serve(stage.served()))
+    expect(page.locator("#confusion tbody th")).to_have_text([*names[:10], "others"])
+    expect(page.locator("#auc-explained")).to_contain_text("more than two classes")
+
+
+def test_the_baseline_is_the_error_of_always_saying_the_commonest_class(stage, address, open_page):
+    page = open_page(address)
+    confusion = stage.feeds[0].counters.confusion
+    expected = f"{100 * confusion.baseline_mistakes / confusion.count:.1f} %"
+    expect(page.locator("#baseline")).to_have_text(expected)
+    page.locator("summary").first.click()
+    expect(page.locator("#error-table tbody tr").first).to_contain_text(expected)
+
+
+def test_auc_and_log_loss_are_those_of_the_counters(serve, open_page):
+    stage = Stage(model="coin-betting")
+    for n in range(30):
+        stage(event(f"e-{n}", "win" if n % 3 else "see", label=n % 2 == 0))
+    page, counters = open_page(serve(stage.served())), stage.feeds[0].counters
+    expect(page.locator("#auc")).to_have_text(f"{counters.score_bins.pairs().auc():.3f}")
+    expect(page.locator("#log-loss")).to_have_text(f"{counters.calibration.log_loss():.3f}")
+
+
+def test_it_says_which_stream_it_reads_and_for_how_long(serve, open_page):
+    page = open_page(serve(Stage(broker="kafka://one:9092", group="mine", events_topic="pages").served()))
+    expect(page.locator("#broker")).to_have_text("kafka://one:9092")
+    expect(page.locator("#topic")).to_have_text("pages")
+    expect(page.locator("#group")).to_have_text("mine")
+    expect(page.locator("#uptime")).to_have_text(re.compile(r"^\d+ s$"))
+
+
+@pytest.mark.parametrize("shape", [{}, PHONE], ids=["wide", "phone"])
+def test_of_a_long_id_the_end_is_seen_and_the_rest_on_hover(stage, address, open_page, shape):
+    name = f"{'x' * 200}-the-end"
+    stage(event(name, "win", label=True))
+    page = open_page(address, **shape)
+    cell = page.locator("#events tbody th").first
+    expect(cell).to_have_attribute("title", name)
+    box, end = cell.bounding_box(), cell.locator("span").last.bounding_box()
+    assert cell.locator("span").last.inner_text() == "-the-end"
+    assert end["x"] + end["width"] <= box["x"] + box["width"] + 1
+
+
+def height_of(page, place):
+    return page.locator(place).bounding_box()["height"]
+
+
+@pytest.mark.parametrize("shape", [{}, PHONE], ids=["wide", "phone"])
+def test_tables_keep_their_height_while_events_come(serve, open_page, shape):
+    stage = Stage()
+    stage(event("first", "x", label=True))
+    page = open_page(serve(stage.served()), **shape)
+    expect(page.locator("#events tbody tr")).to_have_count(1)
+    before = {place: height_of(page, place) for place in ("#events", "#weights", "#confusion")}
+    for n in range(15):
+        stage(event(f"e-{n}", f"see word{n} " + "long " * n * 9, label=n % 2 == 1, **{f"f{n}" * 20: 1.0}))
+    expect(page.locator("#predictions")).to_have_text("16")
+    assert {place: height_of(page, place) for place in before} == before
+
+
+SHIFTS = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+@pytest.mark.parametrize("shape", [{}, PHONE], ids=["wide", "phone"])
+def test_nothing_jumps_while_events_come(mixture, serve, browser, shape):
+    address = serve(mixture.served())
+    with browser.new_context(**shape) as context:
+        context.add_init_script(SHIFTS)
+        page = context.new_page()
+        page.goto(address)
+        for n in range(4):
+            mixture(*(event(f"n-{n}-{k}", "win " * k, label=k % 2 == 0, length=k * 0.1) for k in range(9)))
+            expect(page.locator("#predictions")).to_have_text(str(30 + 9 * (n + 1)))
+        assert page.evaluate("window.shifted") < 0.01
+
+
+def test_a_phone_shows_the_error_and_its_curve_first(address, open_page):
+    page = open_page(address, **PHONE)
+    for place in ("#recent-error", "#error", "#baseline", "#error-chart"):
+        box = page.locator(place).bounding_box()
+        assert box["y"] + box["height"] <= PHONE["viewport"]["height"], place
 
 
 def test_trouble_is_told(stage, open_page):
@@ -383,11 +531,11 @@ def test_trouble_is_told(stage, open_page):
 
 def test_the_page_of_a_parent_of_workers_shows_the_partitions_of_all(serve, open_page):
     page = open_page(serve(relayed(Stage(partitions=(0,)), Stage(partitions=(1,)))))
-    page.get_by_label("Partition").select_option("1")
-    page.get_by_label("Text").fill("win")
+    page.get_by_role("combobox", name="Partition").select_option("1")
+    page.get_by_label("Text", exact=True).fill("win")
     page.get_by_role("button", name="Predict").click()
     expect(page.get_by_text("Predicted:")).to_be_visible()
-    expect(page.get_by_label("Partition")).to_have_value("1")
+    expect(page.get_by_role("combobox", name="Partition")).to_have_value("1")
 
 
 def test_a_browser_logs_in_with_the_token_as_password(serve, open_page):

@@ -87,7 +87,7 @@ def command(rate: float, *, keep: bool) -> None:
 
 def _run(url: str, rate: float, *, keep: bool) -> None:
     events = _events()
-    settings = Settings(classes=_CLASSES, commit_interval_seconds=_TICK_SECONDS)
+    settings = Settings(broker=url, classes=_CLASSES, commit_interval_seconds=_TICK_SECONDS)
     metrics, health, live = Metrics(CollectorRegistry()), Health(), LiveModels(settings)
     with ExitStack() as stack:
         address = stack.enter_context(_server(settings, metrics, health, live))

@@ -59,7 +59,10 @@ function markUnread() {
   at("features").setAttribute("aria-invalid", unread.length > 0);
 }
 
+let origin = null; // the partition of the event that the form was filled with
+
 export function fillWith(event) {
+  origin = event.partition;
   at("text").value = event.text;
   at("features").value = Object.entries(event.features)
     .map(([name, value]) => `${name} = ${written(value)}`)
@@ -71,8 +74,10 @@ export const isEmpty = () => !at("text").value && !at("features").value;
 
 at("features").addEventListener("input", markUnread);
 
-export async function explainWith(place, partition) {
+// Ask the model of a partition; without one, that of the event that is tried.
+export async function explainWith(place, chosen) {
   const event = { id: "typed", text: at("text").value, features: featuresIn(at("features").value).features };
+  const partition = chosen ?? origin;
   const query = partition === null ? "" : `?partition=${partition}`;
   try {
     const answer = await fetch(`/explain${query}`, {

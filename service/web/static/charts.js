@@ -4,7 +4,6 @@
 
 import { count } from "./format.js";
 
-const HEIGHT = 240;
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 export class Chart {
@@ -19,7 +18,7 @@ export class Chart {
   }
 
   size() {
-    return { width: this.place.clientWidth, height: HEIGHT };
+    return { width: this.place.clientWidth, height: this.place.clientHeight };
   }
 
   update(data, series = this.series) {
@@ -71,6 +70,7 @@ export class ErrorChart extends Chart {
     const series = [
       { name: "ever", width: 2, dash: [6, 4] },
       { name: "recent", width: 2 },
+      { name: "baseline", width: 2, dash: [2, 4] },
     ];
     super(place, series, (ratio) => `${Math.round(100 * ratio)} %`);
   }
@@ -79,8 +79,8 @@ export class ErrorChart extends Chart {
     return Math.min(1, Math.max(0.05, 1.1 * (highest ?? 0)));
   }
 
-  show({ labelled, error, recent_error: recent }) {
-    this.update([labelled, settled(labelled, error), settled(labelled, recent)]);
+  show({ labelled, error, recent_error: recent, baseline_error: baseline }) {
+    this.update([labelled, ...[error, recent, baseline].map((curve) => settled(labelled, curve))]);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { Chart, settled } from "./charts.js";
 import { count, number, percent, share, showPoints } from "./format.js";
+import { show } from "./morph.js";
 import { expertsTable } from "./tables.js";
 
 const COLOURED = 6; // as many as a reader can tell apart
@@ -72,7 +73,7 @@ export function showExperts(told, classes) {
   errorsChart.show(told.labelled, experts, ({ errors }) => errors);
   showCurvesAsTable("expert-weights-table", told.labelled, heaviest, ({ weights }) => weights, number);
   showCurvesAsTable("expert-errors-table", told.labelled, heaviest, ({ errors }) => errors, percent);
-  at("heaviest-experts").replaceChildren(expertsTable(heaviest));
+  show(at("heaviest-experts"), expertsTable(heaviest));
   showOthers(others);
 }
 
@@ -92,7 +93,7 @@ function showOthers(others) {
   const [summary, place] = at("other-experts").children;
   at("other-experts").hidden = !others.length;
   summary.textContent = `The ${count(others.length)} lighter experts, the grey curves`;
-  if (at("other-experts").open) place.replaceChildren(expertsTable(others));
+  if (at("other-experts").open) show(place, expertsTable(others));
 }
 
 // Of an explanation: which experts decided.

@@ -2,6 +2,7 @@
 
 const NONE = "–";
 const LONGEST_VALUE = 6;
+const END_OF_ID = 8;
 
 export const count = (value) => value.toLocaleString("en");
 
@@ -17,6 +18,40 @@ export const signed = (value) => (value > 0 ? `+${number(value)}` : number(value
 
 // A weight of an expert, of the size of 1: as many digits for each.
 export const share = (value) => `${value > 0 ? "+" : ""}${value.toFixed(3)}`.replace("-", "−");
+
+// A measure between 0 and about 1.
+export const score = (value) => (value === null ? NONE : value.toFixed(3));
+
+export const ratio = (part, whole) => score(whole ? part / whole : null);
+
+export const rate = (perSecond) => (perSecond < 10 ? perSecond.toFixed(1) : count(Math.round(perSecond)));
+
+// The two largest units of a time: 3 h 12 min.
+export function duration(seconds) {
+  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  const first = Math.max(0, units.findIndex(([, size]) => seconds >= size));
+  let rest = Math.max(0, Math.floor(seconds));
+  if (rest === 0) return "0 s";
+  return units
+    .slice(first, first + 2)
+    .map(([unit, size]) => {
+      const whole = Math.floor(rest / size);
+      rest -= whole * size;
+      return `${whole} ${unit}`;
+    })
+    .join(" ");
+}
+
+// An id in two parts: where there is no room for it, its beginning is cut, and its end, which tells it from others, stays.
+export function idParts(id) {
+  const cut = Math.max(0, id.length - END_OF_ID);
+  return element("div", {}, element("span", {}, id.slice(0, cut)), element("span", {}, id.slice(cut)));
+}
+
+export function say(id, text) {
+  const place = document.getElementById(id);
+  if (place.textContent !== text) place.textContent = text; // what stays the same is not read aloud again
+}
 
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);

@@ -2,37 +2,51 @@
 
 import { explainWith, fillWith, isEmpty } from "./ask.js";
 import { ErrorChart, MistakesChart } from "./charts.js";
+import { showConfusion } from "./confusion.js";
 import { showExperts } from "./experts.js";
-import { count, percent, signed, showPoints } from "./format.js";
+import { showAbout, showFigures } from "./figures.js";
+import { count, percent, say, showPoints, signed } from "./format.js";
+import { show as put } from "./morph.js";
+import { asked, choose, query, showPartitions } from "./partitions.js";
 import { eventsTable, weightsTable } from "./tables.js";
 
 const SECOND = 1000;
 const PATIENCE = 10 * SECOND;
 
 const at = (id) => document.getElementById(id);
-const say = (id, text) => {
-  if (at(id).textContent !== text) at(id).textContent = text; // what stays the same is not read aloud again
-};
 
 const errorChart = new ErrorChart(at("error-chart"));
 const mistakesChart = new MistakesChart(at("mistakes-chart"));
-let partition = null; // null: the first one that is served
+let timer = null; // null: an answer is on its way
 let paused = false;
 let latest = null;
 let isFilled = false; // the form is filled once: what one deletes stays deleted
 
 async function look() {
-  const query = partition === null ? "" : `?partition=${partition}`;
+  const place = query();
+  timer = null;
   try {
-    const answer = await fetch(`/state${query}`, { signal: AbortSignal.timeout(PATIENCE) });
+    const answer = await fetch(`/state${place}`, { signal: AbortSignal.timeout(PATIENCE) });
     const told = await answer.json();
-    if (answer.ok) show(told);
-    else if (answer.status === 404) partition = null; // it has moved to another process
-    else showCondition("bad", "not ready", `${told.what}. ${told.hint}`);
+    if (place === query()) showAnswer(answer, told); // else another partition was chosen meanwhile
   } catch {
     showCondition("bad", "no answer", "The service does not answer. This page goes on trying.");
   }
-  setTimeout(look, SECOND);
+  document.querySelector("main").classList.remove("empty");
+  timer = setTimeout(look, place === query() ? SECOND : 0);
+}
+
+// Another partition was chosen: look at it now, unless an answer is on its way.
+function lookNow() {
+  if (timer === null) return;
+  clearTimeout(timer);
+  look();
+}
+
+function showAnswer(answer, told) {
+  if (answer.ok) show(told);
+  else if (answer.status === 404 || answer.status === 422) choose(null); // it has moved, or never was
+  else showCondition("bad", "not ready", `${told.what}. ${told.hint}`);
 }
 
 function showCondition(kind, text, notice = "") {
@@ -48,7 +62,9 @@ function show(state) {
   say("model", state.model);
   showPartitions(state);
   showFigures(state);
+  showAbout(state);
   showCurves(state);
+  showConfusion(state);
   showExperts(state.experts, state.classes);
   showWeights(state);
   if (!paused) showEvents(state);
@@ -59,33 +75,15 @@ function show(state) {
   at("welcome").hidden = state.counts.predictions > 0;
 }
 
-function showPartitions({ partitions, partition: shown }) {
-  const chooser = at("partition");
-  at("chooser").hidden = partitions.length < 2;
-  if ([...chooser.options].map((each) => each.value).join() !== partitions.join()) {
-    chooser.replaceChildren(...partitions.map((each) => new Option(each, each)));
-  }
-  if (document.activeElement !== chooser) chooser.value = shown;
-}
-
-function showFigures({ counts, history, lag }) {
-  say("predictions", count(counts.predictions));
-  say("mistakes", count(counts.mistakes));
-  say("updates", count(counts.updates));
-  say("pending", count(counts.pending_labels));
-  say("rejected", count(counts.rejected));
-  say("error", percent(history.error.at(-1)));
-  say("recent-error", percent(history.recent_error.at(-1)));
-  say("lag", lag === null ? "–" : count(lag));
-}
-
 function showCurves({ history, bound, window: size }) {
   say("window", count(size));
   errorChart.show(history);
   mistakesChart.show(history, bound);
   say("bound", boundSentence(bound));
+  at("bound").hidden = !bound;
   if (at("error-table").parentElement.open) {
-    showPoints(at("error-table"), history, { "Error, ever": "error", "Error, recent": "recent_error" }, percent);
+    const columns = { "Error, ever": "error", "Error, recent": "recent_error", Baseline: "baseline_error" };
+    showPoints(at("error-table"), history, columns, percent);
   }
   if (at("mistakes-table").parentElement.open) {
     showPoints(at("mistakes-table"), history, { Mistakes: "mistakes", Updates: "updates" }, count);
@@ -98,8 +96,8 @@ function boundSentence(bound) {
   return `The bound (R/γ)² is ${count(Math.ceil(bound.updates))} on the latest ${count(bound.examples)} events, which it separates.`;
 }
 
-function showWeights({ weights, weights_nonzero: nonzero, bias, classes, experts }) {
-  at("weights-section").hidden = experts !== null;
+function showWeights({ weights, weights_nonzero: nonzero, bias, classes, experts, partition }) {
+  at("weights-section").hidden = experts !== null || partition === "all";
   if (weights === null) {
     say("weights-caption", "This model has no weights to show. “Try it” tells which features decided.");
     at("weights").replaceChildren();
@@ -110,21 +108,19 @@ function showWeights({ weights, weights_nonzero: nonzero, bias, classes, experts
   const side = isMulticlass ? "the class named, or against it" : `“${positive}”, a negative one for “${negative}”`;
   const biases = isMulticlass ? "" : `; bias ${signed(bias)}`;
   say("weights-caption", `The largest ${weights.length} of ${count(nonzero)} weights${biases}. A positive weight speaks for ${side}.`);
-  at("weights").replaceChildren(weights.length ? weightsTable(weights) : "All weights are 0: there was no mistake to learn from yet.");
+  put(at("weights"), weights.length ? weightsTable(weights) : "All weights are 0: there was no mistake to learn from yet.");
 }
 
-function showEvents({ events, shows_events: areShown }) {
+function showEvents({ events, shows_events: areShown, partition }) {
   at("pause").hidden = !events.length;
   if (!areShown) {
     say("events-caption", "The contents of events are not shown here. http_show_events = yes shows them.");
     return;
   }
-  at("events").replaceChildren(events.length ? eventsTable(events) : "Nothing yet.");
+  put(at("events"), events.length ? eventsTable(events, partition === "all") : "Nothing yet.");
 }
 
-at("partition").addEventListener("change", (event) => {
-  partition = Number(event.target.value);
-});
+for (const [id, action] of [["partition", "change"], ["partitions", "click"]]) at(id).addEventListener(action, lookNow);
 at("pause").addEventListener("click", () => {
   paused = !paused;
   at("pause").setAttribute("aria-pressed", paused);
@@ -136,6 +132,6 @@ at("latest").addEventListener("click", () => {
 });
 at("try").addEventListener("submit", (event) => {
   event.preventDefault();
-  explainWith(at("answer"), partition);
+  explainWith(at("answer"), asked());
 });
 look();

@@ -1,6 +1,6 @@
 // The tables: events as they come, weights and contributions with bars.
 
-import { count, element, number, percent, share, signed, table } from "./format.js";
+import { count, element, idParts, number, percent, share, signed, table } from "./format.js";
 
 const MOST_FEATURES = 12;
 const SVG = "http://www.w3.org/2000/svg";
@@ -28,7 +28,7 @@ const signedCell = (value, write = signed) => element("td", { class: `number ${v
 export function weightsTable(weights) {
   const largest = Math.max(...weights.map(({ weight }) => Math.abs(weight)));
   const rows = weights.map(({ name, weight }) => [
-    element("th", { scope: "row" }, name),
+    element("th", { scope: "row", class: "name", title: name }, name),
     signedCell(weight),
     bar(weight, largest),
   ]);
@@ -69,19 +69,22 @@ export function contributionsTable({ contributions, bias }) {
   return table([["Feature"], [isLinear ? "Value × weight" : "Value", "number"], ["Adds", "number"], ["− 0 +", "bar middle"]], rows);
 }
 
-export function eventsTable(events) {
+// `ofAll`: the events are those of several partitions.
+export function eventsTable(events, ofAll) {
   const isProbable = events.some(({ probability }) => probability !== null);
   const onlyIfProbable = (cell) => (isProbable ? [cell] : []);
   const rows = events.map((event) => [
-    element("th", { scope: "row", class: "id" }, event.id),
-    element("td", { class: "content" }, contentOf(event)),
+    element("th", { scope: "row", class: "id", title: event.id }, idParts(event.id)),
+    ...(ofAll ? [element("td", { class: "number partition" }, String(event.partition))] : []),
+    element("td", { class: "content", title: contentOf(event) }, element("div", {}, contentOf(event))),
     element("td", { class: "number score" }, signed(event.score)),
     element("td", { class: "class" }, String(event.predicted)),
     ...onlyIfProbable(element("td", { class: "number probability" }, percent(event.probability))),
     truthOf(event),
   ]);
   const probability = onlyIfProbable(["Probability", "number"]);
-  return table([["Event"], ["Text or features", "content"], ["Score", "number"], ["Predicted"], ...probability, ["Truth"]], rows);
+  const partition = ofAll ? [["Partition", "number partition"]] : [];
+  return table([["Event", "id"], ...partition, ["Text or features", "content"], ["Score", "number"], ["Predicted"], ...probability, ["Truth"]], rows);
 }
 
 function contentOf({ text, features }) {
@@ -93,6 +96,6 @@ function contentOf({ text, features }) {
 
 function truthOf({ truth, mistake, label_delay_seconds: delay }) {
   if (truth === null) return element("td", { class: "class waiting" }, "awaited");
-  const late = delay === null ? "" : ` after ${number(delay)} s`;
-  return element("td", { class: `class ${mistake ? "wrong" : "right"}` }, `${mistake ? "✗" : "✓"} ${truth}${late}`);
+  const late = delay === null ? "" : element("span", { class: "delay" }, ` after ${Number(delay.toPrecision(3))} s`);
+  return element("td", { class: `class ${mistake ? "wrong" : "right"}` }, `${mistake ? "✗" : "✓"} ${truth}`, late);
 }

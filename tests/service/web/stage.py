@@ -59,6 +59,7 @@ class Relayed(httpx.Client):
     """A client of a parent of workers, whose servers it can make go away."""
 
     servers = contextlib.ExitStack()
+    elsewhere = None
 
     def hang_up(self):
         self.servers.close()
@@ -90,5 +91,5 @@ def relayed(*stages, state=State.READY, reason="", n_partitions=None, **given):
         elsewhere = Elsewhere(addresses, n_partitions or len(addresses))
         app = make_app(CollectorRegistry(), health, settings, elsewhere=elsewhere)
         with HttpServer(app, ANY_PORT) as server, Relayed(base_url=server.url, timeout=30) as client:
-            client.servers = servers
+            client.servers, client.elsewhere = servers, elsewhere
             yield client

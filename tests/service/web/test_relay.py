@@ -75,6 +75,29 @@ def test_the_page_learns_of_all_partitions_and_how_all_are(stages):
     assert (state["state"], state["reason"]) == ("unavailable", "worker 2: away")
 
 
+def test_the_page_shows_all_workers_together(stages, parent):
+    state = parent.get("/state").json()
+    counts = [feed.counters for stage in stages for feed in stage.feeds.values()]
+    assert (state["partition"], state["partitions"]) == ("all", [0, 1])
+    assert state["counts"]["mistakes"] == sum(each.mistakes for each in counts)
+    assert state["history"]["mistakes"][-1] == state["counts"]["mistakes"]
+    assert [each["partition"] for each in state["rows"]] == [0, 1]
+
+
+def test_a_worker_that_does_not_answer_is_left_out(stages):
+    with relayed(stages[0]) as parent:
+        parent.elsewhere.addresses()[1] = "http://127.0.0.1:9"  # the port of `discard`: nobody listens
+        state = parent.get("/state").json()
+    assert (state["partitions"], [each["partition"] for each in state["rows"]]) == ([0, 1], [0])
+
+
+def test_where_no_worker_answers_the_page_is_told(stages):
+    with relayed(*stages) as parent:
+        parent.hang_up()
+        answer = parent.get("/state")
+    assert (answer.status_code, answer.json()["what"]) == (503, "no worker answers")
+
+
 @pytest.mark.parametrize(
     ("method", "path", "given"),
     [

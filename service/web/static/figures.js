@@ -1,0 +1,26 @@
+// The figures at the top: how good it is, how much was done, which stream it reads.
+
+import { count, duration, percent, rate, ratio, say } from "./format.js";
+
+export function showFigures({ counts, history, lag, quality, events_per_second: perSecond }) {
+  say("recent-error", percent(history.recent_error.at(-1)));
+  say("error", percent(history.error.at(-1)));
+  say("baseline", percent(history.baseline_error.at(-1)));
+  say("predictions", count(counts.predictions));
+  say("rate", rate(perSecond));
+  say("mistakes", count(counts.mistakes));
+  say("updates", count(counts.updates));
+  say("auc", ratio(quality.ordered_pairs, quality.pairs));
+  say("log-loss", ratio(quality.loss, quality.probabilities));
+  say("pending", count(counts.pending_labels));
+  say("lag", lag === null ? "–" : count(lag));
+  say("rejected", count(counts.rejected));
+}
+
+export function showAbout({ broker, topic, group, uptime_seconds: uptime }) {
+  for (const [id, text] of Object.entries({ broker, topic, group })) {
+    say(id, text);
+    document.getElementById(id).title = text; // where there is no room for all of it
+  }
+  say("uptime", duration(uptime));
+}

@@ -1,0 +1,169 @@
+"""All partitions as one: sums, one curve, a row for each."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.web.together import CURVES, together, with_ratios
+from tests.service.building import event
+from tests.service.web.stage import Stage
+
+
+def curve(*points):
+    """Make a history of (seconds, labelled, mistakes)."""
+    columns = {name: [0.0] * len(points) for name in CURVES}
+    columns |= {name: list(values) for name, values in zip(CURVES, zip(*points, strict=True), strict=False)}
+    return with_ratios(columns)
+
+
+def state(partition, history, **more):
+    return {
+        "partition": partition,
+        "model": "Perceptron",
+        "classes": [False, True],
+        "counts": {"predictions": 10, "labelled": 8, "mistakes": 2},
+        "events_per_second": 5.0,
+        "lag": 3,
+        "window": 200,
+        "history": history,
+        "quality": {
+            "labelled": 8,
+            "cells": [[True, False, 2]],
+            "pairs": 16,
+            "ordered_pairs": 12.0,
+            "loss": 0.0,
+        },
+        "shows_events": True,
+        "events": [],
+        "rows": [{"partition": partition}],
+    } | more
+
+
+def test_counts_are_added_up():
+    told = together([state(0, curve()), state(1, curve())])
+    assert told["counts"] == {"predictions": 20, "labelled": 16, "mistakes": 4}
+    assert (told["events_per_second"], told["lag"]) == (10.0, 6)
+    assert told["quality"]["cells"] == [(True, False, 4)]
+    assert (told["quality"]["pairs"], told["quality"]["ordered_pairs"]) == (32, 24.0)
+
+
+def test_a_lag_that_is_not_known_is_not_counted():
+    assert together([state(0, curve(), lag=None), state(1, curve())])["lag"] == 3
+    assert together([state(0, curve(), lag=None)])["lag"] is None
+
+
+def test_curves_are_added_up_over_time():
+    told = together([state(0, curve((1, 10, 5), (3, 20, 7))), state(1, curve((2, 100, 10), (4, 200, 20)))])
+    history = told["history"]
+    assert history["seconds"] == [2, 3, 4]  # at 1 nothing was labelled that was not at 2
+    assert history["labelled"] == [110, 120, 220]
+    assert history["mistakes"] == [15, 17, 27]
+    assert history["error"] == [15 / 110, 17 / 120, 27 / 220]
+
+
+def test_before_its_first_point_a_curve_counts_as_there():
+    """Else the curve of all would jump when a partition with a past moves here."""
+    told = together([state(0, curve((1, 10, 1), (9, 20, 2))), state(1, curve((5, 1000, 100)))])
+    assert told["history"]["labelled"] == [1010, 1020]
+
+
+points = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 9), st.integers(0, 9)), max_size=30)
+
+
+def growing(steps):
+    seconds = labelled = mistakes = 0
+    made = []
+    for pause, more, wrong in steps:
+        seconds, labelled, mistakes = seconds + pause, labelled + more, mistakes + min(wrong, more)
+        made.append((seconds, labelled, mistakes))
+    return curve(*made)
+
+
+@given(st.lists(points, min_size=1, max_size=4))
+def test_the_curve_of_all_rises_and_ends_at_the_sum_of_the_ends(all_steps):
+    curves = [growing(steps) for steps in all_steps]
+    history = together([state(n, each) for n, each in enumerate(curves)])["history"]
+    assert history["labelled"] == sorted(history["labelled"])
+    assert history["labelled"][-1:] == (
+        [sum(each["labelled"][-1] for each in curves if each["labelled"])] * any(all_steps)
+    )
+
+
+@given(st.lists(points, min_size=2, max_size=4))
+def test_what_was_put_together_can_be_put_together_again(all_steps):
+    states = [state(n, growing(steps)) for n, steps in enumerate(all_steps)]
+    at_once, in_steps = together(states), together([together(states[:1]), together(states[1:])])
+    for name in ("counts", "quality", "rows"):
+        assert at_once[name] == in_steps[name]
+    assert at_once["history"]["labelled"][-1:] == in_steps["history"]["labelled"][-1:]
+
+
+def test_a_curve_of_all_has_few_points():
+    long = curve(*((n, n, 0) for n in range(2000)))
+    assert len(together([state(0, long)])["history"]["labelled"]) <= 401
+
+
+def test_the_latest_events_of_all_come_in_their_order():
+    first = state(0, curve(), events=[{"id": "c", "seconds": 3}, {"id": "a", "seconds": 1}])
+    second = state(1, curve(), events=[{"id": "b", "seconds": 2}])
+    assert [each["id"] for each in together([first, second])["events"]] == ["c", "b"]
+
+
+@pytest.fixture
+def stage():
+    stage = Stage(partitions=(0, 1), model="coin-betting")
+    stage(event("a", "win", label=True), event("b", "see", label=False), partition=0)
+    stage(event("c", "win", label=True), event("d", "see"), partition=1)
+    return stage
+
+
+def test_of_several_partitions_all_are_shown_unless_one_is_named(stage):
+    with stage.served() as client:
+        shown = [
+            client.get("/state", params=each).json() for each in ({}, {"partition": "all"}, {"partition": 1})
+        ]
+    assert [each["partition"] for each in shown] == ["all", "all", 1]
+    assert [each["counts"]["predictions"] for each in shown] == [4, 4, 2]
+    assert [len(each["rows"]) for each in shown] == [2, 2, 1]
+
+
+def test_a_row_tells_how_a_partition_does(stage):
+    with stage.served() as client:
+        first, second = client.get("/state").json()["rows"]
+    counters = stage.feeds[0].counters
+    assert (first["partition"], first["counts"]["predictions"]) == (0, 2)
+    assert first["error"] == counters.error_ratio()
+    assert first["auc"] == counters.score_bins.pairs().auc()
+    assert first["log_loss"] == pytest.approx(counters.calibration.log_loss())
+    assert second["auc"] is None  # no label of the other class
+
+
+def test_of_one_partition_that_one_is_shown():
+    stage = Stage()
+    stage(event("a", "win", label=True))
+    with stage.served() as client:
+        assert client.get("/state").json()["partition"] == 0
+
+
+def test_before_any_partition_is_there_all_of_them_are_to_come_back_later():
+    with Stage(partitions=()).served() as client:
+        answer = client.get("/state", params={"partition": "all"})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+
+
+def test_the_page_learns_which_stream_is_read_and_for_how_long():
+    with Stage(group="mine", events_topic="pages", broker="kafka://one:9092").served() as client:
+        told = client.get("/state").json()
+    assert (told["broker"], told["topic"], told["group"]) == ("kafka://one:9092", "pages", "mine")
+    assert 0 <= told["uptime_seconds"] < 60
+
+
+def test_classes_beyond_the_commonest_thirty_are_one():
+    names = [f"c{n}" for n in range(40)]
+    stage = Stage(classes=",".join(names))
+    for name in names:
+        stage(event(name, "x", label=name))
+    with stage.served() as client:
+        cells = client.get("/state").json()["quality"]["cells"]
+    assert sum(count for truth, _, count in cells if truth is None) == 10
+    assert sum(count for *_, count in cells) == 40
