@@ -66,16 +66,24 @@ def demo() -> Iterator[str]:
 def service(model: str, partitions: int) -> Iterator[str]:
     """Serve a model on a stream of its own; yield its address once the stream is learned."""
     with tempfile.TemporaryDirectory() as folder:
-        stream = ["--broker", f"sqlite:///{folder}/stream.db", "--classes", ",".join(CLASSES)]
+        stream = [
+            "--broker",
+            f"sqlite:///{folder}/stream.db",
+            "--classes",
+            ",".join(CLASSES),
+            "--partitions",
+            str(partitions),
+        ]
         events = [
             json.dumps({"id": f"page-{n}", "features": x, "label": CLASSES[y]}) + "\n"
             for n, (x, y) in enumerate(datasets.Phishing())
         ]
         perceptron = [sys.executable, "-m", "service"]
-        produce = [*perceptron, "produce", "-", *stream, "--partitions", str(partitions), "--rate", RATE]
+        produce = [*perceptron, "produce", "-", *stream, "--rate", RATE]
         serve = [*perceptron, "serve", *stream, "--model", model, "--http", ADDRESS]
         with subprocess.Popen(serve, stderr=subprocess.DEVNULL, cwd=folder) as process:
             try:
+                sleep(8)  # until it serves, so that the curves have points from the beginning
                 subprocess.run(produce, check=True, input="".join(events), text=True)
                 sleep(2)
                 yield f"http://{ADDRESS}"

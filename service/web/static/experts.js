@@ -35,13 +35,20 @@ class WeightsChart extends ExpertsChart {
   }
 }
 
+// As high as the coloured curves need: an expert that is always wrong would squeeze them.
 class ErrorsChart extends ExpertsChart {
   constructor(place) {
     super(place, [], (ratio) => `${Math.round(100 * ratio)} %`);
   }
 
-  top(highest) {
-    return Math.min(1, Math.max(0.05, 1.1 * (highest ?? 0)));
+  show(labelled, experts, read) {
+    const coloured = experts.filter(({ colour }) => colour !== null);
+    this.highest = Math.max(0, ...coloured.flatMap((expert) => settled(labelled, read(expert))));
+    super.show(labelled, experts, read);
+  }
+
+  top() {
+    return Math.min(1, Math.max(0.05, 1.1 * this.highest));
   }
 }
 

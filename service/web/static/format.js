@@ -1,6 +1,6 @@
 // How numbers are written, and tables built. Text goes in as text, never as HTML: it comes from strangers.
 
-const NONE = "–";
+export const NONE = "–";
 const LONGEST_VALUE = 6;
 const END_OF_ID = 8;
 

@@ -1,6 +1,6 @@
 // Which partition is shown: all together, or one. The choice is in the page's address.
 
-import { count, element, percent, rate, score, table } from "./format.js";
+import { NONE, count, element, percent, rate, score, table } from "./format.js";
 import { show } from "./morph.js";
 
 const ALL = "all";
@@ -31,26 +31,27 @@ export function showPartitions({ partitions, partition: shown, rows }) {
   if (shown === ALL) show(at("partitions"), partitionsTable(partitions, rows));
 }
 
+// Heading, and what it is of a row. Some models have no probabilities, several classes no AUC: no column of dashes is shown.
+const COLUMNS = [
+  ["Events", ({ counts }) => count(counts.predictions)],
+  ["Events/s", ({ events_per_second: perSecond }) => rate(perSecond)],
+  ["Error, ever", ({ error }) => percent(error)],
+  ["Error, recent", ({ recent_error: recent }) => percent(recent)],
+  ["AUC", ({ auc }) => score(auc)],
+  ["Log loss", ({ log_loss: loss }) => score(loss)],
+  ["Labels awaited", ({ counts }) => count(counts.pending_labels)],
+  ["Lag", ({ lag }) => (lag === null ? NONE : count(lag))],
+];
+
 function partitionsTable(partitions, rows) {
   const known = new Map(rows.map((row) => [row.partition, row]));
-  const headings = ["Events", "Events/s", "Error, ever", "recent", "AUC", "Log loss", "Awaited", "Lag"];
+  const columns = COLUMNS.filter(([, write]) => rows.some((row) => write(row) !== NONE));
   const lines = partitions.map((partition) => [
     element("th", { scope: "row" }, element("a", { href: `?partition=${partition}` }, String(partition))),
-    ...(known.has(partition) ? figuresOf(known.get(partition)) : headings.map(() => "–")).map((text) => element("td", { class: "number" }, text)),
+    ...columns.map(([, write]) => element("td", { class: "number" }, known.has(partition) ? write(known.get(partition)) : NONE)),
   ]);
-  return table([["Partition"], ...headings.map((heading) => [heading, "number"])], lines);
+  return table([["Partition"], ...columns.map(([heading]) => [heading, "number"])], lines);
 }
-
-const figuresOf = ({ counts, events_per_second: perSecond, error, recent_error: recent, auc, log_loss: loss, lag }) => [
-  count(counts.predictions),
-  rate(perSecond),
-  percent(error),
-  percent(recent),
-  score(auc),
-  score(loss),
-  count(counts.pending_labels),
-  lag === null ? "–" : count(lag),
-];
 
 at("partition").addEventListener("change", (event) => choose(event.target.value));
 at("partitions").addEventListener("click", (event) => {
