@@ -36,6 +36,7 @@ COMMANDS = {
     "train": "Train a model over a file in several epochs; show the learning curve.",
     "test": "Predict a file with a trained model, and count the mistakes.",
     "check-input": "Show what the settings make of records: events, labels, dead letters.",
+    "predict": "Predict the rows of a file with a trained model; print the predictions.",
     "produce": "Send the events of a file to a topic.",
     "consume": "Print the records of a topic.",
     "status": "Show how each partition stands: lag, mistakes, pending labels, snapshots.",

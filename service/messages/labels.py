@@ -95,3 +95,11 @@ class Vocabulary:
     def _known(self) -> str:
         numbers = "" if self.is_multiclass else "true/false, 1/-1, 1/0"
         return ", ".join(filter(None, [numbers, *map(repr, self.classes)]))
+
+
+class UnreadLabels(Vocabulary):
+    """Takes any label, where events are asked about: what it says is not wanted."""
+
+    def truth(self, label: LabelValue) -> Truth:  # noqa: ARG002 - whatever it is
+        """Return False."""
+        return False

@@ -166,6 +166,13 @@ def make_learner(
     return RiverLearner(made, key, classes)
 
 
+def learner_of(model: Any) -> Learner:  # noqa: ANN401 - any of perceptron_core's
+    """Return what drives a model of `perceptron_core` that was made before, such as that of a file."""
+    if isinstance(model, AutoClassifier):
+        return AutoLearner(model)
+    return MulticlassLearner(model) if isinstance(model, MulticlassClassifier) else BinaryLearner(model)
+
+
 def _with_bits(model: str, params: Mapping[str, Any], hash_bits: int) -> Mapping[str, Any]:
     """Return the parameters of a model; `auto` hashes texts itself, with as many bits as the setting says."""
     return {"hash_bits": hash_bits, **params} if model == AUTO and hash_bits else params

@@ -10,7 +10,7 @@ from service.mapping.mapper import EventMapper, LabelMapper
 from service.mapping.own import OwnMapper
 from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
-from service.messages.labels import Vocabulary
+from service.messages.labels import UnreadLabels, Vocabulary
 from service.models.names import AUTO
 from service.models.registry import make_learner
 from service.partition.label_join import LabelJoin
@@ -49,7 +49,7 @@ def open_stream(settings: Settings, url: str, *, create: bool = True) -> Transpo
     )
 
 
-def make_decoder(settings: Settings, schemas: Schemas | None = None) -> Decoder:
+def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_only: bool = False) -> Decoder:
     """Make the decoder that the settings describe.
 
     Parameters
@@ -59,14 +59,18 @@ def make_decoder(settings: Settings, schemas: Schemas | None = None) -> Decoder:
     schemas
         Those that records were written with. Without them, messages are read as JSON where they have schemas:
         not from the stream, but from a file or from HTTP.
+    asks_only
+        Whether events are only asked about: their labels and times are not read.
 
     """
-    vocabulary, most = Vocabulary(settings.classes), settings.max_message_bytes
+    vocabulary = UnreadLabels() if asks_only else Vocabulary(settings.classes)
+    most = settings.max_message_bytes
     own = Decoder(vocabulary, most)
     events, labels = settings.events, settings.labels
     if not events.is_mapped and not labels.is_mapped:
         return own
-    event_mapper = OwnMapper(own) if events.has_own_fields else EventMapper(events, vocabulary, most)
+    mapper = EventMapper(events, vocabulary, most, asks_only=asks_only)
+    event_mapper = OwnMapper(own) if events.has_own_fields else mapper
     label_mapper = OwnMapper(own) if labels.has_own_fields else LabelMapper(labels, vocabulary)
     return MappedDecoder(
         Topic(reader_of(events, schemas), event_mapper) if events.is_mapped else None,

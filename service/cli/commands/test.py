@@ -11,14 +11,13 @@ from typing import Any
 import click
 
 from perceptron_core import AutoClassifier
-from service.cli.model_files import load_model_file
+from service.cli.model_files import load_model_file, refuse_other_classes
 from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
 from service.cli.output import echo
 from service.cli.summary import confusion_table
 from service.cli.training import load_examples
 from service.datasets.labelled_examples import Example, ExampleSet
-from service.errors import ConfigurationError
-from service.messages.labels import BINARY, Truth
+from service.messages.labels import Truth
 from service.models.auto import AutoLearner
 from service.monitoring.evaluation import Evaluation
 from service.partition.learned_examples import Step
@@ -42,22 +41,11 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) 
     """
     tested, loaded = load_model_file(model, loaded)
     settings = loaded.settings
-    if not _fits(tested, settings.classes):
-        raise ConfigurationError(
-            f"classes: {', '.join(settings.classes) or 'two'}; the model of {model}: {type(tested).__name__}",
-            hint="more than two names in --classes go with a multiclass model, two or none with the others",
-        )
+    refuse_other_classes(model, tested, settings.classes)
     found = load_examples(source_of, settings, "read")
     began = perf_counter()
     summary = _summarise(found, _evaluate(tested, found.examples, settings.classes), perf_counter() - began)
     echo(json.dumps(summary) if output == "json" else _as_text(summary))
-
-
-def _fits(model: Any, classes: Sequence[str]) -> bool:  # noqa: ANN401 - any of perceptron_core's
-    """Return whether a model has as many classes as the settings name."""
-    if isinstance(model, AutoClassifier):
-        return set(model.labels) == (set(classes) if len(classes) > BINARY else {False, True})
-    return hasattr(model, "scores_one" if len(classes) > BINARY else "score_one")
 
 
 def _evaluate(

@@ -15,6 +15,7 @@ import click
 
 from service.cli.app import report
 from service.cli.commands.check_input.display import as_json, as_text
+from service.cli.completion import complete_topic
 from service.cli.options import (
     REGISTRY,
     SERVICE,
@@ -42,7 +43,13 @@ Placed = tuple[str, Record]
 
 @click.command()
 @optional_source_options
-@click.option("--topic", callback=topic_name, metavar="TEXT", help="Check the newest records of this topic.")
+@click.option(
+    "--topic",
+    callback=topic_name,
+    shell_complete=complete_topic,
+    metavar="TEXT",
+    help="Check the newest records of this topic.",
+)
 @click.option(
     "-n",
     "count",

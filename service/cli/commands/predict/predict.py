@@ -1,0 +1,78 @@
+"""`perceptron predict`: what a trained model says of events. In: a model, rows. Out: predictions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Final
+
+import click
+
+from service.cli.app import report
+from service.cli.commands.predict.predictor import Predictor
+from service.cli.model_files import load_model_file, refuse_other_classes
+from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
+from service.cli.progress import progress_bar
+from service.datasets.bad_rows import complaint_of
+from service.datasets.files import Source
+from service.datasets.labelled_examples import refusal_hint
+from service.errors import InputFileError
+from service.messages.decoder import Rejection
+from service.settings.load import Loaded
+from service.visible import visible
+
+_FEATURES: Final = tuple(name for name in LEARNING if name not in {"model", "model_params"})
+
+
+@click.command()
+@click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
+@source_options
+@setting_options(*_FEATURES)
+def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
+    """Predict each row of FILE (- for stdin) with the model file MODEL; print one line of JSON for each.
+
+    A line has id, label, score and, where the model has one, the probability of the label. Labels in FILE
+    are not read, and nothing is learned. A row from a pipe is answered at once. Rows that cannot be read are
+    named on stderr; the exit code is 1 if that is all of them.
+
+    MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
+    classes and how its features were made; a setting that contradicts it is refused.
+    """
+    asked, loaded = load_model_file(model, loaded)
+    refuse_other_classes(model, asked, loaded.settings.classes)
+    predictor = Predictor(asked, loaded.settings)
+    with source_of(loaded.settings) as source:
+        # A bar would stand between the predictions.
+        shown = nullcontext((source, None)) if sys.stdout.isatty() else progress_bar(source, "predict")
+        with shown as (messages, _):
+            predicted, rejected = _predict(predictor, source, messages)
+        hint = refusal_hint(rejected) if rejected else ""
+        if rejected and not predicted:
+            raise InputFileError(f"{source.name}: none of {len(rejected)} rows can be read", hint=hint)
+    report(
+        "predicted", "green", f"{predicted} events" + (f"; {len(rejected)} rows rejected" if rejected else "")
+    )
+    if hint:
+        report("hint", "cyan", hint)
+
+
+def _predict(predictor: Predictor, source: Source, messages: Iterable[bytes]) -> tuple[int, list[str]]:
+    """Print a prediction for each message; return their number, and the reasons why rows were rejected."""
+    stdout = sys.stdout.buffer
+    source.before_wait(stdout.flush)
+    predicted, rejected = 0, list[str]()
+    for message in messages:
+        try:
+            answer = predictor.answer(message, source.line)
+        except Rejection as rejection:
+            rejected.append(rejection.reason)
+            complaint = complaint_of(message, rejection.message)
+            report("rejected", "yellow", f"{source.place}: {rejection.reason}: {complaint}")
+        else:
+            predicted += 1
+            stdout.write(visible(json.dumps(answer, ensure_ascii=False)).encode() + b"\n")
+    stdout.flush()
+    return predicted, rejected
