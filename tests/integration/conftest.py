@@ -18,8 +18,11 @@ from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_place import KAFKA_CLIENTS, Place
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import without_time
+from tests.support.schema_registry import SchemaRegistryServer
 
-pytest.register_assert_rewrite("tests.integration.claims", "tests.integration.worker_claims")
+pytest.register_assert_rewrite(
+    "tests.integration.claims", "tests.integration.format_claims", "tests.integration.worker_claims"
+)
 
 TOPICS = ("events", "labels", "predictions", "dead-letters", "checkpoints")
 BATCH_RECORDS = 1000
@@ -100,6 +103,12 @@ def serve(stream: Stream, tmp_path: Path) -> Iterator[Serve]:
             )
 
         yield start
+
+
+@pytest.fixture
+def registry() -> Iterator[SchemaRegistryServer]:
+    with SchemaRegistryServer() as server:
+        yield server
 
 
 @pytest.fixture(params=KAFKA_CLIENTS)

@@ -11,6 +11,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient
 
 from tests.integration.claims import ClientClaims, ServiceClaims, ids, numbered
+from tests.integration.format_claims import FormatClaims
 from tests.support.kafka_place import KAFKA_CLIENTS, OTHER_CLIENTS
 from tests.support.reference_streams import phishing_events, run_bare, without_time
 
@@ -26,6 +27,10 @@ def url(kafka_bootstrap):
 
 class TestServiceOnKafka(ServiceClaims):
     """Everything `serve` promises, on Kafka."""
+
+
+class TestFormatsOnKafka(FormatClaims):
+    """Records with schemas, on Kafka."""
 
 
 @pytest.mark.parametrize("kafka_client", OTHER_CLIENTS)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.integration.claims import ServiceClaims
+from tests.integration.format_claims import FormatClaims
 
 
 @pytest.fixture
@@ -12,3 +13,7 @@ def url(tmp_path):
 
 class TestServiceOnSqlite(ServiceClaims):
     """Everything `serve` promises, on SQLite."""
+
+
+class TestFormatsOnSqlite(FormatClaims):
+    """Records with schemas, on SQLite."""

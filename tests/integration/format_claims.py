@@ -1,0 +1,103 @@
+"""What `serve` promises where records have schemas; the test files of this folder say on which stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from google.protobuf import json_format
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+
+from service.formats.protobuf_files import descriptors
+from service.loop.recovery import restore
+from service.settings.load import Settings
+from tests.integration.claims import numbered
+from tests.service.formats.avro_values import record, written
+from tests.support.reference_streams import run_bare, sms_events
+from tests.support.schema_registry import SchemaRegistryServer
+
+EVENT = record(id="string", features={"type": "map", "values": "double"}, label="boolean")
+PROTO = """syntax = "proto3";
+message Event { string id = 1; map<string, double> features = 2; optional bool label = 3; }
+"""
+KILLS = 3
+
+
+def framed(schema_id: int, data: bytes) -> bytes:
+    return b"\x00" + schema_id.to_bytes(4, "big") + data
+
+
+def in_avro(registry: SchemaRegistryServer, events: Sequence[bytes]) -> list[bytes]:
+    schema_id = registry.register("events-value", EVENT)
+    return [framed(schema_id, written(EVENT, json.loads(event))) for event in events]
+
+
+def in_protobuf(registry: SchemaRegistryServer, events: Sequence[bytes]) -> list[bytes]:
+    pool = DescriptorPool()
+    pool.Add(FileDescriptorProto.FromString(descriptors([("", PROTO)])[0]))
+    message = GetMessageClass(pool.FindMessageTypeByName("Event"))
+    schema_id = registry.register("events-value", PROTO, "PROTOBUF")
+    return [
+        framed(schema_id, b"\x00" + json_format.Parse(event, message()).SerializeToString())
+        for event in events
+    ]
+
+
+def model_of(stream, **given):
+    """Return the model that the checkpoints restore, with no registry to ask."""
+    settings = Settings(**stream.settings, **given)
+    return restore(stream.transport, settings, 0).processor.learner.model
+
+
+class FormatClaims:
+    """Claims about records with schemas."""
+
+    @pytest.mark.parametrize(("value_format", "write"), [("avro", in_avro), ("protobuf", in_protobuf)])
+    def test_real_messages_give_the_predictions_and_weights_of_native_json(
+        self, stream, serve, registry, value_format, write
+    ):
+        events = sms_events()
+        stream.create()
+        stream.produce(write(registry, events))
+        settings = {"events__format": value_format, "schema_registry__url": registry.url}
+        assert serve("--exit-at-end", **settings).wait() == 0
+        registry.stop()
+        bare = run_bare(events)
+        assert stream.answers() == bare.predictions
+        found = model_of(stream, events={"format": value_format})
+        assert (found.weights, found.bias) == (bare.model.weights, bare.model.bias)
+
+    def test_killed_without_a_registry_after_the_first_snapshot_it_does_everything_once(
+        self, stream, serve, registry
+    ):
+        events = numbered(2)
+        values = in_avro(registry, events)
+        part = len(values) // (KILLS + 2)
+        settings = {
+            "events__format": "avro",
+            "schema_registry__url": registry.url,
+            "max_batch_records": 20,
+            "snapshot_interval_records": 70,
+            "session_timeout_seconds": 1,
+        }
+        stream.create()
+        stream.produce(values[:part])
+        process = serve(**settings).ready()
+        process.eventually(lambda: len(stream.answers()) == part)
+        registry.stop()
+        for kill in range(1, KILLS + 1):
+            stream.produce(values[kill * part : (kill + 1) * part])
+            process.eventually(lambda least=kill * part: len(stream.answers()) > least)
+            process.kill()
+            process = serve(**settings)
+        stream.produce(values[(KILLS + 1) * part :])
+        process.eventually(lambda: len(stream.answers()) >= len(events))
+        assert process.stop() == 0
+        bare = run_bare(events)
+        assert stream.answers() == bare.predictions
+        assert stream.records("dead-letters") == []
+        found = model_of(stream, events={"format": "avro"})
+        assert (found.weights, found.bias) == (bare.model.weights, bare.model.bias)
