@@ -78,8 +78,6 @@ def read_model_file(path: Path) -> ModelFile:
     try:
         content = path.read_bytes()
         return ModelFile(path, from_bytes(content), settings_of(content))
-    except FileNotFoundError:
-        raise InputFileError(f"{path}: there is no such model file", hint=hint) from None
     except OSError as error:
         raise InputFileError(f"{path}: cannot be read: {error.strerror}", hint=hint) from None
     except DamagedError as error:

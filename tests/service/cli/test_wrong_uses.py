@@ -75,7 +75,7 @@ WRONG_USES = {
         "test model.bin", USAGE, "missing argument 'FILE|-'", "perceptron test [OPTIONS] MODEL FILE|-"
     ),
     "no such model file": WrongUse(
-        "test nomodel events.ndjson", FAILURE, "nomodel: there is no such model file", "train --save"
+        "test nomodel events.ndjson", FAILURE, "nomodel: cannot be read: No such file", "train --save"
     ),
     "wrong port": WrongUse("serve --broker kafka://h:99999", USAGE, "broker: 'kafka://h:99999'", "host:9092"),
     "wrong address": WrongUse("serve --http :x", USAGE, "http = ':x' (from command line)", "PERCEPTRON_HTTP"),
