@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from service.cli.app import report_progress, report_warning
 from service.cli.completion import complete_model, complete_topic
 from service.datasets.files import Format, Source, open_source
+from service.errors import ConfigurationError
 from service.logs import log_to_stderr
 from service.models.names import AUTO
 from service.settings.clients_own import instead_of
@@ -159,7 +160,7 @@ def _with_source(command: Command, argument: Decorator) -> Command:
 
         def source_of(settings: Settings) -> Source:
             assert file is not None
-            return open_source(
+            source = open_source(
                 file,
                 input_format,
                 classes=settings.classes,
@@ -167,10 +168,22 @@ def _with_source(command: Command, argument: Decorator) -> Command:
                 warn=report_warning,
                 **columns,
             )
+            _check_mappable(source, settings)
+            return source
 
         return command(*args, source_of=None if file is None else source_of, **given)
 
     return with_options(run, argument, *_SOURCE)
+
+
+def _check_mappable(source: Source, settings: Settings) -> None:
+    if settings.events.is_mapped and source.format is not Format.NDJSON:
+        source.close()
+        raise ConfigurationError(
+            f"{source.name}: the rows of a {source.format} file become events of the service's own schema, "
+            "and events.* says that events have another one",
+            hint="leave the mapping out, or name another format with --input-format ndjson",
+        )
 
 
 def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs: bool) -> Loaded:

@@ -84,7 +84,7 @@ class Source:
         if name.endswith(".gz"):  # buffered again: reading lines from a GzipFile itself is slow
             stream = io.BufferedReader(gzip.GzipFile(fileobj=stream, mode="rb"), _BUFFER_BYTES)
         self._lines = rows.Lines(stream, max_line_bytes)
-        self._format = form
+        self.format = form
         self._columns = columns
         self.size_bytes = _regular_size(raw)
         """Size of the file as it lies on disk; None if it has no end yet (a pipe, a terminal)."""
@@ -131,11 +131,11 @@ class Source:
             raise InputFileError(f"{self.name}: cannot be read: {error.strerror or error}") from None
 
     def _messages(self) -> Iterator[bytes]:
-        if self._format is Format.NDJSON:
+        if self.format is Format.NDJSON:
             return self._lines.without_newlines()
-        if self._format is Format.CSV:
+        if self.format is Format.CSV:
             return rows.csv_events(self._lines, self._columns)
-        parse = rows.tsv_event if self._format is Format.TSV else rows.libsvm_event
+        parse = rows.tsv_event if self.format is Format.TSV else rows.libsvm_event
         return rows.line_events(self._lines, parse, self._columns)
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from service.mapping.skipping import NOTHING, Skip, skipping
 from service.messages.decoder import Reason, Rejection
-from service.messages.paths import Find, Keys
+from service.messages.paths import Find, Keys, find_at
 from service.settings.mapping import feature_path
 
 _SCALARS: Final = frozenset({float, int, str, bool})
@@ -102,8 +102,10 @@ class _Source(NamedTuple):
     """What is not taken of an object."""
     path: str
     """In front of the names in an object, in messages."""
-    is_object: bool
+    is_object: bool = False
     """Whether it must be one."""
+    keys: Keys = ()
+    """The names that lead to it, where it may be a single feature."""
 
 
 class FeatureMap:
@@ -126,17 +128,29 @@ class FeatureMap:
         self.uses = frozenset(place for entry in entries for place in _uses(entry))
         """Places that are looked at; the empty one is the whole document."""
         self._sources = [_source(entry, {*left_out, *self.uses}) for entry in entries]
+        fields = [source for source in self._sources if source.keys]
+        holders = list(dict.fromkeys(source.keys[:-1] for source in fields))
+        self._holders = [find_at(keys) for keys in holders]
+        self._fields = [
+            (source.name, holders.index(source.keys[:-1]), source.keys[-1], source) for source in fields
+        ]
+        """Of each feature of one field: its name, which holder has it, by which name."""
+        self._others = [source for source in self._sources if not source.keys]
 
     def make(self, document: object) -> Features:
         """Make the features of a document. Raises `Rejection` and `PathError`."""
         features = Features(self._max_name_chars)
         found = features.found
-        for source in self._sources:
-            value = source.find(document)
-            if type(value) in _SCALARS and not source.is_object:
-                found[source.name] = value
+        holders = [find(document) for find in self._holders]
+        for name, number, key, source in self._fields:
+            holder = holders[number]
+            value = holder.get(key) if isinstance(holder, dict) else None
+            if type(value) in _SCALARS:
+                found[name] = value
             elif value is not None:
                 _take(features, value, source)
+        for source in self._others:
+            _take(features, source.find(document), source)
         return features
 
     def finds_anything(self, document: object) -> bool:
@@ -154,7 +168,7 @@ class FeatureMap:
 
 
 def _take(features: Features, value: object, source: _Source) -> None:
-    if source.is_object and not isinstance(value, dict):
+    if source.is_object and not isinstance(value, (dict, type(None))):
         raise Rejection(Reason.INVALID_TYPE, f"{source.name} (events.features): expected an object")
     features.take(value, source.name, source.prefix, source.skip)
 
@@ -167,11 +181,11 @@ def _uses(entry: str) -> Iterable[Keys]:
 def _source(entry: str, left_out: Collection[Keys]) -> _Source:
     path, is_object = feature_path(entry)
     if path is None:
-        return _Source(lambda document: document, entry, "", skipping(left_out), "", is_object)
+        return _Source(find_at(()), entry, "", skipping(left_out), "", is_object=True)
     if path.keys is None:  # an object that an expression has made: its names are chosen there
-        return _Source(path.find, entry, "", NOTHING, "", is_object)
+        return _Source(path.find, entry, "", NOTHING, "")
     name = ".".join(path.keys)
     skip = skipping(left_out, below=path.keys)
     if is_object:
-        return _Source(path.find, entry, "", skip, f"{name}.", is_object)
-    return _Source(path.find, name, f"{name}.", skip, "", is_object)
+        return _Source(path.find, entry, "", skip, f"{name}.", is_object=True)
+    return _Source(path.find, name, f"{name}.", skip, "", keys=path.keys)

@@ -125,8 +125,8 @@ class Mapper:
         path = self._id if field == "id" else self._label.expression if self._label else field
         return f"{path} ({self._table}.{field})"
 
-    def _refuse_others(self, document: object, known: Mapping[str, Any] | None) -> None:
-        if known is not None and (other := first_other(document, known)):
+    def _refuse_others(self, document: object, known: Mapping[str, Any]) -> None:
+        if other := first_other(document, known):
             message = f"{other}: no setting uses this field, and {self._table}.unknown_fields is refuse"
             raise Rejection(Reason.UNKNOWN_FIELD, message)
 
@@ -146,7 +146,8 @@ class LabelMapper(Mapper):
         self._known = _known(settings, self.uses)
 
     def _read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
-        self._refuse_others(document, self._known)
+        if self._known is not None:
+            self._refuse_others(document, self._known)
         fields = {"id": self._find_id(document, record), "label": self._find_label(document)}
         checked = self._checked(fields, document)
         label, timestamp_ms = checked["label"], self._time_ms(document)
@@ -192,7 +193,8 @@ class EventMapper(Mapper):
             self._time = None
 
     def _read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
-        self._refuse_others(document, self._known)
+        if self._known is not None:
+            self._refuse_others(document, self._known)
         features = self._features.make(document)
         fields = {
             "id": self._find_id(document, record),

@@ -1,7 +1,7 @@
 """Paths into documents. In: a JMESPath. Out: a function that finds its value, and the fields that it uses.
 
 A document is what a reader makes of bytes: dictionaries, lists, texts, numbers, booleans, None. A path of
-names alone is followed without the library, in a tenth of the time.
+names alone, and its comparison with a text, are evaluated without the library, in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def parse_path(expression: str) -> Path:
     """
     if _PLAIN.fullmatch(expression):
         keys = tuple(expression.split("."))
-        return Path(expression, keys, frozenset({keys}), _getter(keys))
+        return Path(expression, keys, frozenset({keys}), find_at(keys))
     import jmespath  # noqa: PLC0415 - most services and commands need none
     from jmespath.exceptions import JMESPathError  # noqa: PLC0415
 
@@ -70,26 +70,41 @@ def parse_path(expression: str) -> Path:
         _check_functions(parsed.parsed)
     except JMESPathError as error:
         raise PathError(_complaint(error)) from None
-    keys_or_none = _keys(parsed.parsed)
-    if keys_or_none:
-        return Path(expression, keys_or_none, frozenset({keys_or_none}), _getter(keys_or_none))
-    return Path(expression, None, frozenset(_uses(parsed.parsed)), _search(expression, parsed.search))
+    tree = parsed.parsed
+    if keys_or_none := _keys(tree):
+        return Path(expression, keys_or_none, frozenset({keys_or_none}), find_at(keys_or_none))
+    find = _comparison(tree) or _search(expression, parsed.search)
+    return Path(expression, None, frozenset(_uses(tree)), find)
 
 
-def _getter(keys: Keys) -> Find:
+def find_at(keys: Keys) -> Find:
     """Make the function that follows names; what is no object has none."""
-    if len(keys) == 1:
-        (key,) = keys
+    if not keys:
+        return lambda document: document
+    *outer, key = keys
+    if not outer:
         return lambda document: document.get(key) if isinstance(document, dict) else None
+    find_holder = find_at(tuple(outer))
 
-    def find(document: Any) -> Any:  # noqa: ANN401 - any document
-        for name in keys:
-            if not isinstance(document, dict):
-                return None
-            document = document.get(name)
-        return document
+    def find(document: object) -> Any:  # noqa: ANN401 - any value
+        holder = find_holder(document)
+        return holder.get(key) if isinstance(holder, dict) else None
 
     return find
+
+
+def _comparison(node: Mapping[str, Any]) -> Find | None:
+    """Make the function that compares a field with a text, as labels often do; None for any other node."""
+    if node["type"] != "comparator" or node["value"] not in {"eq", "ne"}:
+        return None
+    field, literal = node["children"]
+    keys = _keys(field)
+    if keys is None or literal["type"] != "literal" or not isinstance(literal["value"], str):
+        return None
+    find, text = find_at(keys), literal["value"]
+    if node["value"] == "eq":
+        return lambda document: find(document) == text
+    return lambda document: find(document) != text
 
 
 def _search(expression: str, search: Find) -> Find:

@@ -27,7 +27,7 @@ from service.monitoring.error_history import History, Point
 from service.monitoring.event_rate import EventRate
 from service.monitoring.portrait import Portrait, rank_weights
 from service.monitoring.recent_predictions import RecentAnswers
-from service.partition.factory import make_decoder, make_extractor
+from service.partition.factory import make_extractor, make_question_decoder
 from service.partition.learned_examples import Step
 from service.partition.model_rejection import rejection_of
 from service.partition.processor import Processor
@@ -208,9 +208,12 @@ class LiveModels:
     def __init__(self, settings: Settings) -> None:
         self._predictions_topic = settings.predictions_topic
         self._vocabulary = Vocabulary(settings.classes)
-        self._decoder = make_decoder(settings)
+        self._decoder = make_question_decoder(settings)
         self._extractor = make_extractor(settings)
         self._shows_events = settings.shows_events
+        self._is_mapped = settings.events.is_mapped
+        self.asks_as_mapped = settings.events.are_json_objects
+        """Whether events are asked about in the schema of their topic."""
         self._at_work: dict[int, LiveModel] = {}
         self.histories: dict[int, History] = {}
         """By partition, also of those that were here and are no longer."""
@@ -224,6 +227,7 @@ class LiveModels:
         recent = None
         if self._shows_events:
             recent = self._recent.setdefault(partition, RecentAnswers(self._predictions_topic))
+            recent.decoder = processor.decoder if self._is_mapped else None
         model = LiveModel(partition, processor, self._vocabulary, history, recent)
         self._at_work[partition] = model
         return model

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from service.messages.decoder import Decoder, Rejection
 from service.partition.learned_examples import Step
 from service.stream import Output, Record
 
@@ -46,12 +47,18 @@ class RecentAnswers:
     topic
         Of predictions and outcomes: other outputs are not for showing.
 
+    Attributes
+    ----------
+    decoder : Decoder or None
+        Reads events of another schema than the service's own; None if there are none.
+
     """
 
     def __init__(self, topic: str) -> None:
+        self.decoder: Decoder | None = None
         self._topic = topic
         self._answers: deque[tuple[Output, float]] = deque(maxlen=ANSWERS_KEPT)
-        self._records: deque[bytes] = deque()
+        self._records: deque[Record] = deque()
         self._size_bytes = 0
         self._steps: deque[Step] = deque(maxlen=ANSWERS_KEPT)
         self._lock = threading.Lock()
@@ -67,16 +74,17 @@ class RecentAnswers:
         with self._lock:
             self._answers.extend(answers)
             for record in records[-_RECORDS_KEPT:]:
-                self._records.append(record.value or b"")
-                self._size_bytes += len(self._records[-1])
+                self._records.append(record)
+                self._size_bytes += len(record.value or b"")
             while len(self._records) > _RECORDS_KEPT or self._size_bytes > _RECORDS_BYTES:
-                self._size_bytes -= len(self._records.popleft())
+                self._size_bytes -= len(self._records.popleft().value or b"")
 
     def latest(self) -> list[Recent]:
         """List the latest answers, newest first."""
         with self._lock:
             steps, records, outputs = [*self._steps], [*self._records], [*self._answers]
-        contents = {step.event_id: {"features": step.x} for step in steps} | _contents(records)
+        seen = _decoded(records, self.decoder) if self.decoder else _contents(records)
+        contents = {step.event_id: {"features": step.x} for step in steps} | seen
         learned = {step.event_id: step for step in steps}
         answers = [(json.loads(output.value or b"{}"), seconds) for output, seconds in reversed(outputs)]
         return [
@@ -94,12 +102,26 @@ def _recent(
     return Recent(answer, content, step.score, step.probability, seconds)
 
 
-def _contents(values: Sequence[bytes]) -> dict[str, dict[str, Any]]:
-    """Read the events among these messages: what they say, by id."""
+def _decoded(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str, Any]]:
+    """Read the events among these records of any schema: what they say, by id."""
     found = {}
-    for value in values:
+    for record in records:
         try:
-            fields = json.loads(value)
+            message = decoder.decode(record.value, record)
+        except Rejection:
+            continue
+        if not message.is_label:
+            content = {"text": message.text, "features": message.features}
+            found[message.id] = {name: value for name, value in content.items() if value}
+    return found
+
+
+def _contents(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    """Read the events among these records of the own schema: what they say, by id."""
+    found = {}
+    for record in records:
+        try:
+            fields = json.loads(record.value or b"")
         except (ValueError, RecursionError):
             continue
         if isinstance(fields, dict) and isinstance(fields.get("id"), str):

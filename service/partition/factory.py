@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from service.formats.readers import read_json
 from service.formats.schema_readers import KINDS
 from service.formats.schemas import Schemas
 from service.formats.topics import AS_JSON, make_schemas, reader_of
@@ -79,6 +80,16 @@ def make_decoder(settings: Settings, schemas: Schemas | None = None, *, asks_onl
         own,
         most,
     )
+
+
+def make_question_decoder(settings: Settings) -> Decoder:
+    """Make the decoder of events that are asked about: JSON as on their topic; for text, the own schema."""
+    vocabulary, most = Vocabulary(settings.classes), settings.max_message_bytes
+    own, events = Decoder(vocabulary, most), settings.events
+    if not events.are_json_objects:
+        return own
+    mapper = EventMapper(events, vocabulary, most, asks_only=True)
+    return MappedDecoder(Topic(read_json, mapper), None, "", own, most)
 
 
 def for_file(settings: Settings) -> Settings:

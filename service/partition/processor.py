@@ -87,7 +87,7 @@ class Processor:
         self.join = join
         self.counters = Counters()
         self._vocabulary = vocabulary
-        self._decoder = decoder
+        self.decoder = decoder
         self.schemas = schemas
         self._extractor = extractor
         self._times = TimeBounds(max_ahead_seconds)
@@ -177,14 +177,14 @@ class Processor:
         self._trace = trace_of(record.headers) if record.headers else b""
         message, timestamp_ms = None, record.timestamp_ms
         if self._maps_time:
-            message = self._decoder.decode(record.value, record)
+            message = self.decoder.decode(record.value, record)
             timestamp_ms = timestamp_ms if message.timestamp_ms is None else message.timestamp_ms
         if not self._times.earliest_ms <= timestamp_ms <= self._times.latest_ms:
-            raise self._times.rejection(timestamp_ms, self._decoder.place_of_time(record))
+            raise self._times.rejection(timestamp_ms, self.decoder.place_of_time(record))
         if orphans := self.join.advance(timestamp_ms):
             self.counters.labels["orphan"] += orphans
         if message is None:
-            message = self._decoder.decode(record.value, record)
+            message = self.decoder.decode(record.value, record)
         if message.is_label:
             return self._receive_label(message, timestamp_ms)
         return self._receive_event(message, timestamp_ms)

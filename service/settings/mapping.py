@@ -162,6 +162,11 @@ class EventSettings(LabelSettings):
                 raise ValueError(f"{path!r} is an expression; expected names with dots, such as a.b")
         return paths
 
+    @property
+    def are_json_objects(self) -> bool:
+        """Whether events can be written as JSON objects of another schema than the service's own."""
+        return self.format != "text" and not self.has_own_fields
+
     @model_validator(mode="after")
     def _check_label_is_left_out(self) -> Self:
         takes_all = any(feature_path(entry)[1] for entry in self.features)

@@ -27,11 +27,10 @@ _ASKED_FOR = documented(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY, H
 _BODY_READ = documented(
     HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 )
-_EVENT_BODY: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "content": {_JSON: {"schema": UnlabelledEvent.model_json_schema()}},
-    }
+_EVENT: Final = UnlabelledEvent.model_json_schema()
+_MAPPED_EVENT: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "An event as on its topic; the settings `events` say where id, text and features are.",
 }
 
 _WHICH: Final = (
@@ -88,7 +87,10 @@ def add_api(app: FastAPI, window: Window) -> None:
 
 
 def _add_questions(api: APIRouter, window: Window) -> None:
-    @api.post("/predict", responses=_ASKED_FOR | _BODY_READ, openapi_extra=_EVENT_BODY)
+    event = _MAPPED_EVENT if window.live.asks_as_mapped else _EVENT
+    body: dict[str, Any] = {"requestBody": {"required": True, "content": {_JSON: {"schema": event}}}}
+
+    @api.post("/predict", responses=_ASKED_FOR | _BODY_READ, openapi_extra=body)
     def predict(body: Body, partition: Partition = None) -> LivePrediction:
         """Predict an event without a label. Nothing is learned and nothing written to the stream."""
         question = window.live.read(body)
@@ -96,7 +98,7 @@ def _add_questions(api: APIRouter, window: Window) -> None:
         answer, owned = model.predict(question), window.live.owns(model.partition, question.id)
         return LivePrediction(**answer._asdict(), partition=model.partition, owned=owned)
 
-    @api.post("/explain", responses=_ASKED_FOR | _BODY_READ, openapi_extra=_EVENT_BODY)
+    @api.post("/explain", responses=_ASKED_FOR | _BODY_READ, openapi_extra=body)
     def explain(body: Body, partition: Partition = None) -> Explanation:
         """Predict an event without a label, and tell which of its features decided."""
         question = window.live.read(body)
@@ -119,7 +121,7 @@ def _add_descriptions(api: APIRouter, window: Window) -> None:
 
 def _of_rejection(_: Request, error: Exception) -> Response:
     assert isinstance(error, Rejection)
-    hint = "`perceptron schema event` shows what is expected"
+    hint = "`perceptron schema event` shows what is expected; where events are mapped, the settings `events`"
     return problem_response(
         HTTPStatus.UNPROCESSABLE_ENTITY, error.message, "event", hint, reason=error.reason
     )

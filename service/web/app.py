@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from service.clock import SYSTEM_CLOCK, Clock
+from service.mapping.ids import id_finder
 from service.monitoring.health import Health
 from service.settings.load import Settings
 from service.settings.redaction import redacted_url
@@ -51,7 +52,9 @@ def make_app(
         openapi_url=None if elsewhere else "/openapi.json",
     )
     if elsewhere is not None:
-        add_relay(app, elsewhere, about(settings, health))
+        events = settings.events
+        place = (events.are_json_objects and events.id) or "id"
+        add_relay(app, elsewhere, about(settings, health), id_finder(place))
     elif metrics is not None and live is not None:
         from service.web.api import add_api  # noqa: PLC0415  needs all that a parent of workers does without
         from service.web.views import Window  # noqa: PLC0415

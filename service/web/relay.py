@@ -18,6 +18,7 @@ from urllib.parse import urlencode, urlsplit
 from fastapi import Depends, FastAPI, Request, Response
 
 from service.errors import ModelBusy, NoSuchModel
+from service.mapping.ids import FindId
 from service.partitioner import partition_at_work
 from service.web.together import ALL, together
 
@@ -44,10 +45,12 @@ async def _body(request: Request) -> bytes:
     return await request.body()
 
 
-def add_relay(app: FastAPI, elsewhere: Elsewhere, about: Callable[[], dict[str, Any]]) -> None:
+def add_relay(
+    app: FastAPI, elsewhere: Elsewhere, about: Callable[[], dict[str, Any]], find_id: FindId
+) -> None:
     """Add the endpoints about models, and the document that describes them.
 
-    `about` tells of the service as a whole, which no worker can.
+    `about` tells of the service as a whole, which no worker can; `find_id` finds the id of an event.
     """
 
     def pass_on(request: Request, body: Annotated[bytes, Depends(_body)]) -> Response:
@@ -55,7 +58,8 @@ def add_relay(app: FastAPI, elsewhere: Elsewhere, about: Callable[[], dict[str, 
         if request.url.path == "/state" and _is_of_all(request, addresses):
             told = together(_states(request, addresses))
             return _json(told | about() | {"partitions": sorted(addresses)})
-        partition = _partition(request, body, addresses, elsewhere.n_partitions)
+        event_id = None if "partition" in request.query_params else _event_id(body, find_id)
+        partition = _partition(request, event_id, addresses, elsewhere.n_partitions)
         query = dict(request.query_params)
         if request.url.path in _QUESTIONS:
             query.setdefault("partition", str(partition))
@@ -96,7 +100,9 @@ def _asked(server: str, request: Request) -> Response | None:
     return None
 
 
-def _partition(request: Request, body: bytes, addresses: Mapping[int, str], n_partitions: int) -> int:
+def _partition(
+    request: Request, event_id: str | None, addresses: Mapping[int, str], n_partitions: int
+) -> int:
     """Choose as a single process would: what is asked for, else the event's own, else the first.
 
     The worker of the first also reports what is wrong with the request.
@@ -107,7 +113,7 @@ def _partition(request: Request, body: bytes, addresses: Mapping[int, str], n_pa
     for partition in addresses:
         if str(partition) == asked_for:
             return partition
-    return partition_at_work(addresses, _event_id(body) if asked_for is None else None, n_partitions)
+    return partition_at_work(addresses, event_id, n_partitions)
 
 
 def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
@@ -118,12 +124,12 @@ def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
     )
 
 
-def _event_id(body: bytes) -> str | None:
+def _event_id(body: bytes, find_id: FindId) -> str | None:
     """Find the id of the event that is asked about; None if it cannot be read."""
     try:
-        event_id = json.loads(body)["id"]
-        event_id.encode()
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        event_id = find_id(json.loads(body), None)
+        event_id.encode()  # type: ignore[attr-defined]
+    except (ValueError, AttributeError, RecursionError):
         return None  # the worker says what is wrong with it
     return str(event_id)
 

@@ -24,6 +24,7 @@ from service.errors import ServiceError, TopicMissing
 from service.messages.decoder import Reason
 from service.partition.factory import open_stream
 from service.settings.load import Loaded
+from service.settings.mapping import MAPPING
 from service.stream import Transport
 from service.visible import one_line
 
@@ -90,6 +91,7 @@ def list_(reason: str | None, output: str, loaded: Loaded, *, show_values: bool)
     "max_event_time_ahead_seconds",
     "max_batch_records",
     "session_timeout_seconds",
+    *MAPPING,
 )
 def replay(reason: str | None, through: str | None, output: str, loaded: Loaded, *, dry_run: bool) -> None:
     """Send outstanding dead letters that the present settings accept back to where they came from, once.

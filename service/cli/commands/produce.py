@@ -11,8 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
-from typing import Any
+from contextlib import closing, contextmanager, suppress
 
 import click
 
@@ -36,8 +35,11 @@ from service.errors import ConfigurationError, InputFileError
 from service.formats.schema_readers import KINDS
 from service.messages.decoder import Decoder, Rejection
 from service.messages.labels import Vocabulary
+from service.messages.paths import PathError, parse_path
 from service.partition.factory import make_decoder, open_stream
-from service.settings.load import Loaded
+from service.settings.load import Loaded, Settings
+from service.settings.mapping import HEADER, KEY, MAPPING, is_of_record
+from service.stream import Record
 
 KeyOf = Callable[[bytes], bytes | None]
 """Checks a message and gives the key to send it with."""
@@ -78,6 +80,7 @@ KeyOf = Callable[[bytes], bytes | None]
     "create_topics",
     "classes",
     "max_message_bytes",
+    *MAPPING,
     "max_batch_records",
 )
 def command(
@@ -109,12 +112,9 @@ def command(
     settings = loaded.settings
     late_topic = _late_topic(settings.labels_topic) if label_delay is not None else None
     topic = topic or settings.events_topic
-    if validate and settings.events.format in KINDS:
-        raise ConfigurationError(
-            f"events.format {settings.events.format}: produce writes JSON, which the service would refuse",
-            hint="write the records with a serializer of that format; --no-validate sends lines as they are",
-        )
-    key_of = _key_reader(make_decoder(settings) if validate else None, key_field)
+    _check_sendable(settings, checks=validate, plays=bool(loop or drift_every or late_topic))
+    id_place = _id_place(settings, topic, key_field)
+    key_of = _key_reader(make_decoder(settings) if validate else None, topic, key_field, id_place)
     playback = Playback(Vocabulary(settings.classes), drift_every or 0)
     with source_of(settings) as first:  # a missing file is to make no topic
         again = (source_of(settings) for _ in itertools.count())
@@ -142,6 +142,18 @@ def _late_topic(labels_topic: str) -> str:
     if not labels_topic:
         raise click.UsageError("--label-delay needs a labels topic: name one with --labels-topic")
     return labels_topic
+
+
+def _check_sendable(settings: Settings, *, checks: bool, plays: bool) -> None:
+    """Refuse events of a schema that this command cannot write, or cannot change as a playback does."""
+    if checks and settings.events.format in KINDS:
+        raise ConfigurationError(
+            f"events.format {settings.events.format}: produce writes JSON, which the service would refuse",
+            hint="write the records with a serializer of that format; --no-validate sends lines as they are",
+        )
+    if settings.events.is_mapped and plays:
+        reason = "--loop, --label-delay and --drift-every need events of the service's own schema"
+        raise click.UsageError(reason)
 
 
 def _check_repeatable(source: Source, *, loop: bool) -> None:
@@ -200,24 +212,39 @@ def _whole_lines(source: Source, messages: Iterable[bytes]) -> Iterator[bytes]:
         yield message
 
 
-def _key_reader(decoder: Decoder | None, key_field: str | None) -> KeyOf:
+def _key_reader(decoder: Decoder | None, topic: str, key_field: str | None, id_place: str) -> KeyOf:
     """Make the function that checks a message, if there is a decoder, and finds its key."""
 
     def key_of(message: bytes) -> bytes | None:
+        key = _encoded(_field(message, key_field)) if key_field else None
         if decoder is not None:
-            name: Any = decoder.decode(message).id
-        if decoder is None or key_field:
-            name = _field(message, key_field or "id")
-        if name is None:
-            return None
-        # What is no Unicode text, a lone surrogate, has a key as well: its bytes are then no UTF-8.
-        return (name if isinstance(name, str) else json.dumps(name)).encode(errors="surrogatepass")
+            name: object = decoder.decode(message, Record(topic, 0, 0, 0, key, message)).id
+        elif not key_field:
+            name = _field(message, id_place)
+        return key if key_field or is_of_record(id_place) else _encoded(name)
 
     return key_of
 
 
+def _encoded(name: object) -> bytes | None:
+    """Write a key; of what is no Unicode text, a lone surrogate, in bytes that are no UTF-8."""
+    if name is None:
+        return None
+    return (name if isinstance(name, str) else json.dumps(name)).encode(errors="surrogatepass")
+
+
+def _id_place(settings: Settings, topic: str, key_field: str | None) -> str:
+    """Return where messages have their ids, which their keys are made of."""
+    table = settings.labels if topic == settings.labels_topic else settings.events
+    if table.id == KEY and not key_field:
+        raise click.UsageError(f"{table.table()}.id is @key: name the field of the key with --key-field")
+    if table.id.startswith(HEADER):
+        raise click.UsageError(f"{table.table()}.id is {table.id}, and records are produced without headers")
+    return table.id or "id"
+
+
 def _field(message: bytes, name: str) -> object:
-    """Find a field of a message, or else of its features; None if there is none, or no JSON object."""
+    """Find a field of a message, or else of its features, or by a path; None if there is none."""
     try:
         fields = json.loads(message)
     except (ValueError, RecursionError):
@@ -225,4 +252,9 @@ def _field(message: bytes, name: str) -> object:
     if not isinstance(fields, dict):
         return None
     features = fields.get("features")
-    return fields.get(name, features.get(name) if isinstance(features, dict) else None)
+    for named in (fields, features):
+        if isinstance(named, dict) and name in named:
+            return named[name]
+    with suppress(PathError):
+        return parse_path(name).find(fields)
+    return None

@@ -17,6 +17,7 @@ from service.cli.table import count_text
 from service.errors import FAILURE
 from service.partition.factory import open_stream
 from service.settings.load import Loaded
+from service.settings.mapping import MAPPING
 from service.visible import one_line
 
 _SHOWN: Final = 20
@@ -33,6 +34,7 @@ _SHOWN: Final = 20
     "label_timeout_seconds",
     "max_pending",
     "max_pending_bytes",
+    *MAPPING,
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 also if something could not be verified.")
 @click.option(

@@ -75,3 +75,11 @@ def test_few_are_kept_and_fewer_bytes_of_large_ones(feed, monkeypatch):
 def test_dead_letters_and_progress_are_not_shown(feed):
     feed.batch(b"junk")
     assert feed.latest() == []
+
+
+def test_contents_of_another_schema_are_shown_by_the_mapping():
+    feed = Watched(events={"id": "meta.number", "text": "mail.body", "features": "mail.size"})
+    feed.answers.decoder = feed.processor.decoder
+    feed.batch({"meta": {"number": 7}, "mail": {"body": "win", "size": 3}, "label": True}, {"no": "event"})
+    (answer,) = feed.latest()
+    assert (answer.answer["id"], answer.content) == ("7", {"text": "win", "features": {"mail.size": 3.0}})

@@ -290,3 +290,50 @@ def test_what_events_contain_is_shown_on_loopback_or_where_that_is_wanted(given,
         told = client.get("/state").json()
     assert told["shows_events"] is shown
     assert [each["text"] for each in told["events"]] == (["a secret"] if shown else [])
+
+
+MAPPED = {"id": "meta.number", "text": "mail.body", "label": "verdict == 'spam'", "timestamp": "meta.at"}
+
+
+def mapped(number, body):
+    return {"meta": {"number": number, "at": 1}, "mail": {"body": body}, "verdict": "spam"}
+
+
+def test_a_mapped_service_is_asked_in_the_shape_of_its_topic():
+    stage = Stage(events=MAPPED)
+    stage(mapped(1, "win"), mapped(2, "win"))
+    with stage.served() as client:
+        answer = client.post("/predict", json={"meta": {"number": 7}, "mail": {"body": "win"}})
+    assert answer.status_code == 200
+    assert (answer.json()["id"], answer.json()["label"]) == ("7", True)
+
+
+def test_a_question_of_a_mapped_service_may_have_a_label_which_is_not_read():
+    with Stage(events=MAPPED).served() as client:
+        assert client.post("/explain", json=mapped(7, "win")).status_code == 200
+
+
+def test_a_question_without_a_record_gets_an_id():
+    with Stage(events={"id": "@key", "text": "body"}).served() as client:
+        assert len(client.post("/predict", json={"body": "win"}).json()["id"]) == 32
+
+
+def test_a_question_that_cannot_be_mapped_names_the_path():
+    with Stage(events=MAPPED).served() as client:
+        answer = client.post("/predict", json={"mail": {"body": "win"}})
+    assert answer.status_code == 422
+    assert answer.json()["reason"] == "missing_field"
+    assert "meta.number (events.id)" in answer.text
+
+
+def test_a_service_of_texts_is_asked_in_the_own_schema():
+    with Stage(events={"format": "text", "id": "@key"}).served() as client:
+        assert client.post("/predict", json=event("q", "win")).json()["id"] == "q"
+
+
+@pytest.mark.parametrize(("given", "is_own"), [({}, True), ({"events": MAPPED}, False)])
+def test_openapi_describes_the_body_of_a_question(given, is_own):
+    with Stage(**given).served() as client:
+        document = client.get("/openapi.json").json()
+    schema = document["paths"]["/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert ("features" in schema.get("properties", {})) is is_own

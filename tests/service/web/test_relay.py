@@ -154,3 +154,12 @@ def test_the_token_goes_with_the_question(stages):
         assert parent.get("/model").status_code == 401
         answer = parent.get("/model", headers={"Authorization": "Bearer sesame"})
     assert (answer.status_code, answer.json()["partition"]) == (200, 0)
+
+
+def test_a_mapped_event_goes_to_the_worker_of_its_partition():
+    mapping = {"id": "meta.number", "text": "body"}
+    stages = [Stage(partitions=(partition,), events=mapping) for partition in range(3)]
+    with relayed(*stages, events=mapping) as parent:
+        for number in range(5):
+            answer = parent.post("/predict", json={"meta": {"number": number}, "body": "win"}).json()
+            assert answer["partition"] == partition_for_key(str(number).encode(), 3)

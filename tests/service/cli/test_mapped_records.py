@@ -1,0 +1,125 @@
+"""Commands that read events take the same mapping as the service."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from service.stream import Output
+from service.transport import open_transport
+from tests.service.cli.standing_stream import serve
+from tests.support.foreign_events import corpus, foreign, foreign_label, native
+
+
+def test_a_file_of_nested_records_is_replayed_like_one_of_the_own_schema(perceptron, tmp_path):
+    examples = [(n, *example) for n, example in enumerate(corpus(), start=1)]
+    summaries = []
+    for name, write, mapping in (
+        ("own", native, ()),
+        ("other", foreign, ("--events-id", "meta.number", "--events-label", "review.verdict",
+                            "--events-text", "mail.subject,mail.body")),
+    ):  # fmt: skip
+        file = tmp_path / f"{name}.jsonl"
+        file.write_bytes(b"".join(write(*each) + b"\n" for each in examples))
+        run = perceptron("replay", file, "--classes", "no,yes", "--format", "json", *mapping)
+        assert run.exit_code == 0, run.stderr
+        found = json.loads(run.stdout)
+        summaries.append({key: value for key, value in found.items() if "second" not in key})
+    assert summaries[0] == summaries[1]
+    assert summaries[0]["labelled"] == len(examples)
+
+
+@pytest.mark.parametrize("place", ["@key", "@header.trace", "@offset"])
+def test_lines_of_a_file_have_ids_of_their_own_where_records_would(perceptron, tmp_path, place):
+    (tmp_path / "x.jsonl").write_bytes(b'{"text":"win","label":true}\n{"text":"lose","label":false}\n')
+    run = perceptron("replay", "x.jsonl", "--events-id", place, "--format", "json")
+    assert json.loads(run.stdout)["labelled"] == 2
+
+
+def test_records_that_could_not_be_mapped_go_back_once_they_can(perceptron, broker):
+    transport = open_transport(broker)
+    transport.ensure_topics({"events": 1})
+    value = json.dumps({"uuid": 7, "text": "win", "label": True}).encode()
+    transport.produce([Output("events", b"k", value, (("trace", b"t"),), 0, 1_700_000_000_000)])
+    serve(transport)
+    run = perceptron("dead-letters", "replay", "--broker", broker, "--session-timeout-seconds", "1")
+    assert "0 replayed" in run.stdout + run.stderr
+    for place in ("uuid", "@key", "@header.trace", "@offset"):
+        run = perceptron(
+            *("dead-letters", "replay", "--dry-run", "--broker", broker, "--events-id", place),
+            *("--events-unknown-fields", "ignore"),
+        )
+        assert run.exit_code == 0, run.stderr
+        assert "1 " in run.stdout + run.stderr
+    transport.close()
+
+
+def test_produce_checks_and_keys_nested_records(perceptron, broker):
+    lines = foreign(7, "win now", True) + b"\n"
+    mapping = ("--events-id", "meta.number", "--events-text", "mail.body", "--events-label", "review.verdict")
+    sent = perceptron("produce", "-", "--broker", broker, "--classes", "no,yes", *mapping, stdin=lines)
+    assert sent.exit_code == 0, sent.stderr
+    refused = perceptron("produce", "-", "--broker", broker, *mapping, stdin=lines)
+    assert refused.exit_code == 1
+    assert "review.verdict (events.label): label 'yes' is none of" in refused.stderr
+    unchecked = perceptron("produce", "-", "--broker", broker, "--no-validate", *mapping, stdin=lines)
+    assert unchecked.exit_code == 0, unchecked.stderr
+    transport = open_transport(broker)
+    assert Counter(record.key for record in transport.read("events", 0)) == {b"7": 2}
+    transport.close()
+
+
+def test_produce_checks_labels_by_their_own_mapping(perceptron, broker):
+    label = foreign_label(7, True, 5) + b"\n"
+    mapping = ("--labels-id", "ticket.mail", "--labels-label", "ticket.verdict", "--classes", "no,yes")
+    sent = perceptron("produce", "-", "--topic", "labels", "--broker", broker, *mapping, stdin=label)
+    assert sent.exit_code == 0, sent.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (("--events-id", "@key"), "name the field of the key with --key-field"),
+        (("--events-id", "@header.trace"), "records are produced without headers"),
+        (("--events-id", "meta.number", "--label-delay", "1"), "need events of the service's own schema"),
+    ],
+)
+def test_produce_refuses_what_it_cannot_send(perceptron, broker, given, complaint):
+    refused = perceptron("produce", "-", "--broker", broker, *given, stdin=b"")
+    assert refused.exit_code == 2
+    assert complaint in refused.stderr
+
+
+def test_a_field_can_be_the_key_that_is_the_id(perceptron, broker):
+    line = foreign(7, "win now", True) + b"\n"
+    sent = perceptron(
+        *("produce", "-", "--broker", broker, "--key-field", "meta.number", "--events-id", "@key"),
+        *("--events-text", "mail.body"),
+        stdin=line,
+    )
+    assert sent.exit_code == 0, sent.stderr
+    transport = open_transport(broker)
+    assert [record.key for record in transport.read("events", 0)] == [b"7"]
+    transport.close()
+
+
+def test_rows_of_a_csv_file_are_not_mapped(perceptron, tmp_path):
+    (tmp_path / "x.csv").write_text("id,n,label\na,1,true\n")
+    refused = perceptron("replay", "x.csv", "--events-id", "id")
+    assert refused.exit_code == 2
+    assert "the rows of a csv file become events of the service's own schema" in refused.stderr
+
+
+def test_a_model_file_carries_its_mapping(perceptron, tmp_path):
+    (tmp_path / "x.jsonl").write_bytes(
+        b"".join(foreign(n, *each) + b"\n" for n, each in enumerate(corpus(), 1))
+    )
+    mapping = ("--events-id", "meta.number", "--events-text", "mail.body", "--events-label", "review.verdict")
+    trained = perceptron("train", "x.jsonl", "--classes", "no,yes", *mapping, "--save", "m.bin")
+    assert trained.exit_code == 0, trained.stderr
+    tested = perceptron("test", "m.bin", "x.jsonl")
+    assert tested.exit_code == 0, tested.stderr
+    refused = perceptron("test", "m.bin", "x.jsonl", "--events-text", "mail.subject")
+    assert "events.text: m.bin was made with mail.body" in refused.stderr
+    elsewhere = perceptron("test", "m.bin", "x.jsonl", "--events-id", "@offset")
+    assert elsewhere.exit_code == 0, elsewhere.stderr
