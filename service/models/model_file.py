@@ -74,7 +74,7 @@ def read_model_file(path: Path) -> ModelFile:
         There is no such file, or no sound model in it.
 
     """
-    hint = "`perceptron train --save`, `replay --save` and `checkpoint export` write model files"
+    hint = "`perceptron checkpoint export`, `replay --save` and `train --save` write model files"
     try:
         content = path.read_bytes()
         return ModelFile(path, from_bytes(content), settings_of(content))
