@@ -141,8 +141,9 @@ class Auditor:
         self._ledger = Ledger(
             order_is_known=order_is_known, shared=SharedIds(shared), without_partner=without_partner
         )
-        topic = self._settings.predictions_topic
-        self._predictions = PredictionsReader(self._transport, self._reader, topic, self._take_prediction)
+        self._predictions = PredictionsReader(
+            self._transport, self._reader, self._settings, self._take_prediction
+        )
         self._partitions = [self._open(n, history, firsts[n]) for n, history in histories.items()]
         for partition in self._partitions:
             self._read_input(partition)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from service.audit.reader import Reader
+from service.formats.answers import answer_reader
+from service.settings.load import Settings
 from service.stream import Record, Transport
 
 
@@ -13,20 +15,21 @@ class PredictionsReader:
 
     Parameters
     ----------
-    transport, reader, topic
+    transport, reader, settings
         What to read.
     take
-        Receives each record.
+        Receives each record, its value in JSON.
 
     """
 
     def __init__(
-        self, transport: Transport, reader: Reader, topic: str, take: Callable[[Record], None]
+        self, transport: Transport, reader: Reader, settings: Settings, take: Callable[[Record], None]
     ) -> None:
         self._transport = transport
         self._reader = reader
-        self.topic = topic
-        self._take = take
+        self.topic = topic = settings.predictions_topic
+        self._plain = answer_reader(settings.predictions_format)
+        self._receive = take
         self.partitions = range(transport.partition_count(topic))
         bounds = {q: transport.bounds(topic, q) for q in self.partitions}
         self.first = {q: first for q, (first, _) in bounds.items()}
@@ -53,6 +56,9 @@ class PredictionsReader:
             self._ends[partition] = present
             for record in self._reader.read(self.topic, partition, end, present):
                 self._take(record)
+
+    def _take(self, record: Record) -> None:
+        self._receive(record._replace(value=self._plain(record.value)))
 
     def _rest_of(self, partition: int) -> Iterator[Record]:
         if partition not in self._rest:

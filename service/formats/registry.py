@@ -1,6 +1,7 @@
 """A Schema Registry. In: the id of a schema. Out: the schema with all it refers to.
 
-Speaks the REST API that Confluent's registry, Karapace and Apicurio share; asks and never registers.
+Speaks the REST API that Confluent's registry, Karapace and Apicurio share; registers nothing but the schema
+of predictions, where these are written with one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _MOST_BYTES: Final = 16 << 20
 _MOST_REFERENCES: Final = 1000
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
 
+_CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+_NO_REGISTRY: Final = "the answer is not that of a Schema Registry"
 _NOT_FOUND: Final = 404
 _NOT_FOUND_CODES: Final = frozenset({40401, 40402, 40403})
 """No such subject, version, schema. Any other 404 is of something that is no registry."""
@@ -82,6 +85,22 @@ class SchemaRegistry:
                 return Schema(SchemaKind.UNUSABLE, (str(error).encode(),))
         return Schema(kind, tuple(_text(each).encode() for _, each in named))
 
+    def register(self, subject: str, schema: Schema) -> int:
+        """Register a schema that refers to no others, if it is not yet; return its id.
+
+        Raises
+        ------
+        RegistryUnavailable
+            The registry does not answer, or does not take it.
+
+        """
+        body = {"schema": schema.parts[-1].decode(), "schemaType": schema.kind}
+        url = f"{self._urls[0]}/subjects/{quote(subject, safe='')}/versions"
+        found = json.loads(self._send(url, json.dumps(body).encode()))
+        if not isinstance(found, dict) or not isinstance(found.get("id"), int):
+            raise _unavailable(url, _NO_REGISTRY)
+        return int(found["id"])
+
     def _referred(self, schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield what a schema refers to with the names used, each after what it refers to itself."""
         seen: set[tuple[str, int]] = set()
@@ -109,18 +128,21 @@ class SchemaRegistry:
         return self._ask(self._urls[-1] + path)
 
     def _ask(self, url: str) -> Mapping[str, Any]:
-        request = Request(url, headers={"Accept": _ACCEPT})  # noqa: S310 - the settings take http and https
+        return _object(self._send(url), url)
+
+    def _send(self, url: str, body: bytes | None = None) -> bytes:
+        headers = {"Accept": _ACCEPT} | ({"Content-Type": _CONTENT_TYPE} if body else {})
+        request = Request(url, body, headers)  # noqa: S310 - the settings take http and https
         if self._authorization:
             request.add_unredirected_header("Authorization", self._authorization)
         try:
             with self._opener.open(request, timeout=_TIMEOUT_SECONDS) as response:
-                body = response.read(_MOST_BYTES)
+                return bytes(response.read(_MOST_BYTES))
         except HTTPError as error:
             raise _explain(error, url) from None
         except (URLError, HTTPException, OSError) as error:
             reason = getattr(error, "reason", None) or str(error) or type(error).__name__
             raise _unavailable(url, reason) from None
-        return _object(body, url)
 
 
 def _object(body: bytes, url: str) -> Mapping[str, Any]:
@@ -135,7 +157,7 @@ def _object(body: bytes, url: str) -> Mapping[str, Any]:
     except (ValueError, TypeError, KeyError, AttributeError):
         named = False
     if not named or not isinstance(found.get("schema"), str):
-        raise _unavailable(url, "the answer is not that of a Schema Registry")
+        raise _unavailable(url, _NO_REGISTRY)
     return dict(found)
 
 

@@ -15,6 +15,9 @@ from service.stream import Record
 MOST_KEPT: Final = 100
 """Schemas in a snapshot, those last used: one that is needed again is fetched again."""
 
+_OF_REGISTRY: Final = (b"\x00", b"\x01")
+"""Beginnings of keys that the registry knows; there is one other at most for each topic."""
+
 KeysOf = Callable[[Iterable[Record]], set[bytes]]
 """Returns the keys of the schemas that records of one topic need."""
 
@@ -60,7 +63,8 @@ class Schemas:
 
     def state(self) -> list[Any]:
         """Return the schemas last used as plain values, and forget the others."""
-        for key in list(self._known)[:-MOST_KEPT]:
+        of_registry = [key for key in self._known if key[:1] in _OF_REGISTRY]
+        for key in of_registry[:-MOST_KEPT]:
             self._forget(key)
         return [[key, schema.kind, list(schema.parts)] for key, schema in self._known.items()]
 

@@ -22,7 +22,11 @@ AS_JSON: Final[Mapping[str, str]] = {"format": "json", "schema_file": "", "messa
 
 def needs_schemas(settings: Settings) -> bool:
     """Return whether records of a topic are written with schemas."""
-    return settings.events.format in KINDS or settings.labels.format in KINDS
+    return (
+        settings.predictions_format != "json"
+        or settings.events.format in KINDS
+        or settings.labels.format in KINDS
+    )
 
 
 def make_schemas(settings: Settings, known: Mapping[bytes, Schema] = _NONE) -> Schemas | None:

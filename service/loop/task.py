@@ -16,6 +16,7 @@ from service.checkpoints.input_loss import Loss, topic_ids
 from service.checkpoints.log import Address, Progress, progress_record, schema_records, snapshot_records
 from service.checkpoints.snapshot import Snapshot
 from service.clock import SYSTEM_CLOCK, Clock
+from service.formats.answers import ANSWER_KEY, AnswerWriter
 from service.formats.schema import Schema
 from service.formats.sources import Sources
 from service.loop.recovery import Restored, progress_counts
@@ -88,6 +89,8 @@ class Task:
         self._live = live
         self._letter_limit = letter_limit
         self._sources = sources
+        written = settings.predictions_format
+        self._answers = None if written == "json" else AnswerWriter(written, settings.predictions_topic)
         self._tracer = tracer
         self._clock = clock
         self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
@@ -244,6 +247,9 @@ class Task:
         self._metrics.withdraw(self._partition)
 
     def _commit(self, outputs: Sequence[Output], *, compress: bool) -> None:
+        known = self._processor.schemas
+        if self._answers and known is not None and (schema := known[ANSWER_KEY]) is not None:
+            outputs = self._answers.write(outputs, schema)
         if compress:
             self._writer.commit(outputs, self._offsets, compress=True)
         else:

@@ -200,6 +200,11 @@ class Settings(BaseSettings):
         description="Where the records of the labels topic have what is needed.",
     )
 
+    predictions_format: Literal["json", "avro", "json-schema"] = Field(
+        "json",
+        description="How predictions and outcomes are written: json; avro or json-schema, with a schema that "
+        "is registered as PREDICTIONS_TOPIC-value.",
+    )
     schema_registry: Annotated[RegistrySettings, BeforeValidator(parse_object)] = Field(
         default_factory=RegistrySettings, description="Settings of the Schema Registry."
     )

@@ -62,7 +62,7 @@ class Catalog:
         known = self._find(schema, kind, references)
         if known is not None and known.id in versions.values():
             return known
-        if versions and self.levels.get(subject, self.level) != "NONE":
+        if versions and kind == "AVRO" and self.levels.get(subject, self.level) != "NONE":
             latest = self.by_id[versions[max(versions)]]
             if problems := incompatibilities(json_of(latest.schema), json_of(schema)):
                 raise Refused(*INCOMPATIBLE, f"Schema being registered is incompatible: {problems}")

@@ -16,6 +16,7 @@ import click
 from service.cli.completion import complete_topic
 from service.cli.options import STREAM, broker_url, setting_options, topic_name
 from service.errors import ConfigurationError
+from service.formats.answers import answer_reader
 from service.partition.factory import open_stream
 from service.settings.load import Loaded
 from service.stream import Record, Transport
@@ -34,7 +35,7 @@ _PAUSE_SECONDS = 0.1  # between two looks at a topic that had nothing new
 @click.option(
     "--partition", type=click.IntRange(0), metavar="INTEGER", help="Only this partition.  [default: all]"
 )
-@setting_options(*STREAM)
+@setting_options(*STREAM, "predictions_topic", "predictions_format")
 def command(
     *, topic: str, exit_at_end: bool, from_offset: int, partition: int | None, loaded: Loaded
 ) -> None:
@@ -45,12 +46,15 @@ def command(
     for value, key_base64 for key, and a header's value is {"base64": ...}. Of several headers of
     one name the last is shown. Only committed records are shown.
     """
-    stdout = sys.stdout.buffer
-    transport = open_stream(loaded.settings, broker_url(loaded), create=False)
+    stdout, settings = sys.stdout.buffer, loaded.settings
+    is_answer = topic == settings.predictions_topic
+    plain = answer_reader(settings.predictions_format if is_answer else "json")
+    transport = open_stream(settings, broker_url(loaded), create=False)
     try:
         positions = dict.fromkeys(_partitions(transport, topic, partition), from_offset)
         for record in _records(transport, topic, positions, follow=not exit_at_end):
-            stdout.write(visible(record_line(record)).encode() + b"\n")
+            shown = record._replace(value=plain(record.value))
+            stdout.write(visible(record_line(shown)).encode() + b"\n")
             stdout.flush()
     finally:
         transport.close()

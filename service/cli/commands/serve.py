@@ -44,6 +44,7 @@ class Stoppable(Protocol):
     *SERVICE,
     *LEARNING,
     *REGISTRY,
+    "predictions_format",
     "partitions",
     "create_topics",
     "label_timeout_seconds",

@@ -29,6 +29,7 @@ _SHOWN: Final = 20
 )
 @setting_options(
     *SERVICE,
+    "predictions_format",
     "classes",
     "max_message_bytes",
     "label_timeout_seconds",

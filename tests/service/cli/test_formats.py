@@ -96,3 +96,13 @@ def test_a_format_without_a_registry_is_a_wrong_setting(perceptron, broker):
     assert result.exit_code == 2
     assert "events.format avro needs a Schema Registry" in result.stderr
     assert "events.schema_file" in result.stderr
+
+
+def test_consume_shows_predictions_in_a_format_as_json(perceptron, broker, registry, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_PREDICTIONS_FORMAT", "avro")
+    produce(broker, [value(registry.register("events-value", EVENT), n) for n in range(3)])
+    at = ("--broker", broker)
+    assert perceptron("serve", *at, "--exit-at-end", "--http", "").exit_code == 0
+    lines = perceptron("consume", "predictions", *at, "--exit-at-end").stdout.splitlines()
+    assert [json.loads(line)["value"]["id"] for line in lines] == ["e0", "e1", "e2"]
+    assert perceptron("verify", *at).exit_code == 0
