@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from perceptron_core import LearnerError, MistakeBound, Perceptron
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ModelBusy, NoSuchModel
-from service.messages.decoder import Reason, Rejection
+from service.messages.decoder import Decoder, Reason, Rejection
 from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.models.explanation import Decision, decide
@@ -209,6 +209,7 @@ class LiveModels:
         self._predictions_topic = settings.predictions_topic
         self._vocabulary = Vocabulary(settings.classes)
         self._decoder = make_question_decoder(settings)
+        self._own_decoder = Decoder(self._vocabulary, settings.max_message_bytes)
         self._extractor = make_extractor(settings)
         self._shows_events = settings.shows_events
         self._is_mapped = settings.events.is_mapped
@@ -236,9 +237,12 @@ class LiveModels:
         """Show a partition's model no longer."""
         self._at_work.pop(partition, None)
 
-    def read(self, message: bytes) -> Question:
-        """Read an event as the stream would. Raises `Rejection`; also for one with a label."""
-        event = self._decoder.decode(message)
+    def read(self, message: bytes, *, is_own: bool = False) -> Question:
+        """Read an event as the stream would, or one in the service's own schema.
+
+        Raises `Rejection`; also for an event with a label.
+        """
+        event = (self._own_decoder if is_own else self._decoder).decode(message)
         if event.label is not None:
             raise Rejection(
                 Reason.UNKNOWN_FIELD, "label: nothing is learned here; labels belong on the stream"

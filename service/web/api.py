@@ -54,6 +54,13 @@ Shown = Annotated[
     PartitionNumber | Literal["all"] | None,
     Query(description="Whose model to show. Default: all together, if there are several."),
 ]
+Fields = Annotated[
+    Literal["topic", "own"],
+    Query(
+        description="`topic`: the body is read as the records of the events topic are. `own`: it has the "
+        "schema that `perceptron schema event` shows, also where the settings map other fields to it."
+    ),
+]
 Top = Annotated[int, Field(ge=0, le=RANKED), _AsWritten, Query(description="How many weights to show.")]
 
 
@@ -99,9 +106,9 @@ def _add_questions(api: APIRouter, window: Window) -> None:
         return LivePrediction(**answer._asdict(), partition=model.partition, owned=owned)
 
     @api.post("/explain", responses=_ASKED_FOR | _BODY_READ, openapi_extra=body)
-    def explain(body: Body, partition: Partition = None) -> Explanation:
+    def explain(body: Body, partition: Partition = None, fields: Fields = "topic") -> Explanation:
         """Predict an event without a label, and tell which of its features decided."""
-        question = window.live.read(body)
+        question = window.live.read(body, is_own=fields == "own")
         model = window.live.get(partition, question.id)
         owned = window.live.owns(model.partition, question.id)
         return Explanation.of(*model.explain(question), partition=model.partition, owned=owned)

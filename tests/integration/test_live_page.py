@@ -203,6 +203,17 @@ def test_values_of_an_event_that_is_taken_are_read_as_they_were(stage, address, 
     assert asked.value.post_data_json["features"] == features
 
 
+def test_events_of_any_shape_are_shown_and_tried(serve, open_page):
+    stage = Stage(events={"id": "uuid", "text": ["mail.subject"], "features": ["mail.size"], "label": "spam"})
+    stage({"uuid": 7, "mail": {"subject": "win money", "size": 3}, "spam": True})
+    stage({"uuid": 8, "mail": {"subject": "see you", "size": 2}})
+    page = open_page(serve(stage.served()))
+    expect(page.locator("#events .content").nth(1)).to_have_text("see you — mail.size 2")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#answer")).to_contain_text("Predicted: ")
+    expect(page.locator("#answer")).to_contain_text("mail.size")
+
+
 def test_features_that_the_model_has_never_met_are_marked(address, open_page):
     page = open_page(address)
     page.get_by_label("Text", exact=True).fill("win zebra")
@@ -407,7 +418,7 @@ def test_of_all_partitions_the_latest_event_is_tried_on_its_own_model(address_of
     expect(page.get_by_label("Features")).to_have_value("shape = round")
     with page.expect_request("**/explain*") as asked:
         page.get_by_role("button", name="Predict").click()
-    assert asked.value.url.endswith("?partition=1")
+    assert asked.value.url.endswith("partition=1")
 
 
 def test_the_confusion_matrix_names_the_classes_and_counts_all_labels(serve, open_page):

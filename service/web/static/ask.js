@@ -78,9 +78,9 @@ at("features").addEventListener("input", markUnread);
 export async function explainWith(place, chosen) {
   const event = { id: "typed", text: at("text").value, features: featuresIn(at("features").value).features };
   const partition = chosen ?? origin;
-  const query = partition === null ? "" : `?partition=${partition}`;
+  const query = partition === null ? "" : `&partition=${partition}`;
   try {
-    const answer = await fetch(`/explain${query}`, {
+    const answer = await fetch(`/explain?fields=own${query}`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(event),

@@ -77,7 +77,7 @@ export function eventsTable(events, ofAll) {
     element("th", { scope: "row", class: "id", title: event.id }, idParts(event.id)),
     ...(ofAll ? [element("td", { class: "number partition" }, String(event.partition))] : []),
     element("td", { class: "content", title: contentOf(event) }, element("div", {}, contentOf(event))),
-    element("td", { class: "number score" }, signed(event.score)),
+    element("td", { class: "number score" }, signed(event.score && Number(event.score.toPrecision(4)))),
     element("td", { class: "class" }, String(event.predicted)),
     ...onlyIfProbable(element("td", { class: "number probability" }, percent(event.probability))),
     truthOf(event),

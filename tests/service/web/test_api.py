@@ -112,6 +112,14 @@ def test_a_bad_event_is_refused_for_the_reason_its_dead_letter_would_have(idle, 
     assert answer.json().keys() >= {"what", "where", "hint"}
 
 
+def test_an_event_of_the_services_own_schema_can_be_explained_where_events_have_another_shape():
+    stage = Stage(events={"id": "uuid", "text": ["subject"]})
+    with stage.served() as client:
+        own = client.post("/explain", params={"fields": "own"}, json=event("q", "win", length=2.0))
+        assert client.post("/explain", json=event("q", "win")).status_code == 422
+    assert {each["feature"] for each in own.json()["contributions"]} == {"text=win", "length"}
+
+
 def test_contributions_and_bias_add_up_to_the_score(stage, client):
     told = client.post("/explain", json=event("q", "win money now", length=2.5)).json()
     assert told["method"] == "weights"
