@@ -177,7 +177,7 @@ class Auditor:
         settings = self._settings
         timeout_ms = int(settings.label_timeout_seconds * 1000)
         limits = timeout_ms, settings.max_pending, settings.max_pending_bytes
-        window = JoinWindow(*limits, self._ledger.let_go)
+        window = JoinWindow(*limits, self._ledger.let_go, settings.events.truth_on_timeout(settings.classes))
         counts = BatchCounts(history, first)
         judged = PartitionInput(
             make_decoder(settings, make_schemas(settings, history.schemas)),

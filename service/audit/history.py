@@ -19,6 +19,7 @@ _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected")
 
 LIMITS: Final = ("label_timeout_seconds", "max_pending", "max_pending_bytes")
 """Settings that decide how long an event is kept for its label."""
+_ON_TIMEOUT: Final = "events.label_on_timeout"
 
 
 class Jump(NamedTuple):
@@ -222,6 +223,9 @@ class CommitHistory:
             used = self.identity.get(name), identity.get(name)
             if None not in used and used[0] != used[1] and name not in self.limits_changed:
                 self.limits_changed.append(name)
+        on_timeout = {each.get(_ON_TIMEOUT, "") for each in (self.identity or identity, identity)}
+        if len(on_timeout) > 1 and _ON_TIMEOUT not in self.limits_changed:
+            self.limits_changed.append(_ON_TIMEOUT)
 
     def _check_snapshot(self, place: Place, snapshot: Snapshot) -> None:
         """Check that it is the state after the last batch, or another model put in behind it."""

@@ -67,7 +67,7 @@ class PartitionInput:
         elif message.timestamp_ms is not None:
             timestamp_ms = message.timestamp_ms
         if not (self._letters.moves_no_clock(place) or (reason and self._decoder.maps_time)):
-            self._window.advance(timestamp_ms)
+            self._window.advance(timestamp_ms, is_ahead=is_ahead)
         if place in self._letters:
             self._letters.judge(record, reason, self._findings)
             self._refused(place, is_ahead=is_ahead)

@@ -9,10 +9,19 @@ counts; the time of the event is in the message.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pydantic_core import to_json
 
 from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
 from service.stream import Headers, Output
+
+
+class OutputTopics(NamedTuple):
+    """Where answers and dead letters go."""
+
+    predictions: str
+    dead_letters: str
 
 
 class Answers:

@@ -23,6 +23,9 @@ _BITS: Final[Spelling] = (0, 1)
 _BINARY: Final[Mapping[LabelValue, bool]] = {True: True, False: False, -1: False}
 
 
+_IN_TEXT: Final[Mapping[str, LabelValue]] = {"true": True, "false": False, "1": 1, "-1": -1, "0": 0}
+
+
 class UnknownLabelError(ValueError):
     """A label value that denotes no class."""
 
@@ -61,6 +64,21 @@ class Vocabulary:
             return self._truths[label]
         except KeyError:
             raise UnknownLabelError(f"label {label!r} is none of {self._known()}") from None
+
+    def truth_of_text(self, text: str) -> Truth:
+        """Return the class that a text denotes: its name, or a label value as JSON writes it.
+
+        >>> Vocabulary().truth_of_text("-1"), Vocabulary(["ham", "spam"]).truth_of_text("spam")
+        (False, True)
+
+        Raises
+        ------
+        UnknownLabelError
+            If it denotes none.
+
+        """
+        value = _IN_TEXT.get(text, text)
+        return self.truth(value if value in self._truths and text not in self._truths else text)
 
     def spelling(self, label: LabelValue, current: Spelling) -> Spelling:
         """Return the spelling to answer in after `label` was seen: the stream's own.

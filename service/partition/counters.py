@@ -38,7 +38,7 @@ class Counters:
     rejected: Counter[str] = field(default_factory=Counter)
     """Dead letters by reason."""
     labels: Counter[str] = field(default_factory=Counter)
-    """Labels by result of the join: matched, late, orphan, duplicate, corrected, refused."""
+    """Labels by result of the join: matched, late, orphan, duplicate, corrected, refused, timed_out."""
     predictions: int = 0
     labelled: int = 0
     """Predictions whose truth became known."""

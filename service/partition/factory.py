@@ -10,13 +10,14 @@ from service.mapping.decoder import MappedDecoder, Topic
 from service.mapping.mapper import EventMapper, LabelMapper
 from service.mapping.own import OwnMapper
 from service.messages.decoder import Decoder
+from service.messages.encoder import OutputTopics
 from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatures
 from service.messages.labels import UnreadLabels, Vocabulary
 from service.models.names import AUTO
 from service.models.registry import make_learner
 from service.partition.label_join import LabelJoin
 from service.partition.learned_examples import Observer
-from service.partition.processor import OutputTopics, Processor
+from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.settings.mapping import OFFSET, is_of_record
 from service.stream import Transport
@@ -146,6 +147,7 @@ def make_processor(
 
     """
     schemas = make_schemas(settings) if decoder is None else None
+    truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
     return Processor(
         make_learner(
             settings.model,
@@ -158,8 +160,14 @@ def make_processor(
         decoder=decoder or make_decoder(settings, schemas),
         extractor=extractor or make_extractor(settings),
         max_ahead_seconds=settings.max_event_time_ahead_seconds,
-        join=LabelJoin(settings.label_timeout_seconds, settings.max_pending, settings.max_pending_bytes),
+        join=LabelJoin(
+            settings.label_timeout_seconds,
+            settings.max_pending,
+            settings.max_pending_bytes,
+            times_out=truth_on_timeout is not None,
+        ),
         topics=OutputTopics(settings.predictions_topic, settings.dead_letters_topic),
         schemas=schemas,
+        truth_on_timeout=truth_on_timeout,
         observe=observe,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
@@ -93,6 +93,9 @@ class LabelJoin:
         Most examples kept, and most early labels, and most ids of unlabelled examples let go.
     max_bytes
         Most memory for examples, as `Example.compact` estimates it; the newest is kept whatever its size.
+    times_out
+        Whether an example without a label gets one after the timeout (`overdue`): then examples are kept for
+        another timeout, so that a label that comes later can correct it.
 
     Attributes
     ----------
@@ -109,8 +112,16 @@ class LabelJoin:
 
     """
 
-    def __init__(self, timeout_seconds: float, capacity: int, max_bytes: float = math.inf) -> None:
+    def __init__(
+        self,
+        timeout_seconds: float,
+        capacity: int,
+        max_bytes: float = math.inf,
+        *,
+        times_out: bool = False,
+    ) -> None:
         self._timeout_ms = int(timeout_seconds * 1000)
+        self._times_out = times_out
         self._capacity = capacity
         self.max_bytes = max_bytes
         self._now_ms = 0
@@ -119,10 +130,34 @@ class LabelJoin:
         """The ids of the examples, oldest first: examples leave in the order they came in."""
         self._sizes: deque[int] = deque()
         """Their sizes in bytes, in the same order."""
+        self._waiting: deque[str] = deque()
+        """The last of them, from the first on whose time is not over; empty where none times out."""
         self.early: OrderedDict[str, EarlyLabel] = OrderedDict()
         self._expired: OrderedDict[str, None] = OrderedDict()
         self.n_pending = 0
         self.size_bytes = 0
+
+    @property
+    def timeout_seconds(self) -> float:
+        """Event time after which an example without a label is overdue."""
+        return self._timeout_ms / 1000
+
+    def overdue(self, timestamp_ms: int) -> Iterator[tuple[str, Example]]:
+        """Yield the examples without a label whose time is over when event time advances to this, with ids.
+
+        The caller settles each before it asks for the next. They come in the order in which they were kept:
+        the first whose time is not over holds up those behind it. So what waits is all that is known from the
+        examples alone, and `restore` need not be told.
+        """
+        horizon = timestamp_ms - self._timeout_ms if timestamp_ms > self._now_ms else -math.inf
+        while self._waiting:
+            event_id = self._waiting[0]
+            example = self.examples[event_id]
+            if example.truth is None:
+                if example.timestamp_ms >= horizon:
+                    return
+                yield event_id, example
+            self._waiting.popleft()
 
     def advance(self, timestamp_ms: int) -> int:
         """Advance event time; return the number of early labels dropped, whose event never came."""
@@ -130,7 +165,8 @@ class LabelJoin:
             return 0
         self._now_ms = timestamp_ms
         horizon = timestamp_ms - self._timeout_ms
-        while self._order and self.examples[self._order[0]].timestamp_ms < horizon:
+        kept_from = horizon - self._timeout_ms if self._times_out else horizon
+        while self._order and self.examples[self._order[0]].timestamp_ms < kept_from:
             self._drop_oldest_example()
         orphans = 0
         while self.early and next(iter(self.early.values())).timestamp_ms < horizon:
@@ -146,6 +182,8 @@ class LabelJoin:
         self.examples[event_id] = example
         order.append(event_id)
         self._sizes.append(size_bytes)
+        if self._times_out:
+            self._waiting.append(event_id)
         self.size_bytes += size_bytes
         self.n_pending += example.truth is None
 
@@ -170,6 +208,22 @@ class LabelJoin:
         self.early[event_id] = label
         return gives_way
 
+    def hold_alone(self, event_id: str, label: EarlyLabel) -> str | None:
+        """Take a label whose event is not kept: hold it until that comes, unless that was let go.
+
+        Returns what became of a label by this, as counted: of this one, or of one that gave way to it; None
+        if it just waits.
+        """
+        if self.expired(event_id):
+            return "late"
+        earlier = self.early.get(event_id)
+        if earlier is None:
+            return "orphan" if self.hold(event_id, label) else None
+        if earlier.truth == label.truth:
+            return "duplicate"
+        self.hold(event_id, label)
+        return "corrected"
+
     def expired(self, event_id: str) -> bool:
         """Return whether this event was let go without a label, as far as ids are remembered."""
         return event_id in self._expired
@@ -188,6 +242,7 @@ class LabelJoin:
         self._now_ms = state["now_ms"]
         self.examples = {event_id: Example(*fields) for event_id, *fields in state["examples"]}
         self._order = deque(self.examples)
+        self._waiting = deque(self.examples if self._times_out else ())
         self._sizes = deque(example.compact() for example in self.examples.values())
         self.size_bytes = sum(self._sizes)
         self.early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
@@ -196,6 +251,8 @@ class LabelJoin:
 
     def _drop_oldest_example(self) -> None:
         event_id = self._order.popleft()
+        if len(self._waiting) > len(self._order):
+            self._waiting.popleft()
         example = self.examples.pop(event_id)
         self.size_bytes -= self._sizes.popleft()
         if example.truth is None:

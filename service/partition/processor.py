@@ -6,15 +6,14 @@ No I/O and no clock: the state is a function of the records processed, and of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from perceptron_core import LearnerError
 from service.formats.schemas import Schemas
 from service.messages.dead_letter import dead_letter
 from service.messages.decoder import Decoder, Incoming, Rejection
-from service.messages.encoder import Answers
+from service.messages.encoder import Answers, OutputTopics
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
 from service.messages.trace import trace_headers, trace_of
@@ -25,27 +24,11 @@ from service.partition.counters import Counters
 from service.partition.label_join import EarlyLabel, Example, LabelJoin
 from service.partition.learned_examples import LearnedExamples, Observer
 from service.partition.model_rejection import rejection_of
+from service.partition.processed import Processed
 from service.partition.time_bounds import TimeBounds
 from service.stream import Output, Record
 
 _topic: Final = attrgetter("topic")
-
-
-class Processed(NamedTuple):
-    """What is to be written for a batch."""
-
-    outputs: list[Output]
-    """All of it, in the order of the records."""
-    dead_letters: list[tuple[int, Output]]
-    """The dead letters among it, each with the position of its record in the batch."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutputTopics:
-    """Where the processor's messages go."""
-
-    predictions: str
-    dead_letters: str
 
 
 class Processor:
@@ -65,6 +48,8 @@ class Processor:
         Where outputs go.
     schemas
         Those that records were written with, which the decoder uses; None where they have none.
+    truth_on_timeout
+        The class of an event whose label does not come in time; None if it has none then.
     observe
         Called with the labelled predictions of each batch, in order, once it is processed.
 
@@ -81,6 +66,7 @@ class Processor:
         max_ahead_seconds: float,
         topics: OutputTopics,
         schemas: Schemas | None = None,
+        truth_on_timeout: Truth | None = None,
         observe: Observer = lambda _: None,
     ) -> None:
         self.learner = learner
@@ -94,11 +80,12 @@ class Processor:
         self._maps_time = decoder.maps_time
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
+        self._truth_on_timeout = truth_on_timeout
         self.observe = observe
         self._has_log_odds = False
-        self._trace = b""
-        """Of the record that is processed."""
+        self._trace = b""  # of the record that is processed
         self._learned = LearnedExamples()
+        self._outputs: list[Output] = []
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
         """Process the next records of the partition, strictly one after the other; return what to write.
@@ -106,14 +93,13 @@ class Processor:
         Where one batch ends changes nothing but the time, `now_ms`, that bounds event times; None: no bound.
         """
         self._times.set_now(now_ms)
-        outputs: list[Output] = []
+        outputs = self._outputs = []
         dead_letters: list[tuple[int, Output]] = []
         self._has_log_odds = self.learner.has_log_odds
         learned = self._learned = LearnedExamples(has_log_odds=self._has_log_odds)
-        take = self._take
         for position, record in enumerate(records):
             try:
-                output = take(record)
+                output = self._take(record)
             except (Rejection, LearnerError, ModelError) as error:
                 rejection = rejection_of(error)
                 self.counters.rejected[rejection.reason] += 1
@@ -181,6 +167,8 @@ class Processor:
             timestamp_ms = timestamp_ms if message.timestamp_ms is None else message.timestamp_ms
         if not self._times.earliest_ms <= timestamp_ms <= self._times.latest_ms:
             raise self._times.rejection(timestamp_ms, self.decoder.place_of_time(record))
+        if self._truth_on_timeout is not None:
+            self._settle_overdue(timestamp_ms, self._truth_on_timeout)
         if orphans := self.join.advance(timestamp_ms):
             self.counters.labels["orphan"] += orphans
         if message is None:
@@ -251,7 +239,8 @@ class Processor:
         self._answers.follow(label.label)
         example = self.join.examples.get(label.id)
         if example is None:
-            self._receive_label_alone(label.id, EarlyLabel(label.truth, timestamp_ms))
+            if result := self.join.hold_alone(label.id, EarlyLabel(label.truth, timestamp_ms)):
+                self.counters.labels[result] += 1
             return None
         if example.truth is not None:
             self._reconsider(example, label.truth)
@@ -264,20 +253,21 @@ class Processor:
             label.id, label.truth, example.predicted, delay_seconds, time_ms, headers
         )
 
-    def _receive_label_alone(self, event_id: str, label: EarlyLabel) -> None:
-        """Hold a label without an example for an event to come, unless that event was let go."""
-        if self.join.expired(event_id):
-            self.counters.labels["late"] += 1
-            return
-        earlier = self.join.early.get(event_id)
-        if earlier is None:
-            if self.join.hold(event_id, label):
-                self.counters.labels["orphan"] += 1
-        elif earlier.truth == label.truth:
-            self.counters.labels["duplicate"] += 1
-        else:
-            self.counters.labels["corrected"] += 1
-            self.join.hold(event_id, label)
+    def _settle_overdue(self, timestamp_ms: int, truth: Truth) -> None:
+        """Learn what an event without a label is, for all whose time is over when event time advances."""
+        join, labels = self.join, self.counters.labels
+        for event_id, example in join.overdue(timestamp_ms):
+            try:
+                self._settle(event_id, example, truth, None)
+                labels["timed_out"] += 1
+            except (LearnerError, ModelError):  # no fault of the record that advances the time
+                self._learned.note(event_id, example, example.x, truth, 0.0, self.learner.updates)
+                join.stop_waiting()
+                labels["refused"] += 1
+            seconds, headers = join.timeout_seconds, trace_headers(example.trace)
+            predicted, time_ms = example.predicted, example.timestamp_ms
+            outcome = self._answers.outcome(event_id, truth, predicted, seconds, time_ms, headers)
+            self._outputs.append(outcome)
 
     def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
         """Learn the truth about an example that waited for it."""
@@ -287,12 +277,16 @@ class Processor:
         self.join.stop_waiting()
 
     def _reconsider(self, example: Example, truth: Truth) -> None:
-        """Take another label for a learned example: the same is a duplicate, a different one corrects."""
+        """Take another label for a learned example: the same is a duplicate, a different one corrects.
+
+        Where labels are learned by timeout, a model that cannot undo learns the real one in addition, as with
+        the fake negatives of delayed feedback (Ktena et al. 2019).
+        """
         if truth == example.truth:
             self.counters.labels["duplicate"] += 1
             return
         x = example.x
-        if self.learner.undo(x, example.step):
+        if self.learner.undo(x, example.step) or self._truth_on_timeout is not None:
             example.truth, example.step = truth, self.learner.learn(x, truth)
             self.counters.labels["corrected"] += 1
         else:

@@ -6,11 +6,9 @@ In: raw values, already merged. Out: one frozen `Settings`, or Pydantic's list o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     Field,
     SecretStr,
@@ -281,6 +279,11 @@ class Settings(BaseSettings):
             used[topic] = setting
         return self
 
+    @model_validator(mode="after")
+    def _check_label_on_timeout(self) -> Settings:
+        self.events.truth_on_timeout(self.classes)
+        return self
+
     @property
     def broker_url(self) -> str:
         """The stream's URL: `broker`, or that of the SQLite file in the user's data directory."""
@@ -295,13 +298,3 @@ class Settings(BaseSettings):
     def shows_events(self) -> bool:
         """Whether the live page may show what events contain."""
         return self.http_show_events == "yes" or (self.http_show_events == "auto" and self.is_on_loopback)
-
-
-def setting_values(settings: Settings) -> Mapping[str, object]:
-    """List every setting's value under its dotted name, secrets still wrapped."""
-    values: dict[str, object] = {}
-    for name in Settings.model_fields:
-        value = getattr(settings, name)
-        nested = dict(value) if isinstance(value, (BaseModel, dict)) else {}
-        values |= {f"{name}.{key}": inner for key, inner in nested.items()} or {name: value}
-    return values

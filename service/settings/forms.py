@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
+
+from pydantic import BaseModel
 
 
 def split_names(value: object) -> object:
@@ -83,3 +86,17 @@ def written(value: object) -> str:
     if all(isinstance(each, int) for each in value):
         return "-".join(map(str, dict.fromkeys(value))) or "none"
     return ",".join(map(str, value))
+
+
+def as_label(value: object) -> object:
+    """Write a label value that is no text as JSON does: ``False`` as ``"false"``."""
+    return json.dumps(value) if isinstance(value, (bool, int)) else value
+
+
+def setting_values(settings: BaseModel) -> Mapping[str, object]:
+    """List every setting's value under its dotted name, secrets still wrapped."""
+    values: dict[str, object] = {}
+    for name, value in settings:
+        nested = dict(value) if isinstance(value, (BaseModel, dict)) else {}
+        values |= {f"{name}.{key}": inner for key, inner in nested.items()} or {name: value}
+    return values

@@ -25,8 +25,8 @@ from service.settings.clients_own import instead_of
 from service.settings.fields import (
     ENVIRONMENT_PREFIX,
     Settings,
-    setting_values,
 )
+from service.settings.forms import setting_values
 from service.settings.mapping import MAPPING
 from service.settings.redaction import STARS, redacted
 from service.settings.secrets import read_secret

@@ -5,12 +5,14 @@ In: raw values. Out: `EventSettings` and `LabelSettings`, whose paths are known 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from service.messages.labels import Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Path, parse_path
-from service.settings.forms import split_paths
+from service.settings.forms import as_label, split_paths
 from service.settings.kafka import disagreement
 
 InputFormat = Literal["json", "avro", "protobuf", "json-schema", "text"]
@@ -21,6 +23,8 @@ PathList = Annotated[tuple[str, ...], BeforeValidator(split_paths)]
 EVERYTHING: Final = "*"
 """As a feature: all fields that are left; behind a path, all below it."""
 OFFSET, KEY, HEADER = "@offset", "@key", "@header."
+_OF_NO_FIELD: Final = frozenset({"label_on_timeout"})
+"""Settings that say nothing of where things are in a record."""
 
 
 def is_of_record(place: str) -> bool:
@@ -75,7 +79,9 @@ class LabelSettings(BaseModel):
     @property
     def is_mapped(self) -> bool:
         """Whether anything differs from the service's own schema."""
-        return self not in {type(self)(), type(self)(unknown_fields="refuse")}
+        own = type(self)()
+        given = {name for name, value in self if value != getattr(own, name)} - _OF_NO_FIELD
+        return bool(given - {"unknown_fields"}) or self.unknown_fields == "ignore"
 
     @property
     def has_own_fields(self) -> bool:
@@ -106,7 +112,7 @@ class LabelSettings(BaseModel):
             names = (f"{table}.id", f"{table}.format")
             wanted = f"{names[1]} text has no fields: {names[0]} must be @key, @header.NAME or @offset"
             raise disagreement(names, wanted)
-        for name in type(self).model_fields.keys() - {"format", "id"}:
+        for name in type(self).model_fields.keys() - {"format", "id", *_OF_NO_FIELD}:
             if getattr(self, name):
                 names = (f"{table}.{name}", f"{table}.format")
                 raise disagreement(names, f"{names[1]} text has no fields for {names[0]}")
@@ -137,6 +143,9 @@ class EventSettings(LabelSettings):
         (), description="Where the features are: JMESPaths, * for all that is left, a.* for all below a."
     )
     exclude: PathList = Field((), description="Fields that are no features: paths such as a.b.")
+    label_on_timeout: Annotated[str, BeforeValidator(as_label)] = Field(
+        "", description="Class of an event whose label has not come after label_timeout_seconds."
+    )
 
     @field_validator("text")
     @classmethod
@@ -166,6 +175,22 @@ class EventSettings(LabelSettings):
     def are_json_objects(self) -> bool:
         """Whether events can be written as JSON objects of another schema than the service's own."""
         return self.format != "text" and not self.has_own_fields
+
+    def truth_on_timeout(self, classes: Sequence[str]) -> Truth | None:
+        """Return the class, among these, of an event whose label does not come in time; None if it has none.
+
+        Raises
+        ------
+        PydanticCustomError
+            The setting names another class; `Settings` has none such.
+
+        """
+        if not self.label_on_timeout:
+            return None
+        try:
+            return Vocabulary(classes).truth_of_text(self.label_on_timeout)
+        except UnknownLabelError as error:
+            raise disagreement(("events.label_on_timeout", "classes"), str(error)) from None
 
     @model_validator(mode="after")
     def _check_label_is_left_out(self) -> Self:

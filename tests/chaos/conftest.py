@@ -33,6 +33,8 @@ OTHER_LAYOUTS = (
     "[kafka-python-labels-apart]",
     "[confluent-labels-among-events]",
     "[confluent-auto]",
+    "[kafka-python-labels-timing-out]",
+    "[confluent-labels-timing-out]",
 )
 
 

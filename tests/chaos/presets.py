@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tests.support.chaos_log import LABEL_TIMEOUT_SECONDS
+from tests.support.chaos_log import LABEL_TIMEOUT_SECONDS, STEP_MS
 
 
 class Force(NamedTuple):
@@ -36,6 +36,11 @@ AMONG_EVENTS = BUSY | {"labels_topic": "", "label_timeout_seconds": LABEL_TIMEOU
 # In a topic of their own labels may overtake their events by any time, however much waits to be read: nothing
 # is to expire. And the order in which the two were taken must be there to the end.
 APART = BUSY | {"label_timeout_seconds": 1e8, "snapshots_kept": 1_000_000}
+TIMING_OUT = AMONG_EVENTS | {
+    "label_timeout_seconds": 100 * STEP_MS / 1000,
+    "events__label_on_timeout": "false",
+}
+"""Most labels come before their time is over, some after, to correct what was learned."""
 MIXTURE = AMONG_EVENTS | {"model": "auto"}
 HTTP = {"http": "127.0.0.1:0"}
 

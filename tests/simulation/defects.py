@@ -190,11 +190,40 @@ def events_expire_a_millisecond_early():
     """The label join is off by one: what is as old as the timeout is let go."""
     made = labels.LabelJoin.__init__
 
-    def make(self, timeout_seconds, *given):
-        made(self, timeout_seconds, *given)
+    def make(self, timeout_seconds, *given, **more):
+        made(self, timeout_seconds, *given, **more)
         self._timeout_ms -= 1
 
     with mock.patch.object(labels.LabelJoin, "__init__", make):
+        yield
+
+
+@defect
+def what_has_waited_is_not_restored():
+    """A process that was restored times nothing out that an earlier one has kept."""
+    restore = labels.LabelJoin.restore
+
+    def forgetful(self, state):
+        restore(self, state)
+        self._waiting.clear()
+
+    with mock.patch.object(labels.LabelJoin, "restore", forgetful):
+        yield
+
+
+@defect
+def events_that_come_late_do_not_wait_for_those_before():
+    """Whatever is over is settled, also behind an event whose time is not: a restored process would not."""
+    overdue = labels.LabelJoin.overdue
+
+    def all_that_is_over(self, timestamp_ms):
+        yield from overdue(self, timestamp_ms)
+        for event_id in list(self._waiting) if timestamp_ms > self._now_ms else ():
+            kept = self.examples[event_id]
+            if kept.truth is None and kept.timestamp_ms < timestamp_ms - self._timeout_ms:
+                yield event_id, kept
+
+    with mock.patch.object(labels.LabelJoin, "overdue", all_that_is_over):
         yield
 
 

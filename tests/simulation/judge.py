@@ -50,6 +50,7 @@ class _Trial:
             int(settings.label_timeout_seconds * 1000),
             settings.max_pending,
             int(settings.max_event_time_ahead_seconds * 1000),
+            settings.events.label_on_timeout,
         )
         self._offsets = dict.fromkeys(self._topics, 0)
         self._sequence = 0
@@ -113,9 +114,10 @@ class _Trial:
             self._judge_order(merged, ends, transaction)
         for record in merged:
             message = self._world.messages[record.topic, record.partition, record.offset]
-            answer = self._oracle.take(message, record.topic, record.timestamp_ms, told["now_ms"])
-            if answer is not None:
-                expected.append(_expected(record, message, answer))
+            expected += [
+                _expected(record, answer)
+                for answer in self._oracle.take(message, record.topic, record.timestamp_ms, told["now_ms"])
+            ]
         return expected
 
     def _judge_order(self, merged, ends, transaction):
@@ -196,11 +198,11 @@ def _plain(record):
     return (record.topic, record.key, json.loads(record.value))
 
 
-def _expected(record, message, answer):
+def _expected(record, answer):
     if "reason" in answer:
         source = (record.topic, record.partition, record.offset, record.timestamp_ms)
         return ("dead-letters", record.key, record.value, answer["reason"], source)
-    return ("predictions", message.id.encode(), answer)
+    return ("predictions", answer["id"].encode(), answer)
 
 
 def _identities(answers):

@@ -186,13 +186,24 @@ class Partition:
         How long, and how many, events and early labels are kept.
     ahead_ms
         How far the time of a record may be ahead of the service's.
+    on_timeout
+        What an event is that got no label in time; "" if nothing.
 
     """
 
     def __init__(
-        self, model: str, classes: tuple[str, ...], timeout_ms: int, capacity: int, ahead_ms: int
+        self,
+        model: str,
+        classes: tuple[str, ...],
+        timeout_ms: int,
+        capacity: int,
+        ahead_ms: int,
+        on_timeout: str,
     ) -> None:
         self.classes = classes
+        self.on_timeout = None
+        if on_timeout:
+            self.on_timeout = self._truth(on_timeout) if classes else on_timeout == "true"
         self.model = Multiclass(classes) if len(classes) > 2 else MODELS[model]()
         self.timeout_ms, self.capacity, self.ahead_ms = timeout_ms, capacity, ahead_ms
         self.now = 0
@@ -204,28 +215,46 @@ class Partition:
         self.labels: dict[str, int] = {}
         self.consumed: dict[str, int] = {}
 
-    def take(self, message: Message, topic: str, time: int, now: int) -> dict[str, Any] | None:
-        """Return what must be written for the next record, processed at `now`; None if nothing."""
+    def take(self, message: Message, topic: str, time: int, now: int) -> list[dict[str, Any]]:
+        """Return what must be written for the next record, processed at `now`."""
         self.consumed[topic] = self.consumed.get(topic, 0) + 1
         if not 0 <= time <= now + self.ahead_ms:
             self.counts["rejected"] += 1
-            return {"reason": "event_time_out_of_range"}
+            return [{"reason": "event_time_out_of_range"}]
+        timed_out = self._time_out(time)
         self._let_go(time)
         if message.kind == "bad":
             self.counts["rejected"] += 1
-            return {"reason": message.reason}
-        return self._event(message, time) if message.kind == "event" else self._label(message, time)
+            return [*timed_out, {"reason": message.reason}]
+        answer = self._event(message, time) if message.kind == "event" else self._label(message, time)
+        return timed_out if answer is None else [*timed_out, answer]
 
     @property
     def pending(self) -> int:
         """How many events wait for their first label."""
         return sum(each.truth is None for each in self.kept.values())
 
+    def _time_out(self, time):
+        """Label what has waited too long, first come first served, up to one that may still wait."""
+        outcomes = []
+        if time <= self.now or self.on_timeout is None:
+            return outcomes
+        for event_id, kept in self.kept.items():
+            if kept.truth is not None:
+                continue
+            if kept.time >= time - self.timeout_ms:
+                break
+            self._learn(kept, self.on_timeout)
+            self._count("timed_out")
+            outcomes.append(self._outcome(event_id, kept, self.timeout_ms))
+        return outcomes
+
     def _let_go(self, time):
         if time <= self.now:
             return
         self.now = time
-        while self.kept and next(iter(self.kept.values())).time < time - self.timeout_ms:
+        keep_ms = self.timeout_ms if self.on_timeout is None else 2 * self.timeout_ms
+        while self.kept and next(iter(self.kept.values())).time < time - keep_ms:
             self._drop_oldest()
         while self.early and next(iter(self.early.values()))[1] < time - self.timeout_ms:
             del self.early[next(iter(self.early))]
@@ -291,12 +320,15 @@ class Partition:
             return None
         self._learn(kept, truth)
         self._count("matched")
+        return self._outcome(message.id, kept, time - kept.time)
+
+    def _outcome(self, event_id, kept, delay_ms):
         return {
-            "id": message.id,
-            "label": self._spell(truth),
+            "id": event_id,
+            "label": self._spell(kept.truth),
             "predicted": self._spell(kept.predicted),
-            "mistake": kept.predicted != truth,
-            "label_delay_seconds": (time - kept.time) / 1000,
+            "mistake": kept.predicted != kept.truth,
+            "label_delay_seconds": delay_ms / 1000,
             "event_time_ms": kept.time,
         }
 
@@ -323,8 +355,9 @@ class Partition:
     def _correct(self, kept, truth):
         if kept.truth == truth:
             self._count("duplicate")
-        elif self.model.can_undo:
-            self.model.undo(kept.x, kept.step)
+        elif self.model.can_undo or self.on_timeout is not None:
+            if self.model.can_undo:
+                self.model.undo(kept.x, kept.step)
             kept.truth, kept.step = truth, self.model.learn(kept.x, truth)
             self._count("corrected")
         else:

@@ -23,6 +23,7 @@ from service.loop.runner import Runner
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
+from service.settings.mapping import EventSettings
 from tests.simulation.broker import Broker
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.workload import Workload, place
@@ -611,8 +612,10 @@ def draw_settings(random):
             ("arow", ()),
         )
     )
+    on_timeout = random.choice(("", "", classes[0] if classes else "false"))
     return _base().model_copy(
         update={
+            "events": EventSettings(label_on_timeout=on_timeout),
             "model": model,
             "classes": classes,
             "labels_topic": random.choice(("", "labels")),

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
 from typing import Any, NamedTuple
 
 from service.stream import Record
@@ -104,11 +105,17 @@ class Demand:
     """Ids that have an event and a label, in whatever order."""
 
 
-def demand_of(records: Iterable[Record]) -> Demand:
-    """Read a partition's records in order: events, labels, bad ones."""
+def demand_of(records: Iterable[Record], on_timeout_ms: float = inf) -> Demand:
+    """Read a partition's records in order: events, labels, bad ones.
+
+    After `on_timeout_ms` an event without a label gets one. Nothing may be let go before it comes again.
+    """
     demand = Demand()
     labels: set[str] = set()
+    waiting: dict[str, int] = {}
+    now_ms = 0
     for record in records:
+        now_ms = max(now_ms, record.timestamp_ms)
         if record.value in _BAD:
             demand.dead_letters.append(record.value)
             continue
@@ -121,5 +128,8 @@ def demand_of(records: Iterable[Record]) -> Demand:
             labels.add(event_id)
         if is_event:
             demand.predictions[event_id] += 1
+            if event_id not in labels:
+                waiting.setdefault(event_id, record.timestamp_ms)
+    demand.outcomes |= {name for name, came_ms in waiting.items() if came_ms < now_ms - on_timeout_ms}
     demand.labelled = labels & demand.predictions.keys()
     return demand

@@ -71,9 +71,11 @@ class ChaosStream:
             **{f"{name}_topic": f"{name.replace('_', '-')}-{suffix}" for name in names},
             **given,
         }
-        nested = {n.removeprefix("kafka__"): v for n, v in self.given.items() if n.startswith("kafka__")}
-        flat = {n: v for n, v in self.given.items() if not n.startswith("kafka__")}
-        self.settings = Settings(**flat, kafka=nested)
+        flat: dict[str, Any] = {"kafka": {}}
+        for name, value in self.given.items():
+            table, in_table, entry = name.partition("__")
+            flat |= {table: {**flat.get(table, {}), entry: value}} if in_table else {name: value}
+        self.settings = Settings(**flat)
         self.transport = open_stream(self.settings, broker)
         self.transport.ensure_topics(dict.fromkeys(self.inputs, PARTITIONS))
 

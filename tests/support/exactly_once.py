@@ -9,6 +9,7 @@ import json
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from perceptron_core.formats.model_bytes import pack
 from service.checkpoints.log import read_log
@@ -27,7 +28,7 @@ def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
         inputs = [stream.records(topic, partition) for topic in stream.inputs]
         topics = stream.settings.predictions_topic, stream.settings.dead_letters_topic
         answers, letters = (stream.records(topic, partition) for topic in topics)
-        demand = demand_of(record for records in inputs for record in records)
+        demand = demand_of((record for records in inputs for record in records), _on_timeout_ms(stream))
         _assert_all_once(demand, answers, letters, has_order=len(inputs) == 1)
         quiet, outputs = _replay(stream, partition, inputs)
         for topic, found in zip(topics, (answers, letters), strict=True):
@@ -43,6 +44,11 @@ def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
         )
     _assert_verify_agrees(stream, total)
     return total
+
+
+def _on_timeout_ms(stream: ChaosStream) -> float:
+    settings = stream.settings
+    return 1000 * settings.label_timeout_seconds if settings.events.label_on_timeout else inf
 
 
 def _assert_verify_agrees(stream: ChaosStream, total: Counter[str]) -> None:

@@ -16,13 +16,16 @@ from service.messages.labels import Truth
 
 
 class Said(NamedTuple):
-    """A label that came by itself."""
+    """A label that came by itself, or that an event got because none came in time."""
 
     place: Place
+    """Of the label, or of the event that got it."""
     truth: Truth
     timestamp_ms: int
     is_ahead: bool
     """Whether it lies behind the last commit, so that it may be taken or not."""
+    is_timeout: bool = False
+    """Whether no label came in time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -117,9 +120,7 @@ class Case:
                 message = f"it does not say what the first label says, {due.place}"
                 yield self._finding(Fault.WRONG, self.outcomes[0].place, message)
         elif not due.is_ahead:
-            yield self._finding(
-                Fault.MISSING, due.place, f"no outcome of this label; its event is {self.place}"
-            )
+            yield self._missing(due)
 
     def _of_any_order(self) -> Iterator[Finding]:
         if self.prediction is None or self.is_ahead:
@@ -130,21 +131,20 @@ class Case:
                 message = f"the event {self.place} awaited no label"
                 yield self._finding(Fault.WRONG, self.outcomes[0].place, message)
             return
-        if truth is not None and truth not in {said.truth for said in self.said}:
+        if truth is not None and truth not in {said.truth for said in self.said if not said.is_timeout}:
             yield self._finding(Fault.WRONG, self.prediction.place, "it knows a truth that no label says")
         elif truth is not None and self.outcomes:
             message = f"its label was known already at {self.prediction.place}"
             yield self._finding(Fault.DOUBLED, self.outcomes[0].place, message)
         elif truth is None and not self.outcomes:
             for said in [said for said in self.said if not said.is_ahead][:1]:
-                message = f"no outcome of this label; its event is {self.place}"
-                yield self._finding(Fault.MISSING, said.place, message)
+                yield self._missing(said)
 
     def _first_labels(self) -> Collection[Said]:
-        """Return the first label in each topic: only one of them can have made an outcome."""
-        firsts: dict[str, Said] = {}
+        """Return the first label in each topic, and that on timeout: only one can have made an outcome."""
+        firsts: dict[tuple[str, bool], Said] = {}
         for said in self.said:
-            firsts.setdefault(said.place.topic, said)
+            firsts.setdefault((said.place.topic, said.is_timeout), said)
         return firsts.values()
 
     def labelled(self) -> tuple[int, int]:
@@ -166,6 +166,12 @@ class Case:
     def _agrees(self, outcome: Found, said: Said) -> bool:
         delay_seconds = (said.timestamp_ms - self.timestamp_ms) / 1000
         return outcome.truth == said.truth and outcome.delay_seconds == delay_seconds
+
+    def _missing(self, said: Said) -> Finding:
+        message = "no outcome of this event, whose label did not come in time"
+        if not said.is_timeout:
+            message = f"no outcome of this label; its event is {self.place}"
+        return self._finding(Fault.MISSING, said.place, message)
 
     def _finding(self, fault: Fault, place: Place, message: str) -> Finding:
         return Finding(fault, place, self.event_id, message)

@@ -5,7 +5,7 @@ Written for the audit alone: the service's label join has a part in what is judg
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -52,13 +52,24 @@ class JoinWindow:
         How long, in event time, how many of each, and in how many bytes.
     let_go
         Receives each case that ends.
+    truth_on_timeout
+        What an event gets whose label has not come in time; None if nothing. With it, events are kept for
+        twice the time.
 
     """
 
     def __init__(
-        self, timeout_ms: int, capacity: int, max_bytes: int, let_go: Callable[[Case], None]
+        self,
+        timeout_ms: int,
+        capacity: int,
+        max_bytes: int,
+        let_go: Callable[[Case], None],
+        truth_on_timeout: Truth | None = None,
     ) -> None:
         self._timeout_ms = timeout_ms
+        self._truth_on_timeout = truth_on_timeout
+        self._waiting: deque[Case] = deque()
+        """Cases that may still get a label on timeout, and some that need none any more."""
         self._capacity = capacity
         self._max_bytes = max_bytes
         self._n_bytes = 0
@@ -78,18 +89,36 @@ class JoinWindow:
         span_ms = self._now_ms - (self._now_ms if self._earliest_ms is None else self._earliest_ms)
         return span_ms <= self._timeout_ms and self._n_records <= self._capacity
 
-    def advance(self, timestamp_ms: int) -> None:
-        """Advance event time."""
+    def advance(self, timestamp_ms: int, *, is_ahead: bool) -> None:
+        """Advance event time; a record that `is_ahead` may have done so, or not."""
         self._n_records += 1
         self._earliest_ms = min(timestamp_ms, self._earliest_ms or timestamp_ms)
         if timestamp_ms <= self._now_ms:
             return
         self._now_ms = timestamp_ms
         horizon = timestamp_ms - self._timeout_ms
-        while self._cases and next(iter(self._cases.values())).timestamp_ms < horizon:
+        kept_from = horizon
+        if self._truth_on_timeout is not None:
+            kept_from -= self._timeout_ms
+            self._time_out(horizon, self._truth_on_timeout, is_ahead=is_ahead)
+        while self._cases and next(iter(self._cases.values())).timestamp_ms < kept_from:
             self._drop_oldest()
         while self._early and next(iter(self._early.values()))[-1].timestamp_ms < horizon:
             self._early.popitem(last=False)
+
+    def _time_out(self, horizon: int, truth: Truth, *, is_ahead: bool) -> None:
+        """Label what waited, in the order in which it came; the first that still waits holds up the rest.
+
+        Where labels have a topic of their own, one that was read before may have been taken after.
+        """
+        while self._waiting:
+            case = self._waiting[0]
+            if not case.truths and case.timestamp_ms >= horizon:
+                return
+            self._waiting.popleft()
+            if case.own_truth is None and case.timestamp_ms < horizon:
+                time_ms = case.timestamp_ms + self._timeout_ms
+                self._note(case, Said(case.place, truth, time_ms, is_ahead, is_timeout=True))
 
     def event(self, event: AuditedEvent, *, is_ahead: bool) -> Expected:
         """Take an event."""
@@ -104,6 +133,8 @@ class JoinWindow:
         if len(self._cases) >= self._capacity:
             self._drop_oldest()
         self._cases[event_id] = case
+        if self._truth_on_timeout is not None:
+            self._waiting.append(case)
         self._n_bytes += _EXAMPLE_BYTES + _BYTES_PER_BYTE * n_bytes
         self.may_be_full |= self._n_bytes > self._max_bytes
         return Expected(place, event_id, timestamp_ms, case, False, truth, frozenset([known]), is_ahead)  # noqa: FBT003 - is_repeat
@@ -122,12 +153,17 @@ class JoinWindow:
         """Take a label that came by itself."""
         case = self._cases.get(event_id)
         if case is not None:
-            if not case.truths:
-                case.due = said
-            case.said.append(said)
-            case.truths.append(said.truth)
+            self._note(case, said)
         elif event_id not in self._forgotten:
             self._hold(event_id, said)
+
+    @staticmethod
+    def _note(case: Case, said: Said) -> None:
+        case.said.append(said)
+        if not case.truths:
+            case.due = said
+        if not (case.truths and said.is_timeout):
+            case.truths.append(said.truth)
 
     def _hold(self, event_id: str, said: Said) -> None:
         earlier = self._early.get(event_id)
@@ -145,6 +181,8 @@ class JoinWindow:
 
     def _drop_oldest(self) -> None:
         event_id, case = self._cases.popitem(last=False)
+        if self._waiting and self._waiting[0] is case:
+            self._waiting.popleft()
         self._n_bytes -= _EXAMPLE_BYTES + _BYTES_PER_BYTE * case.n_bytes
         if not case.truths:
             if len(self._forgotten) >= self._capacity:

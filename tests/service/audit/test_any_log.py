@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, assume, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from service.settings.mapping import EventSettings
 from service.stream import Output
 from service.transport.topics import input_topics
 from tests.service.audit.audited_stream import Audited
@@ -25,6 +26,8 @@ messages = st.one_of(
     st.builds(label, ids, truths),
     st.sampled_from([b"junk", b"", b'{"id":"e1"}', b'{"id":"e1","label":"no"}']),
 )
+TIMES_OUT = {"events": EventSettings(label_on_timeout="false")}
+on_timeout = st.sampled_from([{}, TIMES_OUT])
 logs = st.lists(st.tuples(st.integers(0, 5), messages), min_size=1, max_size=30)
 
 
@@ -56,11 +59,14 @@ def at_once(*messages):
 E0, E1, NO, YES = event("e0", "win"), event("e1", "lose"), label("e0", False), label("e0", True)
 
 
-@example(at_once(E0, E1, E0, NO), False, 2, 1, 500).via("an id twice, the first event let go without a label")
-@example(at_once(E0, NO, E1, E0), False, 2, 1, 500).via("the first event let go with a label")
-@example(at_once(E0, NO, E1, E0, YES, E1, E0, NO), False, 2, 1, 500).via("several cases of one id")
-@example(at_once(E0, NO, E1, E0, YES, E1, E0, NO), False, 2, 1, 1).via("predictions read close behind")
-@example(at_once(E0, E1, E0, NO), True, 2, 1, 1).via("labels apart")
+@example(at_once(E0, E1, E0, NO), False, 2, 1, 500, {}).via(
+    "an id twice, the first event let go without a label"
+)
+@example(at_once(E0, NO, E1, E0), False, 2, 1, 500, {}).via("the first event let go with a label")
+@example(at_once(E0, NO, E1, E0, YES, E1, E0, NO), False, 2, 1, 500, {}).via("several cases of one id")
+@example(at_once(E0, NO, E1, E0, YES, E1, E0, NO), False, 2, 1, 1, {}).via("predictions read close behind")
+@example(at_once(E0, E1, E0, NO), True, 2, 1, 1, {}).via("labels apart")
+@example([(0, E0), (3, E1), (3, NO), (5, E0)], False, 2, 9, 1, TIMES_OUT).via("timed out, then labelled")
 @LAW
 @given(
     logs,
@@ -68,9 +74,12 @@ E0, E1, NO, YES = event("e0", "win"), event("e1", "lose"), label("e0", False), l
     st.sampled_from([2, 10, 1e6]),
     st.sampled_from([1, 2, 3, 50_000]),
     st.sampled_from([1, 2, 7, 500]),
+    on_timeout,
 )
-def test_what_the_service_does_is_always_proved(no_patience, log, apart, timeout_seconds, max_pending, chunk):
-    given = {"label_timeout_seconds": timeout_seconds, "max_pending": max_pending}
+def test_what_the_service_does_is_always_proved(
+    no_patience, log, apart, timeout_seconds, max_pending, chunk, on_timeout
+):
+    given = {"label_timeout_seconds": timeout_seconds, "max_pending": max_pending, **on_timeout}
     with pytest.MonkeyPatch.context() as patch, closing(run(log, apart=apart, **given)) as stream:
         patch.setattr("service.audit.auditor._CHUNK", chunk)
         report = stream.audit()
@@ -91,9 +100,12 @@ def test_an_id_in_several_partitions_is_no_contradiction(no_patience, log, apart
 
 
 @LAW
-@given(logs, logs, st.booleans(), st.sampled_from([1, 2, 500]))
-def test_a_model_that_begins_anew_on_the_way_is_no_contradiction(no_patience, log, rest, apart, chunk):
-    with pytest.MonkeyPatch.context() as patch, closing(run(log, apart=apart)) as stream:
+@given(logs, logs, st.booleans(), st.sampled_from([1, 2, 500]), st.sampled_from([2, 1e6]), on_timeout)
+def test_a_model_that_begins_anew_on_the_way_is_no_contradiction(
+    no_patience, log, rest, apart, chunk, timeout_seconds, on_timeout
+):
+    given = {"label_timeout_seconds": timeout_seconds, **on_timeout} if on_timeout else {}
+    with pytest.MonkeyPatch.context() as patch, closing(run(log, apart=apart, **given)) as stream:
         patch.setattr("service.audit.auditor._CHUNK", chunk)
         more(stream.begin_anew(), rest, now=1100)
         report = stream.audit()
@@ -101,14 +113,12 @@ def test_a_model_that_begins_anew_on_the_way_is_no_contradiction(no_patience, lo
 
 
 @LAW
-@given(logs, logs, st.booleans(), st.sampled_from([2, 1e6]), st.sampled_from([1, 500]), st.data())
+@given(logs, logs, st.booleans(), st.sampled_from([2, 1e6]), st.sampled_from([1, 500]), on_timeout, st.data())
 def test_whatever_is_deleted_from_the_beginning_on_is_no_contradiction(
-    no_patience, log, rest, apart, timeout_seconds, chunk, data
+    no_patience, log, rest, apart, timeout_seconds, chunk, on_timeout, data
 ):
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        closing(run(log, apart=apart, label_timeout_seconds=timeout_seconds)) as stream,
-    ):
+    given = {"label_timeout_seconds": timeout_seconds, **on_timeout}
+    with pytest.MonkeyPatch.context() as patch, closing(run(log, apart=apart, **given)) as stream:
         patch.setattr("service.audit.auditor._CHUNK", chunk)
         more(stream, rest, now=1100)
         for topic in (*input_topics(stream.settings), "predictions"):
@@ -221,10 +231,12 @@ limits = st.fixed_dictionaries(
 
 
 @LAW
-@given(logs, st.booleans(), limits, changes, st.integers(0, PARTITIONS - 1), st.data())
-def test_whatever_one_change_makes_of_it_is_refuted(no_patience, log, apart, limits, change, partition, data):
+@given(logs, st.booleans(), limits, changes, st.integers(0, PARTITIONS - 1), on_timeout, st.data())
+def test_whatever_one_change_makes_of_it_is_refuted(
+    no_patience, log, apart, limits, change, partition, on_timeout, data
+):
     topic, make = change
-    given = {"label_timeout_seconds": 1e6} if apart else limits
+    given = ({"label_timeout_seconds": 1e6} if apart else limits) | on_timeout
     with closing(run(log, apart=apart, **given)) as stream:
         changed = stream.changed(topic, lambda records: make(records, data.draw), partition)
         with closing(changed):

@@ -313,7 +313,8 @@ def of_the_release_before(monkeypatch):
 
     monkeypatch.setattr("service.loop.task.identity", identity)
     monkeypatch.setattr(
-        "service.partition.factory.LabelJoin", lambda seconds, most, _: LabelJoin(seconds, most)
+        "service.partition.factory.LabelJoin",
+        lambda seconds, most, _, **given: LabelJoin(seconds, most, **given),
     )
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from service.errors import ConfigurationError
-from service.settings.load import load_settings
+from service.settings.load import Settings, load_settings
 from service.settings.mapping import EventSettings, LabelSettings, mapping_given
 
 
@@ -85,3 +85,35 @@ def test_only_what_differs_from_the_own_schema_is_a_mapping(table):
 
 def test_defaults_are_not_listed():
     assert mapping_given(EventSettings(), LabelSettings()) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "classes", "truth"),
+    [
+        ("", (), None),
+        ("false", (), False),
+        (False, (), False),
+        (1, (), True),
+        ("-1", ("ham", "spam"), False),
+        ("spam", ("ham", "spam"), True),
+        ("sea", ("sky", "sea", "sand"), "sea"),
+        ("true", ("true", "false"), False),
+    ],
+)
+def test_the_class_on_timeout_is_written_as_labels_are(given, classes, truth):
+    settings = Settings(events={"label_on_timeout": given}, classes=classes)
+    assert settings.events.truth_on_timeout(classes) is truth
+
+
+@pytest.mark.parametrize(
+    ("given", "classes"), [("no", ()), ("eggs", ("ham", "spam")), ("1", ("a", "b", "c"))]
+)
+def test_a_class_on_timeout_that_is_none_is_refused_by_name(given, classes):
+    with pytest.raises(ConfigurationError, match=r"events\.label_on_timeout.*is none of"):
+        load_settings({"events.label_on_timeout": given, "classes": ",".join(classes)})
+
+
+@pytest.mark.parametrize("given", [{}, {"format": "text", "id": "@key"}])
+def test_the_class_on_timeout_says_nothing_of_records(given):
+    plain, settings = EventSettings(**given), EventSettings(label_on_timeout="false", **given)
+    assert settings.is_mapped is plain.is_mapped

@@ -1,0 +1,213 @@
+"""Labels that never come: an event gets the class of `events.label_on_timeout` when its time is over."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core import LearnerError
+from perceptron_core.formats.model_bytes import pack, unpack
+from service.partition.label_join import Example, LabelJoin
+from tests.service.building import Feed, event, label
+
+TIMEOUT_SECONDS = 10
+MULTICLASS = {"model": "multiclass-perceptron", "classes": ("sky", "sea", "sand")}
+
+
+def feed_with(label_on_timeout="false", **given):
+    return Feed(events={"label_on_timeout": label_on_timeout}, label_timeout_seconds=TIMEOUT_SECONDS, **given)
+
+
+def values(outputs):
+    return [json.loads(output.value) for output in outputs]
+
+
+def tick(feed, at_seconds):
+    """Advance event time by a label of no event; return the answers."""
+    return values(feed(label("tick", True), at_seconds=at_seconds))
+
+
+def test_an_event_without_label_is_learned_when_its_time_is_over():
+    feed = feed_with("true")
+    feed(event("a", "win"))
+    assert tick(feed, TIMEOUT_SECONDS) == []
+    assert feed.processor.learner.updates == 0
+    assert tick(feed, TIMEOUT_SECONDS + 0.001) == [
+        {
+            "id": "a",
+            "label": True,
+            "predicted": False,
+            "mistake": True,
+            "label_delay_seconds": TIMEOUT_SECONDS,
+            "event_time_ms": 0,
+        }
+    ]
+    assert feed.model.weights == {"text=win": 1.0}
+    assert (feed.counters.labels["timed_out"], feed.counters.mistakes) == (1, 1)
+    assert feed.processor.join.n_pending == 0
+
+
+def test_it_is_learned_once():
+    feed = feed_with("true")
+    feed(event("a"))
+    assert [len(tick(feed, at)) for at in (11, 12, 19, 25, 60)] == [1, 0, 0, 0, 0]
+    assert feed.counters.labels["timed_out"] == 1
+
+
+def test_an_event_whose_label_came_in_time_is_left_alone():
+    feed = feed_with("true")
+    feed(event("a"))
+    feed(label("a", False), at_seconds=10)
+    assert tick(feed, 11) == []
+    assert feed.counters.labels == {"matched": 1}
+
+
+def test_without_the_setting_nothing_times_out():
+    feed = Feed(label_timeout_seconds=TIMEOUT_SECONDS)
+    feed(event("a"))
+    assert tick(feed, 60) == []
+    assert feed.processor.join.expired("a")
+
+
+def test_the_outcomes_stand_before_the_answer_to_the_record_that_advances_the_time():
+    feed = feed_with()
+    feed(event("a"))
+    feed(event("b"), at_seconds=1)
+    answers = values(feed(event("c"), at_seconds=12))
+    assert [(each["id"], "predicted" in each) for each in answers] == [("a", True), ("b", True), ("c", False)]
+
+
+def test_the_event_that_advances_the_time_is_predicted_by_what_timed_out():
+    feed = feed_with("true")
+    feed(event("a", "win"))
+    *_, prediction = values(feed(event("b", "win"), at_seconds=11))
+    assert (prediction["label"], prediction["updates"]) == (True, 1)
+
+
+def test_a_record_that_is_refused_advances_the_time_as_well():
+    feed = feed_with()
+    feed(event("a"))
+    outcome, letter = feed(b"junk", at_seconds=11)
+    assert (outcome.topic, letter.topic) == ("predictions", "dead-letters")
+
+
+def test_the_label_that_advances_the_time_comes_after_the_timeout():
+    feed = feed_with()
+    feed(event("a"))
+    feed(label("a", True), at_seconds=11)
+    assert feed.counters.labels == {"timed_out": 1, "corrected": 1}
+
+
+def test_the_same_label_afterwards_is_a_duplicate():
+    feed = feed_with()
+    feed(event("a"))
+    feed(label("a", False), at_seconds=12)
+    assert feed.counters.labels == {"timed_out": 1, "duplicate": 1}
+
+
+@pytest.mark.parametrize("model", ["perceptron", "passive-aggressive"])
+def test_a_real_label_afterwards_makes_the_model_that_it_would_have_made_in_time(model):
+    late, in_time = feed_with(model=model), feed_with(model=model)
+    for feed in (late, in_time):
+        feed(event("a", "win"))
+    in_time(label("a", True), at_seconds=1)
+    late(label("a", True), at_seconds=15)
+    assert late.model.weights == in_time.model.weights
+
+
+def test_a_model_that_cannot_undo_learns_the_real_label_in_addition():
+    late, both = feed_with(model="arow"), feed_with(model="arow")
+    late(event("a", "win"))
+    late(label("a", True), at_seconds=12)
+    both(event("a", "win", label=False))
+    both(event("b", "win", label=True))
+    assert late.model.weights == both.model.weights
+    assert late.counters.labels == {"timed_out": 1, "corrected": 1}
+
+
+def test_a_label_may_correct_until_the_timeout_has_passed_twice():
+    feed = feed_with()
+    feed(event("a"))
+    feed(label("a", True), at_seconds=20)
+    assert feed.counters.labels["corrected"] == 1
+    tick(feed, 20.001)
+    assert "a" not in feed.processor.join.examples
+
+
+def test_early_labels_are_kept_for_one_timeout():
+    feed = feed_with()
+    feed(label("a", True))
+    tick(feed, 10.001)
+    assert feed.counters.labels == {"orphan": 1}
+
+
+def test_an_event_let_go_for_want_of_room_is_not_learned():
+    feed = feed_with(max_pending=1)
+    feed(event("a"))
+    feed(event("b"))
+    assert [each["id"] for each in tick(feed, 30)] == ["b"]
+
+
+def test_the_class_may_be_one_of_several():
+    feed = feed_with("sea", **MULTICLASS)
+    feed(event("a", "blue"))
+    assert [each["label"] for each in values(feed(event("b"), at_seconds=11))[:1]] == ["sea"]
+
+
+def test_the_class_is_spelled_as_the_stream_spells_its_labels():
+    feed = feed_with("0")
+    feed(event("z", label=-1))
+    feed(event("a"))
+    assert [each["label"] for each in tick(feed, 11)] == [-1]
+
+
+@pytest.mark.parametrize("at_seconds", [11, 25])
+def test_a_model_that_refuses_blames_no_record(monkeypatch, at_seconds):
+    feed = feed_with("true")
+    feed(event("a"))
+    monkeypatch.setattr(feed.processor.learner, "learn", refuse)
+    answers = values(feed(event("b"), at_seconds=at_seconds))
+    assert [each["id"] for each in answers] == ["a", "b"]
+    assert feed.counters.labels == {"refused": 1}
+    assert not feed.counters.rejected
+    assert tick(feed, at_seconds + 5) == []
+
+
+def refuse(*_):
+    raise LearnerError("no")
+
+
+ids = st.sampled_from("abcdef")
+steps = st.lists(
+    st.tuples(
+        st.integers(-8, 15),
+        st.one_of(
+            st.builds(event, ids, st.sampled_from(["win", "lose"]), st.sampled_from([None, None, True])),
+            st.builds(label, ids, st.booleans()),
+        ),
+    ),
+    max_size=30,
+)
+
+
+@given(steps, st.integers(0, 30), st.sampled_from(["perceptron", "arow"]), st.sampled_from([1, 3, 100]))
+def test_a_restored_processor_times_out_what_the_former_would_have(log, cut, model, max_pending):
+    given = {"model": model, "max_pending": max_pending}
+    whole, restored, now = feed_with(**given), feed_with(**given), 100
+    for position, (step, message) in enumerate(log):
+        if position == cut:
+            restored.processor.restore(unpack(pack(whole.processor.state())))
+        now += step
+        outputs = whole(message, at_seconds=now)
+        if position >= cut:
+            assert restored(message, at_seconds=now) == outputs
+    if len(log) > cut:
+        assert pack(restored.processor.state()) == pack(whole.processor.state())
+
+
+def test_memory_is_bounded_while_an_event_holds_up_those_behind_it():
+    join = LabelJoin(timeout_seconds=10, capacity=3, times_out=True)
+    for number in range(1000):
+        join.keep(f"e{number}", Example({}, False, 0.0, 1_000_000 - number))
+    assert len(join._waiting) <= 3
