@@ -128,27 +128,24 @@ class FeatureMap:
         self.uses = frozenset(place for entry in entries for place in _uses(entry))
         """Places that are looked at; the empty one is the whole document."""
         self._sources = [_source(entry, {*left_out, *self.uses}) for entry in entries]
-        fields = [source for source in self._sources if source.keys]
-        holders = list(dict.fromkeys(source.keys[:-1] for source in fields))
-        self._holders = [find_at(keys) for keys in holders]
-        self._fields = [
-            (source.name, holders.index(source.keys[:-1]), source.keys[-1], source) for source in fields
-        ]
-        """Of each feature of one field: its name, which holder has it, by which name."""
         self._others = [source for source in self._sources if not source.keys]
+        self._holders = _by_holder(source for source in self._sources if source.keys)
 
     def make(self, document: object) -> Features:
         """Make the features of a document. Raises `Rejection` and `PathError`."""
         features = Features(self._max_name_chars)
         found = features.found
-        holders = [find(document) for find in self._holders]
-        for name, number, key, source in self._fields:
-            holder = holders[number]
-            value = holder.get(key) if isinstance(holder, dict) else None
-            if type(value) in _SCALARS:
-                found[name] = value
-            elif value is not None:
-                _take(features, value, source)
+        for find, fields in self._holders:
+            holder = find(document)
+            if not isinstance(holder, dict):
+                continue
+            get = holder.get
+            for key, name, source in fields:
+                value = get(key)
+                if type(value) in _SCALARS:
+                    found[name] = value
+                elif value is not None:
+                    _take(features, value, source)
         for source in self._others:
             _take(features, source.find(document), source)
         return features
@@ -165,6 +162,15 @@ class FeatureMap:
             if name in features.found:
                 return source.path + name
         return name
+
+
+def _by_holder(fields: Iterable[_Source]) -> list[tuple[Find, list[tuple[str, str, _Source]]]]:
+    """Group fields by the object that holds them: how it is found, and what of it makes which feature."""
+    holders: dict[Keys, list[tuple[str, str, _Source]]] = {}
+    for source in fields:
+        *outer, key = source.keys
+        holders.setdefault(tuple(outer), []).append((key, source.name, source))
+    return [(find_at(keys), found) for keys, found in holders.items()]
 
 
 def _take(features: Features, value: object, source: _Source) -> None:

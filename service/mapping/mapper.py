@@ -82,15 +82,10 @@ class Mapper:
             With the reason, for anything that is no valid message.
 
         """
-        try:
-            return self._read(document, record, message_bytes)
-        except PathError as error:
-            raise Rejection(Reason.INVALID_TYPE, str(error)) from None
-
-    def _read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
         raise NotImplementedError
 
     def _time_ms(self, document: object) -> int | None:
+        """Return the event time; None where it is the record's. Raises `Rejection` and `PathError`."""
         if self._time is None:
             return None
         found = self._time.find(document)
@@ -101,15 +96,14 @@ class Mapper:
         except ValueError as error:
             raise Rejection(Reason.INVALID_TYPE, f"{self.place_of_time}: {error}") from None
 
-    def _checked(self, fields: dict[str, Any], document: object) -> Mapping[str, Any]:
-        """Return the fields as Pydantic lets them pass."""
-        if fields["id"] is None:
-            raise Rejection(Reason.MISSING_FIELD, f"{self._place('id')}: there is none")
-        try:
-            return check_input(fields)  # type: ignore[no-any-return]  # the validator is not typed
-        except ValidationError as error:
-            found = error.errors(include_url=False, include_input=False, include_context=False)
-            raise rejection_of_fields(found, lambda location: self._place_of(location, document)) from None
+    def _refusal(self, error: PathError | ValidationError, document: object) -> Rejection:
+        """Return the refusal of a document in which no message was found."""
+        if isinstance(error, PathError):
+            return Rejection(Reason.INVALID_TYPE, str(error))
+        found = error.errors(include_url=False, include_context=False)
+        if any(each["loc"] == ("id",) and each["input"] is None for each in found):
+            return Rejection(Reason.MISSING_FIELD, f"{self._place('id')}: there is none")
+        return rejection_of_fields(found, lambda location: self._place_of(location, document))
 
     def _truth(self, label: LabelValue) -> Truth:
         try:
@@ -145,12 +139,17 @@ class LabelMapper(Mapper):
         self._find_label = label.find
         self._known = _known(settings, self.uses)
 
-    def _read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
+    def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
+        """Read a label. Raises `Rejection`."""
         if self._known is not None:
             self._refuse_others(document, self._known)
-        fields = {"id": self._find_id(document, record), "label": self._find_label(document)}
-        checked = self._checked(fields, document)
-        label, timestamp_ms = checked["label"], self._time_ms(document)
+        try:
+            fields = {"id": self._find_id(document, record), "label": self._find_label(document)}
+            checked = check_input(fields)
+            timestamp_ms = self._time_ms(document)
+        except (PathError, ValidationError) as error:
+            raise self._refusal(error, document) from None
+        label = checked["label"]
         if label is None:
             raise Rejection(Reason.MISSING_FIELD, f"{self._place('label')}: there is none")
         truth = self._truth(label)
@@ -192,23 +191,28 @@ class EventMapper(Mapper):
         if asks_only:
             self._time = None
 
-    def _read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
+    def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
+        """Read an event. Raises `Rejection`."""
         if self._known is not None:
             self._refuse_others(document, self._known)
-        features = self._features.make(document)
-        fields = {
-            "id": self._find_id(document, record),
-            "features": features.found,
-            "text": self._text(document),
-            "label": self._find_label(document) if self._find_label else None,
-        }
-        checked = self._checked(fields, document)
-        found, text, label = checked["features"], checked["text"], checked["label"]
-        if not found and text is None and not self._features.finds_anything(document):
-            raise self._nothing_to_go_by()
+        try:
+            features = self._features.make(document)
+            fields = {
+                "id": self._find_id(document, record),
+                "features": features.found,
+                "text": self._text(document),
+                "label": self._find_label(document) if self._find_label else None,
+            }
+            checked = check_input(fields)
+            timestamp_ms = self._time_ms(document) if self._time else None
+            found, text, label = checked["features"], checked["text"], checked["label"]
+            if not found and text is None and not self._features.finds_anything(document):
+                raise self._nothing_to_go_by()
+        except (PathError, ValidationError) as error:
+            raise self._refusal(error, document) from None
         truth = None if label is None else self._truth(label)
         n_bytes = max(message_bytes, features.name_chars)
-        return Incoming(checked["id"], found, text, label, truth, False, n_bytes, self._time_ms(document))  # noqa: FBT003 - is_label
+        return Incoming(checked["id"], found, text, label, truth, False, n_bytes, timestamp_ms)  # noqa: FBT003 - is_label
 
     def _text(self, document: object) -> str | None:
         """Join the texts that are there; None if none is."""

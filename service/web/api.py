@@ -98,9 +98,9 @@ def _add_questions(api: APIRouter, window: Window) -> None:
     body: dict[str, Any] = {"requestBody": {"required": True, "content": {_JSON: {"schema": event}}}}
 
     @api.post("/predict", responses=_ASKED_FOR | _BODY_READ, openapi_extra=body)
-    def predict(body: Body, partition: Partition = None) -> LivePrediction:
+    def predict(body: Body, partition: Partition = None, fields: Fields = "topic") -> LivePrediction:
         """Predict an event without a label. Nothing is learned and nothing written to the stream."""
-        question = window.live.read(body)
+        question = window.live.read(body, is_own=fields == "own")
         model = window.live.get(partition, question.id)
         answer, owned = model.predict(question), window.live.owns(model.partition, question.id)
         return LivePrediction(**answer._asdict(), partition=model.partition, owned=owned)

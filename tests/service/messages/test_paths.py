@@ -40,6 +40,19 @@ def test_an_expression_finds_what_jmespath_finds(expression, document):
     assert parse_path(expression).find(document) == jmespath.search(expression, document)
 
 
+@given(
+    st.sampled_from(["a == 'x'", "a != 'x'", "a.b == 'x'", 'b."a-b" != `"x"`', "a == `1`", "'x' == a"]),
+    st.recursive(
+        st.sampled_from([None, True, 1, 0, "x", "y", [], {}]),
+        lambda inner: st.dictionaries(ODD_NAMES, inner, max_size=3),
+        max_leaves=5,
+    ),
+)
+def test_a_comparison_finds_what_jmespath_finds(expression, document):
+    found = parse_path(expression).find(document)
+    assert (type(found), found) == (bool, jmespath.search(expression, document))
+
+
 @pytest.mark.parametrize(
     ("expression", "complaint"),
     [

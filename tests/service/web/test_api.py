@@ -345,3 +345,11 @@ def test_openapi_describes_the_body_of_a_question(given, is_own):
         document = client.get("/openapi.json").json()
     schema = document["paths"]["/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert ("features" in schema.get("properties", {})) is is_own
+
+
+@pytest.mark.parametrize("path", ["/explain", "/predict"])
+def test_a_mapped_service_is_asked_in_the_own_schema_on_request(path):
+    with Stage(events=MAPPED).served() as client:
+        answer = client.post(f"{path}?fields=own", json=event("q", "win", n=2.0))
+        assert (answer.status_code, answer.json()["id"]) == (200, "q")
+        assert client.post(f"{path}?fields=theirs", json=event("q", "win")).status_code == 422
