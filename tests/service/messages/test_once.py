@@ -6,6 +6,9 @@ from service.messages.decoder import Decoder, Rejection
 from service.messages.features import FeatureExtractor, FeatureOptions
 from service.messages.labels import Vocabulary
 from service.messages.once import OnceDecoder, OnceExtractor
+from service.partition.factory import make_decoder
+from service.stream import Record
+from tests.service.building import settings
 
 EVENT = b'{"id":"a","features":{"f":2},"text":"to be or not to be","label":true}'
 
@@ -34,6 +37,12 @@ def test_a_bad_message_is_refused_each_time(decoder):
     for _ in range(2):
         with pytest.raises(Rejection):
             decoder.decode(b"junk")
+
+
+def test_records_with_the_same_value_are_told_apart_by_what_else_they_have():
+    decoder = OnceDecoder(make_decoder(settings(events={"id": "@key", "text": "body"})))
+    records = [Record("events", 0, n, 0, key, b'{"body":"x"}') for n, key in enumerate([b"a", b"b"])]
+    assert [decoder.decode(record.value, record).id for record in records] == ["a", "b"]
 
 
 def test_features_are_made_once(decoder, extractor):
