@@ -16,8 +16,6 @@ from pydantic.fields import FieldInfo
 
 from service.cli.app import report_progress, report_warning
 from service.cli.completion import complete_model, complete_topic
-from service.datasets.files import Format, Source, open_source
-from service.errors import ConfigurationError
 from service.logs import log_to_stderr
 from service.models.names import AUTO
 from service.settings.clients_own import instead_of
@@ -35,9 +33,6 @@ from service.settings.mapping import MAPPING
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
-SourceOptions = Callable[[Settings], Source]
-"""What a command with `source_options` gets: opens the file under the settings."""
-
 STREAM = ("broker", "kafka_client")
 """Settings of a command that opens the stream."""
 
@@ -115,75 +110,6 @@ def broker_url(loaded: Loaded) -> str:
     if not settings.broker:
         report_progress(f"note: no --broker given; the stream is {settings.broker_url}")
     return settings.broker_url
-
-
-_COLUMNS = {
-    "label_column": click.option(
-        "--label-column", metavar="NAME", help="CSV column of labels.  [default: label, class, target or y]"
-    ),
-    "id_column": click.option("--id-column", metavar="NAME", help="CSV column of event ids.  [default: id]"),
-    "text_column": click.option("--text-column", metavar="NAME", help="CSV column of text.  [default: text]"),
-    "id_prefix": click.option(
-        "--id-prefix",
-        metavar="TEXT",
-        default="row-",
-        help="Names rows without an id: TEXT1, TEXT2, …  [default: row-]",
-    ),
-}
-_SOURCE = (
-    click.option(
-        "--input-format",
-        type=click.Choice([form.value for form in Format]),
-        help="Format of FILE.  [default: by extension]",
-    ),
-    *_COLUMNS.values(),
-)
-
-
-def source_options(command: Command) -> Command:
-    """Add the argument FILE, and the options that say how to read it, to a command.
-
-    The command gets the keyword argument `source_of`, which opens FILE under the settings it is given.
-    """
-    return _with_source(command, click.argument("file", metavar="FILE|-"))
-
-
-def optional_source_options(command: Command) -> Command:
-    """Add what `source_options` adds, FILE being optional: without it, `source_of` is None."""
-    return _with_source(command, click.argument("file", metavar="[FILE|-]", required=False))
-
-
-def _with_source(command: Command, argument: Decorator) -> Command:
-    @functools.wraps(command)
-    def run(*args: object, file: str | None, input_format: str | None, **given: Any) -> Any:  # noqa: ANN401 - as above
-        columns = {name: given.pop(name) for name in _COLUMNS}
-
-        def source_of(settings: Settings) -> Source:
-            assert file is not None
-            source = open_source(
-                file,
-                input_format,
-                classes=settings.classes,
-                max_message_bytes=settings.max_message_bytes,
-                warn=report_warning,
-                **columns,
-            )
-            _check_mappable(source, settings)
-            return source
-
-        return command(*args, source_of=None if file is None else source_of, **given)
-
-    return with_options(run, argument, *_SOURCE)
-
-
-def _check_mappable(source: Source, settings: Settings) -> None:
-    if settings.events.is_mapped and source.format is not Format.NDJSON:
-        source.close()
-        raise ConfigurationError(
-            f"{source.name}: the rows of a {source.format} file become events of the service's own schema, "
-            "and events.* says that events have another one",
-            hint="leave the mapping out, or name another format with --input-format ndjson",
-        )
 
 
 def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs: bool) -> Loaded:

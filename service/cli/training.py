@@ -11,8 +11,9 @@ import click
 
 from perceptron_core import Epoch, Training, hold_out, perceptron_train
 from service.cli.app import report
-from service.cli.options import Command, Decorator, SourceOptions, with_options
+from service.cli.options import Command, Decorator, with_options
 from service.cli.progress import counted_bar, progress_bar
+from service.cli.source_options import SourceOptions
 from service.datasets.labelled_examples import Example, ExampleSet, read_examples
 from service.errors import ConfigurationError, InputFileError
 from service.messages.decoder import Rejection

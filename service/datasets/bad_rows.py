@@ -8,6 +8,10 @@ _LONGEST_COMPLAINT: Final = 200
 """Characters; a field that is named in it may be of any length."""
 
 
+class BadRowError(ValueError):
+    """A row that is no example in its format."""
+
+
 class CutLine(bytes):
     """The beginning of a line that is too long: one byte more than the limit."""
 

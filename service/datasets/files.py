@@ -23,7 +23,12 @@ from typing import Self, cast
 from typing_extensions import Buffer
 
 from service.datasets import rows
+from service.datasets.columns import COMMAS, Columns, Dialect, HeaderError
+from service.datasets.csv_rows import csv_events
+from service.datasets.recoded import Recoded
+from service.datasets.tables import DamagedTable, Table, arrow_batches, parquet_batches
 from service.errors import InputFileError
+from service.settings.mapping import EventSettings
 
 STDIN = "-"
 _STDIN_NAME = "stdin"
@@ -37,6 +42,8 @@ class Format(StrEnum):
     CSV = "csv"
     TSV = "tsv"
     LIBSVM = "libsvm"
+    PARQUET = "parquet"
+    ARROW = "arrow"
 
 
 _EXTENSIONS = {
@@ -49,7 +56,16 @@ _EXTENSIONS = {
     ".libsvm": Format.LIBSVM,
     ".svmlight": Format.LIBSVM,
     ".svm": Format.LIBSVM,
+    ".parquet": Format.PARQUET,
+    ".pq": Format.PARQUET,
+    ".arrow": Format.ARROW,
+    ".arrows": Format.ARROW,
+    ".feather": Format.ARROW,
+    ".ipc": Format.ARROW,
 }
+
+
+_TABLES = {Format.PARQUET: parquet_batches, Format.ARROW: arrow_batches}
 
 
 class _Watched(io.RawIOBase):
@@ -66,6 +82,15 @@ class _Watched(io.RawIOBase):
         self.before_wait()
         return self.raw.readinto(buffer)
 
+    def seekable(self) -> bool:
+        return self.raw.seekable()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self.raw.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.raw.tell()
+
 
 class Source:
     """The messages of one file, to be iterated over once; a context manager."""
@@ -75,17 +100,21 @@ class Source:
         name: str,
         raw: io.RawIOBase,
         form: Format,
-        columns: rows.Columns,
+        columns: Columns,
         max_line_bytes: int = rows.MAX_LINE_BYTES,
+        encoding: str = "",
     ) -> None:
         self.name = name
         self._watched = _Watched(raw)
         stream: io.BufferedReader = io.BufferedReader(self._watched, _BUFFER_BYTES)
         if name.endswith(".gz"):  # buffered again: reading lines from a GzipFile itself is slow
             stream = io.BufferedReader(gzip.GzipFile(fileobj=stream, mode="rb"), _BUFFER_BYTES)
-        self._lines = rows.Lines(stream, max_line_bytes)
         self.format = form
         self._columns = columns
+        self._table = Table(stream, columns)
+        if encoding:
+            stream = io.BufferedReader(Recoded(stream, encoding), _BUFFER_BYTES)
+        self._lines = rows.Lines(stream, max_line_bytes)
         self.size_bytes = _regular_size(raw)
         """Size of the file as it lies on disk; None if it has no end yet (a pipe, a terminal)."""
 
@@ -101,8 +130,8 @@ class Source:
 
     @property
     def line(self) -> int:
-        """Number of the last line taken, from 1."""
-        return self._lines.number
+        """Number of the last line taken, from 1; of a table, of the row."""
+        return self._lines.number or self._table.number
 
     @property
     def place(self) -> str:
@@ -125,8 +154,10 @@ class Source:
             raise InputFileError(
                 f"{self.name}: bad gzip data after line {self.line}: {error}", hint=hint
             ) from None
-        except rows.HeaderError as error:
+        except HeaderError as error:
             raise InputFileError(f"{self.name}:1: {error}", hint=error.hint) from None
+        except (DamagedTable, UnicodeError) as error:
+            raise InputFileError(f"{self.name}: {error}") from None
         except OSError as error:
             raise InputFileError(f"{self.name}: cannot be read: {error.strerror or error}") from None
 
@@ -134,7 +165,9 @@ class Source:
         if self.format is Format.NDJSON:
             return self._lines.without_newlines()
         if self.format is Format.CSV:
-            return rows.csv_events(self._lines, self._columns)
+            return csv_events(self._lines, self._columns)
+        if self.format in _TABLES:
+            return self._table.rows(_TABLES[self.format])
         parse = rows.tsv_event if self.format is Format.TSV else rows.libsvm_event
         return rows.line_events(self._lines, parse, self._columns)
 
@@ -160,6 +193,9 @@ def open_source(
     id_column: str | None = None,
     text_column: str | None = None,
     id_prefix: str = "row-",
+    dialect: Dialect = COMMAS,
+    encoding: str = "",
+    mapping: EventSettings | None = None,
     classes: Sequence[str] = (),
     max_message_bytes: int = 0,
     warn: Callable[[str, str], None] = lambda *_: None,
@@ -178,6 +214,12 @@ def open_source(
     id_prefix
         Put before the number of a row that has no id. Two files for one topic need two prefixes: an id
         that comes again within the label timeout is the same event.
+    dialect
+        How a CSV file is written.
+    encoding
+        Of a text file, as Python names it; UTF-8 if empty.
+    mapping
+        Where id, texts, features and label are, if each row is a document with the columns as its fields.
     classes
         Class names: a label spelled like one stays text even if it looks like a number.
     max_message_bytes
@@ -193,20 +235,22 @@ def open_source(
 
     """
     max_line_bytes = max(max_message_bytes, rows.MAX_LINE_BYTES)
-    columns = rows.Columns(
+    columns = Columns(
         label_column,
         id_column,
         text_column,
         frozenset(classes),
         id_prefix,
+        mapping,
+        dialect,
         lambda oddity, hint: warn(f"{path}: {oddity}", hint),
     )
     if path == STDIN:
         stdin = sys.stdin.buffer
         raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)
-        return Source(_STDIN_NAME, raw, Format(form or Format.NDJSON), columns, max_line_bytes)
+        return Source(_STDIN_NAME, raw, Format(form or Format.NDJSON), columns, max_line_bytes, encoding)
     chosen = Format(form) if form else _format_of(path)
-    return Source(path, _open(path), chosen, columns, max_line_bytes)
+    return Source(path, _open(path), chosen, columns, max_line_bytes, encoding)
 
 
 def _format_of(path: str) -> Format:

@@ -7,11 +7,12 @@ from typing import Final
 
 from service.errors import ConfigurationError
 
-_PACKAGES: Final = {"fastavro": "fastavro", "google.protobuf": "protobuf", "grpc_tools": "grpcio-tools"}
+_PACKAGES: Final = {"google.protobuf": "protobuf", "grpc_tools": "grpcio-tools"}
+"""What is installed under another name than it is imported by."""
 
 
-def need(module: str, what: str) -> None:
-    """Raise `ConfigurationError` if a module of the extra is not installed.
+def need(module: str, what: str, extra: str = "schemas") -> None:
+    """Raise `ConfigurationError` if a module of an extra is not installed.
 
     Parameters
     ----------
@@ -19,6 +20,8 @@ def need(module: str, what: str) -> None:
         What is imported.
     what
         What needs it: the beginning of the sentence.
+    extra
+        Which installs it.
 
     """
     try:
@@ -27,6 +30,6 @@ def need(module: str, what: str) -> None:
         found = None
     if found is None:
         raise ConfigurationError(
-            f"{what} needs the package {_PACKAGES[module]}, which is not installed",
-            hint="install it: pip install 'online-perceptron[schemas]'",
+            f"{what} needs the package {_PACKAGES.get(module, module)}, which is not installed",
+            hint=f"install it: pip install 'online-perceptron[{extra}]'",
         )

@@ -89,6 +89,11 @@ class LabelSettings(BaseModel):
         plain = {"format": "json", "schema_file": "", "message": ""}
         return not self.model_copy(update=plain).is_mapped
 
+    @property
+    def maps_fields(self) -> bool:
+        """Whether the settings say where fields are."""
+        return self.format != "text" and not self.has_own_fields
+
     @field_validator("id")
     @classmethod
     def _check_id(cls, place: str) -> str:

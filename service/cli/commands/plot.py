@@ -18,9 +18,10 @@ from perceptron_core import (
 )
 from perceptron_core.base.linear_rule import LinearRule
 from service.cli.file_batches import FileBatches
-from service.cli.options import LEARNING, Command, SourceOptions, setting_options, source_options
+from service.cli.options import LEARNING, Command, setting_options
 from service.cli.pictures import import_charts, write_picture
 from service.cli.progress import progress_bar
+from service.cli.source_options import SourceOptions, source_options
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.datasets.labelled_examples import Example, refusal_hint
 from service.errors import ConfigurationError, InputFileError

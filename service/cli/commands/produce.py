@@ -17,16 +17,10 @@ import click
 
 from service.cli.app import report
 from service.cli.completion import complete_topic
-from service.cli.options import (
-    SERVICE,
-    SourceOptions,
-    broker_url,
-    setting_options,
-    source_options,
-    topic_name,
-)
+from service.cli.options import SERVICE, broker_url, setting_options, topic_name
 from service.cli.progress import progress_bar
 from service.cli.sender import LateLabels, Sender
+from service.cli.source_options import SourceOptions, source_options
 from service.datasets.bad_rows import CutLine, complaint_of
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint

@@ -11,9 +11,10 @@ import click
 
 from service.cli.app import report
 from service.cli.file_batches import FileBatches
-from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
+from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, progress_bar
+from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import summary_text
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint

@@ -12,8 +12,9 @@ import click
 
 from perceptron_core import AutoClassifier
 from service.cli.model_files import load_model_file, refuse_other_classes
-from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
+from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
+from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import confusion_table
 from service.cli.training import load_examples
 from service.datasets.labelled_examples import Example, ExampleSet

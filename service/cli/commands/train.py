@@ -13,8 +13,9 @@ import click
 
 from perceptron_core import Training
 from service.cli.app import report
-from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
+from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
+from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import largest_weights
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.datasets.labelled_examples import ExampleSet

@@ -4,7 +4,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from service.cli.options import SERVICE, broker_url, setting_options, source_options
+from service.cli.options import SERVICE, broker_url, setting_options
+from service.cli.source_options import source_options
 from service.settings.load import Settings, option_settings
 
 

@@ -10,10 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.datasets import rows
-from service.datasets.bad_rows import complaint_of
+from service.datasets import csv_rows, rows
+from service.datasets.bad_rows import BadRow, complaint_of
+from service.datasets.columns import Dialect
 from service.datasets.files import Format, open_source
 from service.errors import InputFileError
+from service.settings.mapping import EventSettings
 
 
 @pytest.fixture
@@ -177,14 +179,14 @@ def test_columns_of_the_same_number_come_with_the_hint_that_a_header_is_missing(
 def test_a_first_line_of_numbers_is_worth_a_warning(messages, header, is_odd):
     said = []
     messages("x.csv", f"{header}\n{header}\n", warn=lambda *words: said.append(words))
-    assert [hint for _, hint in said] == [rows._HEADER_HINT] * is_odd
+    assert [hint for _, hint in said] == [csv_rows.HEADER_HINT] * is_odd
 
 
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
         ("x.svm", b"1 3:1 3:2\n", "an index is no number or occurs twice"),
-        ("x.svm", b"1 3:many\n", "could not convert string to float: 'many'"),
+        ("x.svm", b"1 3:many\n", "index 3: 'many' is no number"),
         ("x.tsv", b"spam\n", "no tab between label and text"),
         ("x.csv", b"text,label\nwin\n", "1 cells under 2 columns"),
         (
@@ -352,3 +354,70 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
     printed = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True, check=True).stdout
     assert int(printed) < 100
+
+
+SEMICOLONS = Dialect(delimiter=";", quote="'")
+
+
+def test_a_csv_file_has_the_delimiter_and_the_quote_that_are_named(events):
+    (event,) = events("x.csv", "id;text;label\na;'win; \"now\"';1\n", dialect=SEMICOLONS)
+    assert event == {"id": "a", "text": 'win; "now"', "label": 1}
+
+
+def test_without_a_quote_a_quote_is_text(events):
+    (event,) = events("x.csv", 'id\ttext\na\t"win\n', dialect=Dialect("\t", ""))
+    assert event["text"] == '"win'
+
+
+def test_columns_without_a_header_are_named_by_their_numbers(events):
+    found = events("x.csv", "red,1,yes\nblue,2,no\n", dialect=Dialect(has_header=False), label_column="3")
+    assert found == [
+        {"id": "row-1", "features": {"1": "red", "2": 1}, "label": "yes"},
+        {"id": "row-2", "features": {"1": "blue", "2": 2}, "label": "no"},
+    ]
+
+
+def test_blank_lines_before_the_first_row_are_no_rows(events):
+    assert len(events("x.csv", "\n\n1,2\n", dialect=Dialect(has_header=False))) == 1
+
+
+def test_a_bad_first_row_without_a_header_is_kept(messages):
+    first, second = messages("x.csv", b"\xff,1\na,2\n", dialect=Dialect(has_header=False))
+    assert (first, complaint_of(first, "")) == (b"\xff,1", "column '1' is not UTF-8")
+    assert json.loads(second)["features"] == {"1": "a", "2": 2}
+
+
+def test_an_empty_file_without_a_header_has_no_rows(messages):
+    assert messages("x.csv", b"", dialect=Dialect(has_header=False)) == []
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le", "shift-jis"])
+@pytest.mark.parametrize("form", ["tsv", "csv", "ndjson"])
+def test_text_of_another_encoding_is_the_same_text(messages, form, encoding):
+    text = "label\ttext\nham\tca va\n" * 3000
+    text += "Ω" if encoding == "shift-jis" else "é"
+    assert messages(f"x.{form}", text.encode(encoding), encoding=encoding) == messages(f"y.{form}", text)
+
+
+def test_a_byte_that_an_encoding_does_not_know_makes_a_bad_row(messages):
+    first, second = messages("x.csv", b"text\n\x81\nok\n", encoding="cp1252")
+    assert isinstance(first, BadRow)
+    assert json.loads(second)["text"] == "ok"
+
+
+def test_half_a_character_of_another_encoding_is_an_error_of_the_file(messages):
+    with pytest.raises(InputFileError, match="utf-16"):
+        messages("x.csv", "a\nb".encode("utf-16") + b"\x00", encoding="utf-16")
+
+
+def test_a_row_that_is_to_be_mapped_is_a_document(events):
+    mapping = EventSettings(id="order", text=("note",), label="state", features=("*",))
+    (document,) = events(
+        "x.csv", "order,note,state,total,empty\n007,12,1,9.50,\n", mapping=mapping, classes=("0", "1")
+    )
+    assert document == {"order": "007", "note": "12", "state": "1", "total": 9.5}
+
+
+def test_a_row_to_be_mapped_without_an_id_is_named_by_its_number(events):
+    (document,) = events("x.csv", "total\n9\n", mapping=EventSettings(features=("*",)))
+    assert document == {"id": "row-1", "total": 9}

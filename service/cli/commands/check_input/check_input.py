@@ -16,16 +16,9 @@ import click
 from service.cli.app import report
 from service.cli.commands.check_input.display import as_json, as_text
 from service.cli.completion import complete_topic
-from service.cli.options import (
-    REGISTRY,
-    SERVICE,
-    SourceOptions,
-    broker_url,
-    optional_source_options,
-    setting_options,
-    topic_name,
-)
+from service.cli.options import REGISTRY, SERVICE, broker_url, setting_options, topic_name
 from service.cli.output import echo
+from service.cli.source_options import SourceOptions, optional_source_options
 from service.datasets.bad_rows import complaint_of
 from service.datasets.labelled_examples import refusal_hint
 from service.errors import InputFileError

@@ -14,15 +14,10 @@ from service.cli.commands.compare.contenders import Contest
 from service.cli.commands.compare.display import MistakeRows, live_table, standings
 from service.cli.completion import complete_model
 from service.cli.file_batches import FileBatches
-from service.cli.options import (
-    LEARNING,
-    SourceOptions,
-    setting_options,
-    source_options,
-    warn_of_ignored_settings,
-)
+from service.cli.options import LEARNING, setting_options, warn_of_ignored_settings
 from service.cli.output import echo
 from service.cli.pictures import import_charts, write_picture
+from service.cli.source_options import SourceOptions, source_options
 from service.datasets.labelled_examples import refusal_hint
 from service.errors import InputFileError
 from service.settings.load import Loaded

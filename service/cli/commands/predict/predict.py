@@ -14,8 +14,9 @@ import click
 from service.cli.app import report
 from service.cli.commands.predict.predictor import Predictor
 from service.cli.model_files import load_model_file, refuse_other_classes
-from service.cli.options import LEARNING, SourceOptions, setting_options, source_options
+from service.cli.options import LEARNING, setting_options
 from service.cli.progress import progress_bar
+from service.cli.source_options import SourceOptions, source_options
 from service.datasets.bad_rows import complaint_of
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint

@@ -1,0 +1,96 @@
+"""Which columns of a file are what. In: the names that a user gave. Out: those of ids, texts and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from service.messages.paths import parse_path
+from service.settings.mapping import EventSettings, is_of_record
+
+LABEL_COLUMNS: Final = ("label", "class", "target", "y")
+
+
+class HeaderError(ValueError):
+    """A CSV header that does not fit what was asked for."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Dialect(NamedTuple):
+    """How a CSV file is written."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    """Empty: nothing is quoted."""
+    has_header: bool = True
+    """Else columns are named by their numbers, from 1."""
+
+
+COMMAS: Final = Dialect()
+
+
+class Places(NamedTuple):
+    """The columns of a file without a mapping: names, None where there is no such column."""
+
+    label: str | None
+    id: str | None
+    text: str | None
+    features: Sequence[str]
+    """All others."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How a file's rows become events. The columns of a CSV file are None where their usual names hold."""
+
+    label: str | None = None
+    id: str | None = None
+    text: str | None = None
+    classes: frozenset[str] = frozenset()
+    """Class names; a label spelled like one stays text."""
+    id_prefix: str = "row-"
+    """What stands before a row's number where rows have no ids."""
+    mapping: EventSettings | None = None
+    """Where id, texts and label are, if a row is a document as a record of a topic is."""
+    dialect: Dialect = COMMAS
+    """How a CSV file is written."""
+    warn: Callable[[str, str], None] = lambda *_: None
+    """Called with what is odd about a header, and a hint."""
+
+    def name(self, row: int) -> dict[str, str]:
+        """Return the id of a row that has none itself; nothing where a mapping says where ids are."""
+        return {} if self.mapping and self.mapping.id else {"id": f"{self.id_prefix}{row}"}
+
+    def places(self, header: Sequence[str]) -> Places:
+        """Find the columns among those there are. Raises `HeaderError` if one that was named is not there."""
+        label = _find(header, self.label, LABEL_COLUMNS, "--label-column")
+        row_id = _find(header, self.id, ("id",), "--id-column")
+        text = _find(header, self.text, ("text",), "--text-column")
+        return Places(label, row_id, text, [name for name in header if name not in {label, row_id, text}])
+
+    def mapped_as_text(self) -> frozenset[str]:
+        """Return the columns that a mapping takes ids and texts from: in these, 007 is no number."""
+        assert self.mapping is not None
+        ids = () if is_of_record(self.mapping.id) else (self.mapping.id or "id",)
+        return frozenset(_first_keys(*ids, *(self.mapping.text or ("text",))))
+
+    def mapped_label(self) -> str | None:
+        """Return the column that a mapping takes the label from as it is."""
+        assert self.mapping is not None
+        keys = parse_path(self.mapping.label or "label").keys
+        return keys[0] if keys and len(keys) == 1 else None
+
+
+def _first_keys(*paths: str) -> Iterator[str]:
+    return (place[0] for path in paths for place in parse_path(path).uses if place)
+
+
+def _find(header: Sequence[str], wanted: str | None, usual: tuple[str, ...], option: str) -> str | None:
+    if wanted is not None and wanted not in header:
+        raise HeaderError(f"no column {wanted!r}", f"{option} may name: {', '.join(header)}.")
+    names = (wanted,) if wanted is not None else usual
+    return next((name for name in names if name in header), None)

@@ -1,0 +1,188 @@
+"""Rows of CSV files as JSON events. In: lines of bytes. Out: messages as bytes.
+
+A row that is no example comes out as the bytes it was, for decoding to refuse.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from service.datasets.bad_rows import BadRow, BadRowError, CutLine
+from service.datasets.cells import cell_value, encode_event, label_value
+from service.datasets.columns import Columns, Dialect, HeaderError
+from service.datasets.rows import Lines
+
+HEADER_HINT: Final = (
+    "The first line of a CSV file names its columns; if it is data, say --no-header, "
+    "or put a line before it: x1,x2,label"
+)
+
+
+def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
+    """Yield an event for each row of a CSV file.
+
+    Numbers become numbers, ``true`` and ``false`` booleans, other cells categories; an empty cell is
+    left out. A row of the wrong length, or not UTF-8, comes out as it was; of a row longer than a line may
+    be, the beginning.
+    """
+    pending: list[bytes] = []
+    reader = csv.reader(_Decoded(lines, pending), **_format(columns.dialect))
+    dialect = columns.dialect
+    header = first = _read_header(reader, dialect)
+    if not dialect.has_header:
+        header = [str(number) for number in range(1, len(first) + 1)]
+    fields = _fields(header, columns)
+    row, cells = 0, _next_row(reader, pending) if dialect.has_header else first or None
+    while cells is not None:
+        if cells or not pending[-1].isspace():
+            row += 1
+            try:
+                yield encode_event(columns.name(row) | fields(cells))
+            except UnicodeEncodeError:
+                yield _bad_row(pending, f"column {_not_text(header, cells)!r} is not UTF-8")
+            except ValueError as error:
+                yield _bad_row(pending, str(error))
+        cells = _next_row(reader, pending)
+
+
+def _format(dialect: Dialect) -> dict[str, Any]:
+    """Return what `csv.reader` is to be told."""
+    if not dialect.quote:
+        return {"delimiter": dialect.delimiter, "quoting": csv.QUOTE_NONE}
+    return {"delimiter": dialect.delimiter, "quotechar": dialect.quote}
+
+
+def _not_text(header: list[str], cells: list[str]) -> str:
+    return next((name for name, cell in zip(header, cells, strict=False) if not _is_text(cell)), "")
+
+
+def _bad_row(lines: list[bytes], complaint: str) -> bytes:
+    whole = b"".join(lines).removesuffix(b"\n")
+    if isinstance(lines[-1], CutLine):
+        return CutLine(whole)
+    open_quote = f" in a row of {len(lines)} lines: a quote may not be closed" if len(lines) > 1 else ""
+    return BadRow(whole, complaint + open_quote)
+
+
+def _read_header(reader: Iterator[list[str]], dialect: Dialect) -> list[str]:
+    """Return the first row; without a header, the first one that is not blank."""
+    try:
+        return next((cells for cells in reader if cells or dialect.has_header), [])
+    except csv.Error as error:
+        raise HeaderError(
+            f"no header row: {error}", "The first line of a CSV file names its columns."
+        ) from None
+
+
+def _next_row(reader: Iterator[list[str]], pending: list[bytes]) -> list[str] | None:
+    """Return the next row's cells: none for a blank line or an endless cell, None at the end."""
+    pending.clear()
+    try:
+        return next(reader, None)
+    except csv.Error:  # a cell longer than csv's limit or a row longer than ours: most likely an open quote
+        return []
+
+
+class _Decoded:
+    """Decodes the lines, keeping those of the row being read; what is no UTF-8 fails at encoding again.
+
+    Raises `csv.Error` at a row that is too long, and begins another row with the next line.
+    """
+
+    def __init__(self, lines: Lines, pending: list[bytes]) -> None:
+        self._lines = iter(lines)
+        self._pending = pending
+        self._max_row_bytes = lines.max_line_bytes
+        self._row_bytes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._row_bytes = len(line) + (self._row_bytes if self._pending else 0)
+        self._pending.append(line)
+        if self._row_bytes > self._max_row_bytes:
+            raise csv.Error(f"a row is longer than {self._max_row_bytes} bytes")
+        return line.decode(errors="surrogateescape")
+
+
+def _fields(header: list[str], columns: Columns) -> Callable[[list[str]], dict[str, Any]]:
+    """Return a function that turns a row into the fields of an event, or into a document to be mapped."""
+    if columns.dialect.has_header:
+        _check_header(header)
+    place = _as_document(header, columns) if columns.mapping else _as_event(header, columns)
+
+    def fields(cells: list[str]) -> dict[str, Any]:
+        if len(cells) != len(header):
+            raise BadRowError(f"{len(cells)} cells under {len(header)} columns")
+        return place(cells)
+
+    return fields
+
+
+def _as_document(header: list[str], columns: Columns) -> Callable[[list[str]], dict[str, Any]]:
+    texts, label, classes = columns.mapped_as_text(), columns.mapped_label(), columns.classes
+
+    def value(name: str, cell: str) -> object:
+        if name == label:
+            return label_value(cell, classes)
+        return cell if name in texts else cell_value(cell)
+
+    def document(cells: list[str]) -> dict[str, Any]:
+        return {name: value(name, cell) for name, cell in zip(header, cells, strict=True) if cell}
+
+    return document
+
+
+def _as_event(header: list[str], columns: Columns) -> Callable[[list[str]], dict[str, Any]]:
+    places = columns.places(header)
+    label, row_id, text = (None if name is None else header.index(name) for name in places[:3])
+    named = [(header.index(name), name) for name in places.features]
+    if places[:3] == (None, None, None) and columns.dialect.has_header and _looks_like_data(header):
+        columns.warn("most names of columns, in the first line, are numbers", HEADER_HINT)
+
+    def event(cells: list[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if row_id is not None and cells[row_id]:
+            found["id"] = cells[row_id]
+        if named or text is None:
+            found["features"] = {name: cell_value(cells[index]) for index, name in named if cells[index]}
+        if text is not None:
+            found["text"] = cells[text]
+        if label is not None:
+            found["label"] = label_value(cells[label], columns.classes)
+        return found
+
+    return event
+
+
+def _check_header(header: list[str]) -> None:
+    if not header:
+        raise HeaderError("no header row", "The first line of a CSV file names its columns.")
+    if not all(_is_text(name) for name in header):
+        raise HeaderError(
+            "the header row is not UTF-8",
+            "Convert the file, for example with `iconv -f UTF-16 -t UTF-8`.",
+        )
+    if "" in header:
+        raise HeaderError(
+            f"column {header.index('') + 1} has no name", "Name it, or leave an index column out."
+        )
+    if twice := next((name for name in header if header.count(name) > 1), ""):
+        hint = HEADER_HINT if _looks_like_data(header) else "Rename one of them, or leave it out."
+        raise HeaderError(f"two columns are named {twice!r}", hint)
+
+
+def _looks_like_data(header: list[str]) -> bool:
+    """Return whether most of a first line are numbers, and not those that count the columns."""
+    numbers = [value for value in map(cell_value, header) if type(value) in {int, float}]
+    counts = [*range(len(numbers))], [*range(1, len(numbers) + 1)]
+    return 2 * len(numbers) > len(header) and numbers not in counts
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name was UTF-8, and is not the half of a wider encoding."""
+    return "\0" not in name and not any("\ud800" <= letter <= "\udfff" for letter in name)

@@ -1,0 +1,149 @@
+"""Rows of Parquet and Arrow files as JSON events. In: a file. Out: messages as bytes.
+
+Columns become what those of a CSV file become; where a mapping says what is what, a row is a document. Lists
+and structs stay what they are. Times become text in ISO 8601, in UTC where they have no zone; bytes must be
+UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, BinaryIO, Final
+
+from pydantic_core import to_json
+
+from service.datasets.bad_rows import BadRow
+from service.datasets.columns import Columns, HeaderError
+from service.formats.extra import need
+
+_BATCH_ROWS: Final = 1024
+_ARROW_FILE: Final = b"ARROW1"
+Fields = dict[str, Any]
+
+
+class DamagedTable(ValueError):
+    """A file that is no table of its format, or cannot be read as one."""
+
+
+class Table:
+    """The rows of one file, to be iterated over once.
+
+    Parameters
+    ----------
+    stream
+        The file.
+    columns
+        What the columns are.
+
+    Attributes
+    ----------
+    number : int
+        Of the row taken last, from 1.
+
+    """
+
+    def __init__(self, stream: BinaryIO, columns: Columns) -> None:
+        self._stream = stream
+        self._columns = columns
+        self.number = 0
+
+    def rows(self, batches: Callable[[BinaryIO], tuple[Sequence[str], Iterator[Any]]]) -> Iterator[bytes]:
+        """Yield an event for each row; `batches` returns the names of the columns, and the record batches.
+
+        Raises `DamagedTable`.
+        """
+        need("pyarrow", "a Parquet or Arrow file", "arrow")
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
+
+        try:
+            header, found = batches(self._stream)
+            place = self._as_document() if self._columns.mapping else self._as_event(header)
+            for batch in found:
+                for row in batch.to_pylist():
+                    self.number += 1
+                    yield self._event(row, place)
+        except pa.ArrowException as error:
+            raise DamagedTable(f"the file is damaged, or of another format: {error}") from None
+
+    def _event(self, row: Fields, place: Callable[[Fields], Fields]) -> bytes:
+        try:
+            return to_json(self._columns.name(self.number) | place(row), inf_nan_mode="constants")
+        except ValueError as error:
+            return BadRow(repr(row).encode(errors="replace"), str(error))
+
+    def _as_document(self) -> Callable[[Fields], Fields]:
+        return lambda row: {name: _plain(value, name) for name, value in row.items() if value is not None}
+
+    def _as_event(self, header: Sequence[str]) -> Callable[[Fields], Fields]:
+        label, row_id, text, features = self._columns.places(header)
+        classes = self._columns.classes
+
+        def event(row: Fields) -> Fields:
+            found: Fields = {}
+            if row_id is not None and row[row_id] is not None:
+                found["id"] = str(_plain(row[row_id], row_id))
+            if features or text is None:
+                known = ((name, row[name]) for name in features)
+                found["features"] = {name: _plain(value, name) for name, value in known if value is not None}
+            if text is not None:
+                found["text"] = "" if row[text] is None else _plain(row[text], text)
+            if label is not None and row[label] is not None:
+                truth = _plain(row[label], label)
+                found["label"] = str(truth) if str(truth) in classes else truth
+            return found
+
+        return event
+
+
+def parquet_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:
+    """Open a Parquet file; return the names of its columns, and its record batches."""
+    from pyarrow import parquet  # noqa: PLC0415 - an extra
+
+    if not stream.seekable():
+        raise DamagedTable("a Parquet file cannot be read from a pipe: name the file")
+    file = parquet.ParquetFile(stream)
+    return _checked(file.schema_arrow.names), file.iter_batches(_BATCH_ROWS)
+
+
+def arrow_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:
+    """Open an Arrow file (Feather, version 2) or stream; return its columns and its record batches."""
+    from pyarrow import ipc  # noqa: PLC0415 - an extra
+
+    if stream.peek(len(_ARROW_FILE)).startswith(_ARROW_FILE) and stream.seekable():  # type: ignore[attr-defined]
+        file = ipc.open_file(stream)
+        return _checked(file.schema.names), map(file.get_batch, range(file.num_record_batches))
+    batches = ipc.open_stream(stream)
+    return _checked(batches.schema.names), batches
+
+
+def _checked(names: Sequence[str]) -> Sequence[str]:
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise HeaderError(f"two columns are named {twice!r}", "Rename one of them, or leave it out.")
+    return names
+
+
+def _plain(value: Any, name: str) -> Any:  # noqa: ANN401 - what Arrow makes of a cell
+    """Return what JSON has for a value. Raises ValueError."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each, name) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each, name) for each in value]
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise ValueError(f"column {name!r}: bytes that are not UTF-8") from None
+    write = _WRITTEN.get(type(value))
+    return write(value) if write else value
+
+
+_WRITTEN: Final[Mapping[type, Callable[[Any], Any]]] = {
+    datetime: lambda value: (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat(),
+    date: date.isoformat,
+    time: time.isoformat,
+    timedelta: timedelta.total_seconds,
+    Decimal: float,
+}
+"""How values are written that JSON has no form for."""

@@ -1,0 +1,96 @@
+"""The options of files: the same rows give the same model, however they are written."""
+
+import json
+
+import pytest
+
+from perceptron_core import from_bytes
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+TEXTS = [
+    ("ham", "see you at noon"),
+    ("spam", "win a prize; now"),
+    ("ham", "my friend"),
+    ("spam", 'a "prize"'),
+] * 9
+
+
+@pytest.fixture
+def native(tmp_path):
+    path = tmp_path / "texts.tsv"
+    path.write_text("".join(f"{label}\t{text}\n" for label, text in TEXTS))
+    return path
+
+
+@pytest.fixture
+def model(perceptron, tmp_path):
+    """Replay a file; return the mistakes and the weights."""
+
+    def run(file, *options):
+        saved = tmp_path / "model.bin"
+        given = ("--classes", "ham,spam", *options, "--save", saved, "--format", "json")
+        result = perceptron("replay", file, *given)
+        assert result.exit_code == 0, result.stderr
+        learned = from_bytes(saved.read_bytes())
+        return json.loads(result.stdout)["mistakes"], learned.weights, learned.bias
+
+    return run
+
+
+def test_a_parquet_file_gives_the_model_of_the_same_rows(native, model, tmp_path):
+    path = tmp_path / "texts.parquet"
+    parquet.write_table(pa.Table.from_pylist([{"label": label, "text": text} for label, text in TEXTS]), path)
+    assert model(path) == model(native)
+
+
+def test_a_mapped_parquet_file_gives_the_model_of_the_same_rows(native, model, tmp_path):
+    rows = [{"n": n, "mail": {"body": text}, "kind": label} for n, (label, text) in enumerate(TEXTS)]
+    path = tmp_path / "texts.parquet"
+    parquet.write_table(pa.Table.from_pylist(rows), path)
+    mapping = ("--events-id", "n", "--events-text", "mail.body", "--events-label", "kind")
+    assert model(path, *mapping) == model(native)
+
+
+def test_a_csv_file_without_header_gives_the_model_of_the_same_rows(native, model, tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("".join(f"{label}\t{text}\n" for label, text in TEXTS), encoding="utf-16")
+    written = ("--no-header", "--delimiter", "tab", "--quote", "", "--encoding", "utf-16")
+    assert model(path, *written, "--label-column", 1, "--text-column", 2) == model(native)
+
+
+def test_a_mapped_csv_file_gives_the_model_of_the_same_rows(native, model, tmp_path):
+    path = tmp_path / "texts.csv"
+    rows = "".join(
+        f"{n}|{text}|{'yes' if label == 'spam' else 'no'}\n" for n, (label, text) in enumerate(TEXTS)
+    )
+    path.write_text(f"n|body|junk\n{rows}")
+    mapping = ("--events-id", "n", "--events-text", "body", "--events-label", "junk == 'yes'")
+    assert model(path, "--delimiter", "|", "--quote", "", *mapping) == model(native)
+
+
+def test_rows_without_fields_are_not_mapped(perceptron, native):
+    result = perceptron("replay", native, "--events-id", "n")
+    assert result.exit_code == 2
+    assert "own schema" in result.stderr
+
+
+def test_a_column_is_named_in_one_way(perceptron):
+    result = perceptron("replay", "-", "--events-id", "n", "--label-column", "kind")
+    assert result.exit_code == 2
+    assert "--events-label names the column" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--delimiter", "ab"),
+        ("--delimiter", ""),
+        ("--quote", "''"),
+        ("--encoding", "latin-99"),
+        ("--encoding", "base64"),
+    ],
+)
+def test_what_no_file_is_written_with_is_a_wrong_use(perceptron, native, wrong):
+    assert perceptron("replay", native, *wrong).exit_code == 2
