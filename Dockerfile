@@ -13,14 +13,14 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
-RUN --mount=type=cache,target=/root/.cache/pip pip wheel --wheel-dir /wheels '.[confluent]'
+RUN --mount=type=cache,target=/root/.cache/pip pip wheel --wheel-dir /wheels '.[confluent,schemas]'
 
 FROM python:${PYTHON}
 # Without pip in it: nothing is to be installed into a running container.
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     python -m venv --without-pip /opt/perceptron \
     && pip --python /opt/perceptron/bin/python install --no-cache-dir --no-index --find-links /wheels \
-       'online-perceptron[confluent]'
+       'online-perceptron[confluent,schemas]'
 ENV PATH=/opt/perceptron/bin:$PATH
 
 # A labelled data set to try things on, at a path that does not change with the versions.

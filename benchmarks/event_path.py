@@ -1,6 +1,6 @@
 """What an event costs on its way from bytes to bytes, stage by stage.
 
-The events are JSON with 12 numeric features and the label:
+The events are JSON with 12 numeric features and the label; the last stages read the same in Avro:
 
     python benchmarks/event_path.py [EVENTS]
 
@@ -12,6 +12,7 @@ nothing, learns nothing and writes nothing. The processor does all stages, joins
 from __future__ import annotations
 
 import gc
+import io
 import json
 import random
 import statistics
@@ -20,8 +21,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import process_time
 
+from fastavro import parse_schema, schemaless_writer
 from prometheus_client import CollectorRegistry
 
+from service.formats.schema import Schema
+from service.formats.topics import make_schemas
 from service.messages.encoder import Answers
 from service.messages.labels import Vocabulary
 from service.messages.schema import read_input
@@ -29,12 +33,24 @@ from service.models.registry import make_learner
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_decoder, make_extractor, make_processor
 from service.settings.load import Settings
+from service.settings.mapping import EventSettings
 from service.stream import Record
 
 ROUNDS = 9
 FEATURES = 12
 BATCH_RECORDS = 1000
 SETTINGS = Settings(http="")
+AVRO_SETTINGS = Settings(http="", events=EventSettings(format="avro"))
+AVRO = {
+    "type": "record",
+    "name": "Event",
+    "fields": [
+        {"name": "id", "type": "string"},
+        {"name": "features", "type": {"type": "map", "values": "double"}},
+        {"name": "label", "type": "boolean"},
+    ],
+}
+SCHEMAS = {b"\x00\x00\x00\x00\x01": Schema("AVRO", (json.dumps(AVRO).encode(),))}
 
 
 def events(count: int) -> Sequence[bytes]:
@@ -50,12 +66,30 @@ def events(count: int) -> Sequence[bytes]:
     return made
 
 
+def in_avro(values: Sequence[bytes]) -> Sequence[bytes]:
+    """Write events in Confluent's wire format."""
+    schema, (prefix,) = parse_schema(AVRO), SCHEMAS
+    made = []
+    for value in values:
+        data = io.BytesIO()
+        schemaless_writer(data, schema, json.loads(value))
+        made.append(prefix + data.getvalue())
+    return made
+
+
+def as_records(values: Sequence[bytes]) -> Sequence[Record]:
+    """Return values as the records of a topic."""
+    return [Record("events", 0, n, n, None, value) for n, value in enumerate(values)]
+
+
 def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
     """Return what is timed, by name; each goes over all events once."""
     decode, extract = make_decoder(SETTINGS).decode, make_extractor(SETTINGS).extract
     messages = [decode(value) for value in values]
     examples = [(extract(m.features, m.text), m.truth) for m in messages if m.truth is not None]
-    records = [Record("events", 0, n, n, None, value) for n, value in enumerate(values)]
+    avro_values = in_avro(values)
+    records, avro_records = as_records(values), as_records(avro_values)
+    decode_avro = make_decoder(AVRO_SETTINGS, make_schemas(AVRO_SETTINGS, SCHEMAS)).decode
     answers = Answers(Vocabulary(), "predictions")
 
     def bare() -> None:
@@ -86,7 +120,20 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
         ),
         "processor": process,
         "processor, with metrics": lambda: process(Metrics(CollectorRegistry())),
+        "decode, Avro": lambda: drain(map(decode_avro, avro_values, avro_records)),
+        "processor, Avro": lambda: process_avro(avro_records),
     }
+
+
+def process_avro(records: Sequence[Record]) -> None:
+    """Process records in Avro; before each batch, the schemas that it needs are looked for."""
+    processor = make_processor(AVRO_SETTINGS)
+    assert processor.schemas is not None
+    processor.schemas.add(SCHEMAS)
+    for start in range(0, len(records), BATCH_RECORDS):
+        batch = records[start : start + BATCH_RECORDS]
+        processor.schemas.missing(batch)
+        processor.process_batch(batch)
 
 
 def drain(made: Iterable[object]) -> None:
