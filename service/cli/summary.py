@@ -20,8 +20,11 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
         f"{'labelled':<20} {summary['labelled']:>12,}",
         f"{'mistakes':<20} {summary['mistakes']:>12,}",
         f"{'updates':<20} {summary['updates']:>12,}",
-        f"{'error rate':<20} {summary['error_rate']:>12.4f}",
     ]
+    if summary["labelled"]:
+        lines.append(f"{'error rate':<20} {summary['error_rate']:>12.4f}")
+    else:
+        lines.append(f"{'error rate':<20} {'unknown':>12}: no event has a label")
     if "auc" in summary:
         lines.append(f"{'area under ROC':<20} {summary['auc']:>12.4f}")
     if "log_loss" in summary:
@@ -29,6 +32,8 @@ def summary_text(summary: Mapping[str, Any], learner: Learner, classes: Sequence
         lines.append(f"{'calibration error':<20} {summary['expected_calibration_error']:>12.4f}")
     lines.append(f"{'rejected':<20} {summary['rejected']:>12,}")
     lines += [f"  {reason:<18} {count:>12,}" for reason, count in summary["rejected_by_reason"].items()]
+    if summary.get("repeated_ids"):
+        lines.append(f"{'repeated ids':<20} {summary['repeated_ids']:>12,}")
     lines.append(f"{'events per second':<20} {summary['events_per_second']:>12,.0f}")
     experts = experts_table(learner) if isinstance(learner, AutoLearner) else []
     return "\n".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -16,6 +17,9 @@ Spelling = tuple[LabelValue, LabelValue]
 
 BINARY: Final = 2
 """Classes of a binary problem."""
+
+_LONGEST_TYPO: Final = 64
+"""Characters: no longer label is compared with the classes."""
 
 BOOLEANS: Final[Spelling] = (False, True)
 _SIGNS: Final[Spelling] = (-1, 1)
@@ -63,7 +67,9 @@ class Vocabulary:
         try:
             return self._truths[label]
         except KeyError:
-            raise UnknownLabelError(f"label {label!r} is none of {self._known()}") from None
+            raise UnknownLabelError(
+                f"label {label!r} is none of {self._known()}{self._meant(label)}"
+            ) from None
 
     def truth_of_text(self, text: str) -> Truth:
         """Return the class that a text denotes: its name, or a label value as JSON writes it.
@@ -109,6 +115,12 @@ class Vocabulary:
         if isinstance(truth, str):
             return truth
         return self.classes[truth] if self.classes else str(truth).lower()
+
+    def _meant(self, label: LabelValue) -> str:
+        """Ask whether a name like the label was meant, if there is one."""
+        short = isinstance(label, str) and len(label) <= _LONGEST_TYPO
+        close = difflib.get_close_matches(str(label), self.classes, n=1) if short else []
+        return "".join(f"; did you mean {name!r}?" for name in close)
 
     def _known(self) -> str:
         numbers = "" if self.is_multiclass else "true/false, 1/-1, 1/0"

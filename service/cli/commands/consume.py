@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from itertools import islice
 
 import click
 
@@ -28,16 +29,36 @@ _PAUSE_SECONDS = 0.1  # between two looks at a topic that had nothing new
 
 @click.command()
 @click.argument("topic", callback=topic_name, shell_complete=complete_topic)
-@click.option("--exit-at-end", is_flag=True, help="Stop at the end the topic had at the start.")
 @click.option(
-    "--from-offset", type=click.IntRange(0), default=0, metavar="INTEGER", help="First offset.  [default: 0]"
+    "--follow/--exit-at-end",
+    "follow",
+    default=True,
+    help="Go on with the records to come, or stop at the end the topic had at the start.  [default: go on]",
+)
+@click.option("-n", "count", type=click.IntRange(1), metavar="INTEGER", help="Stop after so many records.")
+@click.option(
+    "--from",
+    "begin",
+    type=click.Choice(["start", "end"]),
+    default="start",
+    help="Begin with the first record, or with those to come.  [default: start]",
+)
+@click.option(
+    "--from-offset", type=click.IntRange(0), metavar="INTEGER", help="Begin at this offset of each partition."
 )
 @click.option(
     "--partition", type=click.IntRange(0), metavar="INTEGER", help="Only this partition.  [default: all]"
 )
 @setting_options(*STREAM, "predictions_topic", "predictions_format")
 def command(
-    *, topic: str, exit_at_end: bool, from_offset: int, partition: int | None, loaded: Loaded
+    *,
+    topic: str,
+    follow: bool,
+    count: int | None,
+    begin: str,
+    from_offset: int | None,
+    partition: int | None,
+    loaded: Loaded,
 ) -> None:
     """Print the records of TOPIC, and go on with those to come.
 
@@ -46,13 +67,17 @@ def command(
     for value, key_base64 for key, and a header's value is {"base64": ...}. Of several headers of
     one name the last is shown. Only committed records are shown.
     """
+    if begin == "end" and from_offset is not None:
+        raise click.UsageError("--from end and --from-offset name two places to begin at")
     stdout, settings = sys.stdout.buffer, loaded.settings
     is_answer = topic == settings.predictions_topic
     plain = answer_reader(settings.predictions_format if is_answer else "json")
     transport = open_stream(settings, broker_url(loaded), create=False)
     try:
-        positions = dict.fromkeys(_partitions(transport, topic, partition), from_offset)
-        for record in _records(transport, topic, positions, follow=not exit_at_end):
+        positions = dict.fromkeys(_partitions(transport, topic, partition), from_offset or 0)
+        if begin == "end":
+            positions = {each: transport.bounds(topic, each)[1] for each in positions}
+        for record in islice(_records(transport, topic, positions, follow=follow), count):
             shown = record._replace(value=plain(record.value))
             stdout.write(visible(record_line(shown)).encode() + b"\n")
             stdout.flush()

@@ -9,7 +9,7 @@ from time import perf_counter
 
 import click
 
-from service.cli.app import report
+from service.cli.app import report, report_warning
 from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
@@ -18,11 +18,12 @@ from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import summary_text
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
+from service.datasets.repeated_ids import RepeatedIds
 from service.errors import InputFileError
 from service.models.made_with import made_with
-from service.models.model_file import refuse_pickle, write_model_file
+from service.models.model_file import refuse_no_folder, refuse_pickle, write_model_file
 from service.monitoring.evaluation import Evaluation, summarise
-from service.partition.factory import for_file, make_processor
+from service.partition.factory import for_file, make_decoder, make_processor
 from service.partition.learned_examples import Step
 from service.partition.processor import Processor
 from service.settings.load import Loaded, Settings
@@ -48,6 +49,8 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     does it. While it runs, a row appears at 1, 2, 4, 8, … labelled events; the summary follows.
     """
     settings = loaded.settings
+    if save:
+        refuse_no_folder(save)
     evaluation = Evaluation(settings.classes)
     with (
         source_of(settings) as source,
@@ -65,6 +68,8 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
         raise InputFileError(
             f"{source.name}: none of {summary['rejected']} messages could be used", hint=run.hint()
         )
+    summary["repeated_ids"] = run.repeated.count
+    run.warn()
     if hint := run.hint():
         report("hint", "cyan", hint)
     if save:
@@ -79,7 +84,9 @@ class _Replay:
     def __init__(
         self, settings: Settings, source: Source, evaluation: Evaluation, write_line: Callable[[str], None]
     ) -> None:
-        self.processor: Processor = make_processor(for_file(settings), self._observe)
+        settings = for_file(settings)
+        self.repeated = RepeatedIds(make_decoder(settings))
+        self.processor: Processor = make_processor(settings, self._observe, decoder=self.repeated)
         self._batches = FileBatches(source, settings.events_topic, self._process)
         self._evaluation = evaluation
         self._table = ProgressTable(write_line, settings.classes)
@@ -93,6 +100,20 @@ class _Replay:
         """Return a hint if messages could not be used, else an empty string."""
         rejected = self.processor.counters.rejected
         return refusal_hint(rejected) if rejected else ""
+
+    def warn(self) -> None:
+        """Warn of a file without labels, and of ids that occur more than once."""
+        counters = self.processor.counters
+        if counters.predictions and not counters.labelled:
+            hint = "a CSV's column of labels is named by --label-column; `perceptron predict` needs no labels"
+            report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
+        if self.repeated.count:
+            names = ", ".join(self.repeated.named)
+            report_warning(
+                f"{self.repeated.count} events have the id of an earlier one ({names}"
+                f"{', …' if self.repeated.has_more else ''}): each is the same event "
+                "again, and its label is not learned twice"
+            )
 
     def _process(self, batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
         return self.processor.process_batch(batch).dead_letters

@@ -20,7 +20,7 @@ from service.cli.summary import largest_weights
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.datasets.labelled_examples import ExampleSet
 from service.models.made_with import made_with
-from service.models.model_file import write_model_file
+from service.models.model_file import refuse_no_folder, write_model_file
 from service.models.registry import Learner
 from service.settings.load import Loaded
 
@@ -53,6 +53,8 @@ def command(
     model of that epoch is the one that is kept. Ends early when an epoch passes without an update.
     """
     settings = loaded.settings
+    if save:
+        refuse_no_folder(save)
     learner = make_trainable(settings)
     found = load_examples(source_of, settings, "read")
     began = perf_counter()

@@ -106,3 +106,28 @@ def test_it_follows_the_topic_until_interrupted(broker, transport):
         _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "Traceback" not in said
+
+
+def shown(result):
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(each)["offset"] for each in result.stdout.splitlines()]
+
+
+def test_stops_after_as_many_records_as_asked_for(perceptron, broker, transport):
+    transport.produce([Output("t", None, b"{}", partition=0) for _ in range(5)])
+    assert shown(perceptron("consume", "t", "--broker", broker, "-n", 2)) == [0, 1]
+
+
+def test_begins_at_the_end(perceptron, broker, transport):
+    transport.produce([Output("t", None, b"{}", partition=0) for _ in range(5)])
+    assert shown(perceptron("consume", "t", "--broker", broker, "--from", "end", "--exit-at-end")) == []
+
+
+def test_follows_unless_it_is_told_to_exit(perceptron, broker, transport):
+    transport.produce([Output("t", None, b"{}", partition=0)])
+    assert shown(perceptron("consume", "t", "--broker", broker, "--follow", "-n", 1)) == [0]
+
+
+def test_begins_at_one_place(perceptron, broker, transport):
+    result = perceptron("consume", "t", "--broker", broker, "--from", "end", "--from-offset", 1)
+    assert result.exit_code == 2

@@ -279,3 +279,38 @@ def test_without_a_terminal_there_are_no_control_characters(pages, tmp_path):
     assert json.loads(stdout)["events"] == 5000
     assert b"      1024 " in stderr
     assert not [byte for byte in stdout + stderr if byte < 32 and byte != ord("\n")]
+
+
+def test_a_file_without_labels_says_so_instead_of_an_error_rate(perceptron):
+    result = perceptron("replay", "-", stdin=ndjson([b'{"id":"a","text":"win"}']))
+    assert "error rate                unknown: no event has a label" in result.stdout
+    assert "no event has a label" in result.stderr
+
+
+def test_repeated_ids_are_counted_and_named(perceptron):
+    events = [b'{"id":"%s","text":"win","label":true}' % name for name in (b"a", b"b", b"a", b"a", b"c")]
+    result = perceptron("replay", "-", "--format", "json", stdin=ndjson(events))
+    assert json.loads(result.stdout)["repeated_ids"] == 2
+    assert "2 events have the id of an earlier one (a)" in result.stderr
+
+
+def test_a_label_is_no_repeated_id(perceptron):
+    messages = [b'{"id":"a","text":"win"}', b'{"id":"a","label":true}']
+    result = perceptron("replay", "-", "--format", "json", stdin=ndjson(messages))
+    assert json.loads(result.stdout)["repeated_ids"] == 0
+
+
+@pytest.mark.parametrize("classes", ["ham,spam", "eggs,ham,spam"])
+def test_a_typo_in_a_label_is_asked_about(perceptron, classes):
+    row = b'{"id":"a","text":"win","label":"spma"}'
+    result = perceptron("replay", "-", "--classes", classes, stdin=ndjson([row]))
+    assert "did you mean 'spam'?" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["replay", "train"])
+def test_a_model_cannot_be_saved_in_a_folder_that_is_not_there(perceptron, tmp_path, command):
+    result = perceptron(command, "-", "--save", tmp_path / "none" / "model.bin", stdin=b"not json")
+    assert result.exit_code == 1
+    assert "there is no folder" in result.stderr
+    assert "not_json" not in result.stderr
+    assert "invalid_json" not in result.stderr
