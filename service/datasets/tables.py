@@ -111,7 +111,9 @@ def arrow_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:
     """Open an Arrow file (Feather, version 2) or stream; return its columns and its record batches."""
     from pyarrow import ipc  # noqa: PLC0415 - an extra
 
-    if stream.peek(len(_ARROW_FILE)).startswith(_ARROW_FILE) and stream.seekable():  # type: ignore[attr-defined]
+    if stream.peek(len(_ARROW_FILE)).startswith(_ARROW_FILE):  # type: ignore[attr-defined]
+        if not stream.seekable():
+            raise DamagedTable("an Arrow file cannot be read from a pipe, a stream can: name the file")
         file = ipc.open_file(stream)
         return _checked(file.schema.names), map(file.get_batch, range(file.num_record_batches))
     batches = ipc.open_stream(stream)

@@ -9,6 +9,7 @@ import pytest
 
 from service.datasets.bad_rows import complaint_of
 from service.datasets.files import open_source
+from service.datasets.tables import DamagedTable, arrow_batches, parquet_batches
 from service.errors import ConfigurationError, InputFileError
 from service.settings.mapping import EventSettings
 
@@ -107,6 +108,15 @@ def test_a_file_that_is_no_table_is_refused(tmp_path, name):
     path.write_bytes(b"id,text\na,win\n" * 100)
     with open_source(str(path)) as source, pytest.raises(InputFileError, match="another format"):
         list(source)
+
+
+@pytest.mark.parametrize(("name", "batches"), [("x.parquet", parquet_batches), ("x.feather", arrow_batches)])
+def test_what_has_its_index_at_the_end_is_not_read_from_a_pipe(tmp_path, name, batches):
+    WRITERS[name](pa.Table.from_pylist(ROWS), tmp_path / name)
+    with (tmp_path / name).open("rb") as file:
+        file.seekable = lambda: False
+        with pytest.raises(DamagedTable, match="from a pipe"):
+            batches(file)
 
 
 def test_a_column_that_was_named_must_be_there(read):
