@@ -71,7 +71,7 @@ def read_examples(
     for message in messages:
         try:
             incoming = decoder.decode(message)
-            x = extractor.extract(incoming.features, incoming.text)
+            x = extractor.extract(incoming.features, incoming.text, incoming.tenant)
             if not isinstance(extractor, RawFeatures):  # which the decoder has checked
                 _refuse_insane(x)
         except Rejection as rejection:

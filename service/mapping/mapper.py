@@ -22,6 +22,8 @@ from service.settings.mapping import EventSettings, LabelSettings, is_of_record
 from service.stream import Record
 
 _WHOLE: Final = "@"
+_LONGEST_TENANT: Final = 256
+"""Characters, as of ids: each feature of an event carries them once more."""
 
 
 class Mapper:
@@ -183,7 +185,9 @@ class EventMapper(Mapper):
         super().__init__(settings, vocabulary, "events", label)
         self._texts = [parse_path(path) for path in settings.text or (_WHOLE if is_text else "text",)]
         excluded = {keys for path in settings.exclude if (keys := parse_path(path).keys)}
-        used = self.uses | excluded | {place for path in self._texts for place in path.uses}
+        self._tenant = parse_path(settings.tenant) if settings.tenant else None
+        others = [*self._texts, self._tenant] if self._tenant else self._texts
+        used = self.uses | excluded | {place for path in others for place in path.uses}
         entries = settings.features or (() if is_text else ("features.*",))
         self._features = FeatureMap(entries, used, max_name_chars)
         self._known = _known(settings, used | self._features.uses)
@@ -205,6 +209,7 @@ class EventMapper(Mapper):
             }
             checked = check_input(fields)
             timestamp_ms = self._time_ms(document) if self._time else None
+            tenant = _tenant_of(self._tenant, document) if self._tenant else None
             found, text, label = checked["features"], checked["text"], checked["label"]
             if not found and text is None and not self._features.finds_anything(document):
                 raise self._nothing_to_go_by()
@@ -212,7 +217,7 @@ class EventMapper(Mapper):
             raise self._refusal(error, document) from None
         truth = None if label is None else self._truth(label)
         n_bytes = max(message_bytes, features.name_chars)
-        return Incoming(checked["id"], found, text, label, truth, False, n_bytes, timestamp_ms)  # noqa: FBT003 - is_label
+        return Incoming(checked["id"], found, text, label, truth, False, n_bytes, timestamp_ms, tenant)  # noqa: FBT003 - is_label
 
     def _text(self, document: object) -> str | None:
         """Join the texts that are there; None if none is."""
@@ -234,6 +239,20 @@ class EventMapper(Mapper):
         paths = ", ".join((*(path.expression for path in self._texts), *self._features.entries))
         message = f"{paths} (events.text, events.features): none is there; bare labels have their own topic"
         return Rejection(Reason.MISSING_FIELD, message)
+
+
+def _tenant_of(path: Path, document: object) -> str | None:
+    """Return whose event it is; None if there is none. Raises `Rejection` and `PathError`."""
+    found = path.find(document)
+    if found is None:
+        return None
+    where = f"{path.expression} (events.tenant)"
+    if isinstance(found, (dict, list)):
+        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected a name or a number")
+    tenant = written(found)
+    if len(tenant) > _LONGEST_TENANT:
+        raise Rejection(Reason.TOO_LARGE, f"{where}: longer than {_LONGEST_TENANT} characters")
+    return tenant
 
 
 def _lines(value: object, path: Path) -> list[str]:

@@ -99,6 +99,8 @@ class Incoming:
     """Length of the message."""
     timestamp_ms: int | None = None
     """Event time, where the message says it; else it is the record's."""
+    tenant: str | None = None
+    """Whose event it is; None: of nobody in particular."""
 
 
 class Decoder:

@@ -1,7 +1,8 @@
 """Features from an event. In: named values and text. Out: x, a dictionary of numbers.
 
 Numbers stay as they are, booleans become 0 and 1, a string becomes the category `name=value` with
-value 1, a token of the text becomes `text=token`. With hashing, names become indices below 2**bits.
+value 1, a token of the text becomes `text=token`. With hashing, names become indices below 2**bits. Of a
+tenant, every feature stands there once more: `tenant=acme×name`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ class FeatureExtractor:
     Hashing is MurmurHash3 (x86, 32 bits, seed 0) of the UTF-8 name, its lowest `hash_bits` bits: as in
     scikit-learn's FeatureHasher, without its alternating sign. Features whose names collide add up;
     tokens of a binary text that collide count once.
+
+    With a tenant, each feature counts once for all and once for this tenant, and `tenant=acme` is its bias:
+    feature hashing for multitask learning (Weinberger et al. 2009). Hashed, the index of a tenant's
+    feature is MurmurHash3, as above, of `tenant=acme×` in UTF-8 and the index of the feature for all in four
+    bytes, little-endian; that of the tenant's bias of `tenant=acme`.
     """
 
     def __init__(self, options: FeatureOptions) -> None:
@@ -52,7 +58,12 @@ class FeatureExtractor:
         self._l2 = options.normalize == "l2"
         self._mask = (1 << options.hash_bits) - 1
 
-    def extract(self, features: Mapping[str, bool | int | float | str] | None, text: str | None) -> X:
+    def extract(
+        self,
+        features: Mapping[str, bool | int | float | str] | None,
+        text: str | None,
+        tenant: str | None = None,
+    ) -> X:
         """Make x of what an event carries.
 
         Parameters
@@ -61,6 +72,8 @@ class FeatureExtractor:
             Named values, or None.
         text
             Free text, or None.
+        tenant
+            Whose event it is; None: of nobody in particular.
 
         """
         x: X = {}
@@ -71,6 +84,8 @@ class FeatureExtractor:
                 x = self._hashed(x)
         if text:
             x = _sum(x, self._of_text(text))
+        if tenant is not None:
+            x = _sum(x, self._of_tenant(x, f"tenant={tenant}"))
         if self._l2:
             _scale_to_unit_length(x)
         return x
@@ -84,11 +99,27 @@ class FeatureExtractor:
             x[index] = x.get(index, 0.0) + value
         return x
 
+    def _of_tenant(self, x: X, tenant: str) -> X:
+        """Return the features of one tenant beside those for all."""
+        if not self._mask:
+            return {tenant: 1.0} | {f"{tenant}×{name}": value for name, value in x.items()}
+        bias, times, mask = tenant.encode(), f"{tenant}×".encode(), self._mask
+        own: X = {mmh3.hash(bias, 0, False) & mask: 1.0}  # noqa: FBT003 - signed; by name takes twice the time
+        for shared, value in x.items():
+            index = mmh3.hash(times + shared.to_bytes(4, "little"), 0, False) & mask  # noqa: FBT003
+            own[index] = own.get(index, 0.0) + value
+        return own
+
 
 class RawFeatures:
     """Leaves events as they are, for a model that makes its own features of them."""
 
-    def extract(self, features: Mapping[str, bool | int | float | str] | None, text: str | None) -> X:
+    def extract(
+        self,
+        features: Mapping[str, bool | int | float | str] | None,
+        text: str | None,
+        tenant: str | None = None,  # noqa: ARG002 - as of `FeatureExtractor`; `make_extractor` refuses one
+    ) -> X:
         """Return the features with the text beside them: `text`, or `text of the event` where that is one."""
         x: X = dict(features) if features else {}
         if text is not None:

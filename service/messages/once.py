@@ -39,14 +39,19 @@ class OnceExtractor(FeatureExtractor):
 
     def __init__(self, extractor: FeatureExtractor | RawFeatures) -> None:
         self._extractor = extractor
-        self._known: dict[tuple[int, str | None], tuple[object, X]] = {}
+        self._known: dict[tuple[int, str | None, str | None], tuple[object, X]] = {}
         """By the identity of the message's features, which are kept here so that no others get it."""
 
-    def extract(self, features: Mapping[str, bool | int | float | str] | None, text: str | None) -> X:
+    def extract(
+        self,
+        features: Mapping[str, bool | int | float | str] | None,
+        text: str | None,
+        tenant: str | None = None,
+    ) -> X:
         """Return x of a message that a `OnceDecoder` decoded, the same each time."""
-        key = id(features), text
+        key = id(features), text, tenant
         if key not in self._known:
-            self._known[key] = features, self._extractor.extract(features, text)
+            self._known[key] = features, self._extractor.extract(features, text, tenant)
         return self._known[key][1]
 
     def forget(self) -> None:

@@ -247,7 +247,7 @@ class LiveModels:
             raise Rejection(
                 Reason.UNKNOWN_FIELD, "label: nothing is learned here; labels belong on the stream"
             )
-        return Question(event.id, self._extractor.extract(event.features, event.text))
+        return Question(event.id, self._extractor.extract(event.features, event.text, event.tenant))
 
     def partitions(self) -> list[int]:
         """List the partitions served here."""

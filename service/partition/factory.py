@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from service.errors import ConfigurationError
 from service.formats.readers import read_json
 from service.formats.schema_readers import KINDS
 from service.formats.schemas import Schemas
@@ -106,7 +107,20 @@ def for_file(settings: Settings) -> Settings:
 
 
 def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
-    """Make the feature extractor that the settings describe."""
+    """Make the feature extractor that the settings describe.
+
+    Raises
+    ------
+    ConfigurationError
+        There are tenants, and the model makes its features itself.
+
+    """
+    if settings.model == AUTO and settings.events.tenant:
+        raise ConfigurationError(
+            "events.tenant: auto makes its features itself, and makes none for each tenant",
+            hint="--model normalized-adagrad --hash-bits 22 takes them; or name the tenant in "
+            "events.features, as a category like others",
+        )
     if settings.model == AUTO:
         return RawFeatures()
     return FeatureExtractor(

@@ -180,7 +180,7 @@ class Processor:
     def _receive_event(self, event: Incoming, timestamp_ms: int) -> Output:
         """Predict; then learn, if the truth is known and was not learned before."""
         event_id = event.id
-        x = self._extractor.extract(event.features, event.text)
+        x = self._extractor.extract(event.features, event.text, event.tenant)
         updates = self.learner.updates
         known = self.join.examples.get(event_id)
         if known is not None:

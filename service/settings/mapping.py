@@ -101,7 +101,7 @@ class LabelSettings(BaseModel):
             parse_path(place)
         return place
 
-    @field_validator("label", "timestamp")
+    @field_validator("label", "timestamp", "tenant", check_fields=False)
     @classmethod
     def _check_path(cls, path: str) -> str:
         if path:
@@ -148,6 +148,11 @@ class EventSettings(LabelSettings):
         (), description="Where the features are: JMESPaths, * for all that is left, a.* for all below a."
     )
     exclude: PathList = Field((), description="Fields that are no features: paths such as a.b.")
+    tenant: str = Field(
+        "",
+        description="Where an event says whose it is: a JMESPath. Each feature counts for all, and for this "
+        "tenant alone.",
+    )
     label_on_timeout: Annotated[str, BeforeValidator(as_label)] = Field(
         "", description="Class of an event whose label has not come after label_timeout_seconds."
     )
@@ -212,7 +217,7 @@ class EventSettings(LabelSettings):
         return "events"
 
 
-MAPPED_FEATURES: Final = ("events.text", "events.features", "events.exclude")
+MAPPED_FEATURES: Final = ("events.text", "events.features", "events.exclude", "events.tenant")
 """Settings that say which features a record has: where they are given, a model is made with them as well."""
 MAPPING: Final = tuple(
     f"{model.table()}.{name}" for model in (EventSettings, LabelSettings) for name in model.model_fields

@@ -259,7 +259,7 @@ def predictions_are_made_after_learning():
 
     def peek(self, event, timestamp_ms):
         if event.truth is not None and self.join.examples.get(event.id) is None:
-            x = self._extractor.extract(event.features, event.text)
+            x = self._extractor.extract(event.features, event.text, event.tenant)
             self.learner.learn(x, event.truth)
         return receive(self, event, timestamp_ms)
 

@@ -27,6 +27,7 @@ def as_json(place: str, found: Incoming | Rejection) -> str:
             "text": found.text,
             "label": found.label,
             "event_time_ms": found.timestamp_ms,
+            "tenant": found.tenant,
         }
         fields["kind"] = _kind(found)
         fields |= {name: value for name, value in known.items() if value is not None}
@@ -53,6 +54,8 @@ def as_text(vocabulary: Vocabulary) -> Callable[[str, Incoming | Rejection], str
             yield "label", vocabulary.name(found.truth)
         if found.timestamp_ms is not None:
             yield "event time", f"{found.timestamp_ms} ms"
+        if found.tenant is not None:
+            yield "tenant", found.tenant
 
     return show
 

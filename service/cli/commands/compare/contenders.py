@@ -129,7 +129,7 @@ class Contest:
             try:
                 incoming = self._decoder.decode(record.value, record)
                 for extractor in self._extractors.values():
-                    extractor.extract(incoming.features, incoming.text)
+                    extractor.extract(incoming.features, incoming.text, incoming.tenant)
             except Rejection:
                 pass  # each processor meets it again, and counts it
 

@@ -48,7 +48,9 @@ class Predictor:
         if event.is_label:
             raise Rejection(Reason.MISSING_FIELD, "an event needs features or text")
         try:
-            predicted, score = self._learner.assess(self._extractor.extract(event.features, event.text))
+            predicted, score = self._learner.assess(
+                self._extractor.extract(event.features, event.text, event.tenant)
+            )
         except LearnerError as error:
             raise rejection_of(error) from None
         label = self._vocabulary.spell(predicted, self._vocabulary.first_spelling())

@@ -38,6 +38,15 @@ def test_shows_id_features_text_and_label_of_a_mapped_record(perceptron):
     ]
 
 
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_shows_whose_event_it_is(perceptron, form):
+    row = b'{"uuid":7,"mail":{"subject":"Win","to":"acme"}}'
+    result = perceptron(
+        "check-input", "-", "--format", form, *MAPPED, "--events-tenant", "mail.to", stdin=row
+    )
+    assert ('"tenant": "acme"' if form == "json" else "  tenant       acme") in result.stdout
+
+
 def test_shows_the_reason_of_a_dead_letter(perceptron):
     rows = b'{"id":"a","text":"x"}\n{"id":"b","text":"x","label":"spm"}\n'
     result = perceptron("check-input", "-", "--format", "json", stdin=rows)

@@ -1,0 +1,148 @@
+"""Features of tenants: each counts once for all, and once for the tenant."""
+
+import math
+
+import mmh3
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perceptron_core.formats.model_bytes import pack, unpack
+from service.errors import ConfigurationError
+from service.messages.decoder import Reason
+from service.messages.features import FeatureExtractor, FeatureOptions
+from service.partition.factory import make_extractor
+from tests.service.building import Feed, settings
+
+values = st.one_of(st.floats(-1e6, 1e6), st.booleans(), st.sampled_from(["en", "de"]))
+features = st.dictionaries(st.text("abc", min_size=1, max_size=3), values, max_size=5)
+texts = st.one_of(st.none(), st.text("ab ", max_size=10))
+tenants = st.one_of(st.just(""), st.text(max_size=8, alphabet=st.characters(exclude_categories=["Cs"])))
+
+
+def extract(features, text, tenant, **options):
+    return FeatureExtractor(FeatureOptions(**options)).extract(features, text, tenant)
+
+
+def test_each_feature_counts_once_for_all_and_once_for_the_tenant():
+    assert extract({"n": 2.5, "lang": "en"}, "win", "acme") == {
+        "n": 2.5,
+        "lang=en": 1.0,
+        "text=win": 1.0,
+        "tenant=acme": 1.0,
+        "tenant=acme×n": 2.5,
+        "tenant=acme×lang=en": 1.0,
+        "tenant=acme×text=win": 1.0,
+    }
+
+
+@given(features, texts, st.sampled_from([0, 12]), st.sampled_from(["none", "l2"]))
+def test_without_a_tenant_nothing_differs(features, text, hash_bits, normalize):
+    extractor = FeatureExtractor(FeatureOptions(hash_bits=hash_bits, normalize=normalize))
+    assert extractor.extract(features, text, None) == extractor.extract(features, text)
+
+
+@given(features, texts, tenants)
+def test_the_features_for_all_stay_first_and_as_they_are(features, text, tenant):
+    shared = extract(features, text, None)
+    assert list(extract(features, text, tenant).items())[: len(shared)] == list(shared.items())
+
+
+@given(features, texts, tenants)
+def test_the_hash_is_murmur3_of_the_tenant_and_the_index_for_all(features, text, tenant):
+    shared = extract(features, text, None, hash_bits=22)
+    expected = dict(shared)
+    own = {mmh3.hash(f"tenant={tenant}".encode(), signed=False) % 2**22: 1.0}
+    for index, value in shared.items():
+        key = f"tenant={tenant}×".encode() + index.to_bytes(4, "little")
+        place = mmh3.hash(key, signed=False) % 2**22
+        own[place] = own.get(place, 0.0) + value
+    for place, value in own.items():
+        expected[place] = expected.get(place, 0.0) + value
+    assert extract(features, text, tenant, hash_bits=22) == expected
+
+
+def test_a_hash_once_written_stays():
+    assert extract({"n": 2.0}, None, "acme", hash_bits=22) == {1169580: 2.0, 2014817: 1.0, 1089812: 2.0}
+
+
+@given(features, texts, tenants, st.sampled_from([0, 12]))
+def test_l2_scales_all_together(features, text, tenant, hash_bits):
+    x = extract(features, text, tenant, normalize="l2", hash_bits=hash_bits)
+    assert math.hypot(*x.values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("hash_bits", [0, 22])
+def test_tenants_share_no_feature_of_their_own(hash_bits):
+    shared, one, other = (extract({}, "win now", t, hash_bits=hash_bits) for t in (None, "a", "b"))
+    assert (one.keys() & other.keys()) == shared.keys()
+
+
+MAPPED = {"events": {"id": "id", "tenant": "who.company", "text": ["text"], "features": ["*"]}}
+
+
+def mail(event_id, text, company=None, **more):
+    return {"id": event_id, "text": text, "who": {"company": company, "size": 3}, **more}
+
+
+def test_a_tenant_is_read_where_the_setting_says_and_is_no_feature_besides():
+    feed = Feed(**MAPPED)
+    feed(mail("a", "win", "acme", label=True))
+    assert set(feed.model.weights) == {
+        "text=win",
+        "who.size",
+        "tenant=acme",
+        "tenant=acme×text=win",
+        "tenant=acme×who.size",
+    }
+
+
+@pytest.mark.parametrize(("company", "name"), [(17, "17"), (True, "true"), ("", "")])
+def test_a_tenant_may_be_any_scalar(company, name):
+    feed = Feed(**MAPPED)
+    feed(mail("a", "win", company, label=True))
+    assert f"tenant={name}×text=win" in feed.model.weights
+
+
+def test_without_its_tenant_an_event_has_the_features_for_all():
+    feed = Feed(**MAPPED)
+    feed(mail("a", "win", label=True))
+    assert set(feed.model.weights) == {"text=win", "who.size"}
+
+
+@pytest.mark.parametrize(
+    ("company", "reason"),
+    [(["a"], Reason.INVALID_TYPE), ({"a": 1}, Reason.INVALID_TYPE), ("a" * 257, Reason.TOO_LARGE)],
+)
+def test_what_is_no_tenant_is_refused_by_its_path(company, reason):
+    (letter,) = Feed(**MAPPED)(mail("a", "win", company))
+    told = dict(letter.headers)
+    assert told["error.reason"] == reason.encode()
+    assert told["error.message"].startswith(b"who.company (events.tenant): ")
+
+
+def test_a_lone_surrogate_is_refused():
+    (letter,) = Feed(**MAPPED, hash_bits=12)(b'{"id":"a","text":"win","who":{"company":"\\ud800"}}')
+    assert letter.topic == "dead-letters"
+
+
+def test_contrary_tenants_learn_their_own():
+    feed = Feed(**MAPPED)
+    for number in range(20):
+        company = "contrary" if number % 2 else "other"
+        feed(mail(str(number), "win", company, label=company == "other"))
+    answers = [feed.answer(mail(company, "win", company))["label"] for company in ("contrary", "other")]
+    assert answers == [False, True]
+
+
+def test_what_waits_for_its_label_keeps_its_tenant_through_a_snapshot():
+    feed, restored = Feed(**MAPPED), Feed(**MAPPED)
+    feed(mail("a", "win", "acme"))
+    restored.processor.restore(unpack(pack(feed.processor.state())))
+    restored({"id": "a", "label": True}, topic="labels")
+    assert "tenant=acme×text=win" in restored.model.weights
+
+
+def test_auto_makes_its_features_itself_and_refuses_tenants():
+    with pytest.raises(ConfigurationError, match=r"events\.tenant: auto"):
+        make_extractor(settings(model="auto", **MAPPED))
