@@ -9,6 +9,11 @@
      ├─ TooManyRejected           the poison limit: the stream itself seems wrong
      ├─ NoSuchModel               a question about a partition that is not served here
      ├─ ModelBusy                 a question that came while the model was learning
+     ├─ IdTaken                   an event with an id that another event has
+     ├─ TooFarBehind              an event or a label that came while too many waited
+     ├─ PartitionMoved            an event or a label whose partition is not served here any more
+     ├─ PartitionElsewhere        an event or a label whose partition another process has
+     ├─ AppendUnsure              an event or a label that may have been appended, or not
      └─ TransportError            the stream said no
          ├─ TransportUnavailable  try again later: broker away, file locked
          ├─ TransactionFailed     nothing of this batch was written: roll back, do it again
@@ -89,6 +94,37 @@ class NoSuchModel(ServiceError):
 
 class ModelBusy(ServiceError):
     """The model is learning a batch that takes long; the same question may be answered later."""
+
+
+class IdTaken(ServiceError):
+    """Another event came under the id of an event that is to be appended."""
+
+
+class TooFarBehind(ServiceError):
+    """Too many records of the partition wait to be processed; the same request may be taken later."""
+
+
+class PartitionMoved(ServiceError):
+    """The partition was handed over while an event or a label waited to be appended."""
+
+
+class PartitionElsewhere(ServiceError):
+    """Another process of the group has the partition that an event or a label goes to.
+
+    Attributes
+    ----------
+    partition : int
+        Its number.
+
+    """
+
+    def __init__(self, message: str, *, hint: str = "", partition: int = 0) -> None:
+        super().__init__(message, hint=hint)
+        self.partition = partition
+
+
+class AppendUnsure(ServiceError):
+    """An append failed: the event or label may be on its topic, or not; to repeat it is safe."""
 
 
 class TransportError(ServiceError):

@@ -47,7 +47,7 @@ class Output(NamedTuple):
 
 
 class RecordLimit(NamedTuple):
-    """How large a record of a topic may be, as `record_bytes` counts it."""
+    """How large a record of a topic may be, as `service.messages.dead_letter.record_bytes` counts it."""
 
     n_bytes: int
     """The most that is written."""
@@ -151,6 +151,20 @@ class Consumer(Protocol):
             The partition is not assigned to this member.
         TransportUnavailable, AccessRefused
             As their names say.
+
+        """
+
+    def appender(self, partition: int) -> Writer:
+        """Make the writer that appends to the input of an assigned partition; fence those of earlier owners.
+
+        It is independent of `writer`, takes no offsets, and may be used on another thread than the consumer.
+        What an earlier one had committed is before `Transport.bounds` when the new one exists, and nothing
+        more of it ever will be written. An earlier one of this member must be closed.
+
+        Raises
+        ------
+        OwnershipLost, TransportUnavailable, AccessRefused
+            As for `writer`.
 
         """
 
@@ -278,20 +292,3 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Release everything. Idempotent."""
-
-
-# Attributes of a Kafka record, and a varint of at most 5 or 10 bytes each for its length, time, offset, key,
-# value and headers.
-_RECORD_FRAME_BYTES: Final = 36
-# A varint of at most 5 bytes each for the name and the value.
-_HEADER_FRAME_BYTES: Final = 10
-
-
-def record_bytes(output: Output) -> int:
-    """Return what a record takes at most, in any stream: key, value, headers and their framing."""
-    return (
-        _RECORD_FRAME_BYTES
-        + len(output.key or b"")
-        + len(output.value or b"")
-        + sum(_HEADER_FRAME_BYTES + len(name.encode()) + len(value) for name, value in output.headers)
-    )

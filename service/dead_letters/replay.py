@@ -26,13 +26,14 @@ from service.messages.dead_letter import (
     SIZE,
     SOURCE,
     TRUNCATED,
+    record_bytes,
     split_headers,
     without_replayed,
 )
 from service.messages.decoder import Rejection, rejection_of_time
 from service.partition.input_reader import InputReader
 from service.settings.load import Settings
-from service.stream import Consumer, Headers, Output, Record, Transport, record_bytes
+from service.stream import Consumer, Headers, Output, Record, Transport
 from service.transport.topics import input_topics
 
 Repair = Callable[[Sequence[bytes]], Sequence[bytes]]

@@ -131,6 +131,12 @@ class RecordQueues:
             }
         )
 
+    def first_offset(self, topic: str, partition: int) -> int | None:
+        """Return the offset of the first record that waits here; None if none does."""
+        waiting = self._partitions.get(partition)
+        records = waiting.by_topic[topic] if waiting is not None else ()
+        return records[0].offset if records else None
+
     def open(self, partition: int) -> None:
         """Take records of a partition from now on."""
         self._partitions[partition] = _Waiting({topic: [] for topic in self._topics})

@@ -18,6 +18,7 @@ from service.loop.availability import Availability
 from service.loop.backoff import Backoff
 from service.loop.end_of_input import EndOfInput
 from service.loop.growth import Growth
+from service.loop.intake_opening import IntakeOpener
 from service.loop.record_queue import RecordQueues
 from service.loop.tasks import Tasks
 from service.monitoring.health import Health, State
@@ -116,6 +117,7 @@ class Runner:
         self._stop = threading.Event()
         self._consumer: Consumer
         self._end: EndOfInput
+        self._opener: IntakeOpener
         self._growth: Growth
 
     def stop(self) -> None:
@@ -153,6 +155,7 @@ class Runner:
         self._show_partitions()
         topics = input_topics(self._settings)
         self._end = EndOfInput(self._transport, self._consumer, topics, self._growth, self._clock)
+        self._opener = IntakeOpener(self._transport, self._consumer, self._inbox, topics)
 
     def step(self) -> bool:
         """Process and commit a batch of each partition that has one; then open the tasks that wait for it.
@@ -171,6 +174,8 @@ class Runner:
             self._growth.look()
         with self._health.asking():
             self._tasks.open_waiting()
+            if self._live:
+                self._opener.look(self._live.intakes.all())
         self._show_partitions()
         self._activity.observe()
         return not batch and not self._inbox and not self._tasks.is_waiting

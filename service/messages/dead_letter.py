@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Final
 
 from service.messages.decoder import Rejection
-from service.stream import Headers, Output, Record, RecordLimit, record_bytes
+from service.stream import Headers, Output, Record, RecordLimit
 
 REASON: Final = "error.reason"
 MESSAGE: Final = "error.message"
@@ -32,6 +32,11 @@ REPLAYED_FROM: Final = "replayed.from"
 
 _COMPRESSED_MARGIN: Final = 1.05
 _COMPRESSED_FRAME_BYTES: Final = 1024
+# Attributes of a Kafka record, and a varint of at most 5 or 10 bytes each for its length, time, offset, key,
+# value and headers.
+_RECORD_FRAME_BYTES: Final = 36
+# A varint of at most 5 bytes each for the name and the value.
+_HEADER_FRAME_BYTES: Final = 10
 
 
 def split_headers(headers: Headers) -> tuple[Headers, Headers]:
@@ -58,6 +63,16 @@ def dead_letter(record: Record, rejection: Rejection, topic: str) -> Output:
     told = (rejection.reason, rejection.message, *record[:4])
     ours = ((name, str(value).encode(errors="replace")) for name, value in zip(_TOLD, told, strict=True))
     return Output(topic, record.key, record.value, (*record.headers, *ours))
+
+
+def record_bytes(output: Output) -> int:
+    """Return what a record takes at most, in any stream: key, value, headers and their framing."""
+    return (
+        _RECORD_FRAME_BYTES
+        + len(output.key or b"")
+        + len(output.value or b"")
+        + sum(_HEADER_FRAME_BYTES + len(name.encode()) + len(value) for name, value in output.headers)
+    )
 
 
 def fit(letter: Output, limit: RecordLimit) -> tuple[Output, bool]:

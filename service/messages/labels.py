@@ -55,6 +55,11 @@ class Vocabulary:
             self._truths.update(_BINARY)
             self._truths.update(zip(self.classes, (False, True), strict=bool(self.classes)))
 
+    @property
+    def values(self) -> Sequence[LabelValue]:
+        """All label values, as JSON tells them apart: there 1 is not true."""
+        return [*self._truths] if self.is_multiclass else [*self._truths, 1, 0]
+
     def truth(self, label: LabelValue) -> Truth:
         """Return the class that `label` denotes.
 

@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 from perceptron_core import LearnerError, MistakeBound, Perceptron
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ModelBusy, NoSuchModel
+from service.intake.intakes import Intakes
+from service.intake.partition import PartitionIntake
 from service.messages.decoder import Decoder, Reason, Rejection
 from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, Vocabulary
@@ -73,6 +75,8 @@ class LiveModel:
         How answers name the classes.
     history, recent
         Where what happens is noted; None: the answers are not to be shown.
+    intake
+        Answers those who have submitted an event or a label.
     clock
         Says when.
 
@@ -90,9 +94,11 @@ class LiveModel:
         vocabulary: Vocabulary,
         history: History,
         recent: RecentAnswers | None,
+        intake: PartitionIntake,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.partition = partition
+        self._intake = intake
         self.learning = threading.Lock()
         self.history = history
         self.recent = recent
@@ -118,6 +124,7 @@ class LiveModel:
         self.history.add(Point.of(published.counters, published.updates, published.mixture, now))
         if self.recent is not None:
             self.recent.note(records, outputs, now)
+        self._intake.committed(records, outputs)
 
     def events_per_second(self) -> float:
         """Return how many events a second were predicted lately."""
@@ -219,6 +226,7 @@ class LiveModels:
         self.histories: dict[int, History] = {}
         """By partition, also of those that were here and are no longer."""
         self._recent: dict[int, RecentAnswers] = {}
+        self.intakes = Intakes(settings)
         self.n_partitions = 0
         """Of the events topic; 0 before it is known."""
 
@@ -229,13 +237,15 @@ class LiveModels:
         if self._shows_events:
             recent = self._recent.setdefault(partition, RecentAnswers(self._predictions_topic))
             recent.decoder = processor.decoder if self._is_mapped else None
-        model = LiveModel(partition, processor, self._vocabulary, history, recent)
+        intake = self.intakes.open(partition, processor)
+        model = LiveModel(partition, processor, self._vocabulary, history, recent, intake)
         self._at_work[partition] = model
         return model
 
     def close(self, partition: int) -> None:
         """Show a partition's model no longer."""
         self._at_work.pop(partition, None)
+        self.intakes.close(partition)
 
     def read(self, message: bytes, *, is_own: bool = False) -> Question:
         """Read an event as the stream would, or one in the service's own schema.

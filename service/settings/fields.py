@@ -173,6 +173,9 @@ class Settings(BaseSettings):
         "auto",
         description="Whether the live page shows texts and features of events (auto: on loopback addresses).",
     )
+    http_max_lag: int = Field(
+        10_000, ge=1, le=10**9, description="Waiting records of a partition at which POSTs are answered 429."
+    )
     ready_timeout_seconds: float = Field(
         3.0, gt=0, le=3600, description="Seconds a batch or a poll may take before /readyz says no."
     )

@@ -18,13 +18,13 @@ from service.web.problems import documented, problem_response
 from service.web.responses import Explanation, LivePrediction, ModelDescription
 from service.web.views import Window
 
-_JSON: Final = "application/json"
+JSON: Final = "application/json"
 _UTF_8: Final = ("utf-8", "utf8", "us-ascii")
 _WHOLE_NUMBER: Final = re.compile("0|-?[1-9][0-9]*")
 _LONGEST_SHOWN: Final = 40
 _LARGEST_PARTITION: Final = 2**31 - 1
 _ASKED_FOR = documented(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.SERVICE_UNAVAILABLE)
-_BODY_READ = documented(
+BODY_READ = documented(
     HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 )
 _EVENT: Final = UnlabelledEvent.model_json_schema()
@@ -66,17 +66,23 @@ Top = Annotated[int, Field(ge=0, le=RANKED), _AsWritten, Query(description="How 
 
 async def event_body(request: Request) -> bytes:
     """Return the body as it came: it is read as a record of the stream is, by the same code."""
+    return await body_of(request, JSON)
+
+
+async def body_of(request: Request, wanted: str) -> bytes:
+    """Return the body if it has the media type that is wanted, and, of JSON, is UTF-8."""
     content_type = Message()
     content_type["Content-Type"] = request.headers.get("content-type", "")
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != _JSON:
+    if media_type != wanted:
         raise HTTPException(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            f"the body must be {_JSON}, not {media_type or 'without a type'}",
+            f"the body must be {wanted}, not {media_type or 'without a type'}",
         )
-    if (charset := content_type.get_content_charset(_UTF_8[0])) not in _UTF_8:
+    charset = content_type.get_content_charset(_UTF_8[0])
+    if wanted == JSON and charset not in _UTF_8:
         raise HTTPException(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the body must be {_JSON} in UTF-8, not {charset}"
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the body must be {JSON} in UTF-8, not {charset}"
         )
     return await request.body()
 
@@ -95,9 +101,9 @@ def add_api(app: FastAPI, window: Window) -> None:
 
 def _add_questions(api: APIRouter, window: Window) -> None:
     event = _MAPPED_EVENT if window.live.asks_as_mapped else _EVENT
-    body: dict[str, Any] = {"requestBody": {"required": True, "content": {_JSON: {"schema": event}}}}
+    body: dict[str, Any] = {"requestBody": {"required": True, "content": {JSON: {"schema": event}}}}
 
-    @api.post("/predict", responses=_ASKED_FOR | _BODY_READ, openapi_extra=body)
+    @api.post("/predict", responses=_ASKED_FOR | BODY_READ, openapi_extra=body)
     def predict(body: Body, partition: Partition = None, fields: Fields = "topic") -> LivePrediction:
         """Predict an event without a label. Nothing is learned and nothing written to the stream."""
         question = window.live.read(body, is_own=fields == "own")
@@ -105,7 +111,7 @@ def _add_questions(api: APIRouter, window: Window) -> None:
         answer, owned = model.predict(question), window.live.owns(model.partition, question.id)
         return LivePrediction(**answer._asdict(), partition=model.partition, owned=owned)
 
-    @api.post("/explain", responses=_ASKED_FOR | _BODY_READ, openapi_extra=body)
+    @api.post("/explain", responses=_ASKED_FOR | BODY_READ, openapi_extra=body)
     def explain(body: Body, partition: Partition = None, fields: Fields = "topic") -> Explanation:
         """Predict an event without a label, and tell which of its features decided."""
         question = window.live.read(body, is_own=fields == "own")
@@ -126,9 +132,10 @@ def _add_descriptions(api: APIRouter, window: Window) -> None:
         return window.state(partition)
 
 
-def _of_rejection(_: Request, error: Exception) -> Response:
+def _of_rejection(request: Request, error: Exception) -> Response:
     assert isinstance(error, Rejection)
-    hint = "`perceptron schema event` shows what is expected; where events are mapped, the settings `events`"
-    return problem_response(
-        HTTPStatus.UNPROCESSABLE_ENTITY, error.message, "event", hint, reason=error.reason
+    kind = "label" if request.url.path == "/labels" else "event"
+    hint = (
+        f"`perceptron schema {kind}` shows what is expected; where {kind}s are mapped, the settings `{kind}s`"
     )
+    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, kind, hint, reason=error.reason)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from service.monitoring.metrics import Metrics
 
 _DESCRIPTION = """\
-Ask the models that are learning now. Nothing here teaches them: labels belong on the stream.
+Ask the models that are learning now, which teaches them nothing; and append events and labels to the stream,
+which they learn from.
 Every error is a JSON object that says what is wrong, where, and what to do about it.
 """
 
@@ -56,10 +57,13 @@ def make_app(
         place = (events.are_json_objects and events.id) or "id"
         add_relay(app, elsewhere, about(settings, health), id_finder(place))
     elif metrics is not None and live is not None:
+        from service.intake.submissions import SubmissionReader  # noqa: PLC0415
         from service.web.api import add_api  # noqa: PLC0415  needs all that a parent of workers does without
+        from service.web.inputs import Inputs, add_inputs  # noqa: PLC0415
         from service.web.views import Window  # noqa: PLC0415
 
         add_api(app, Window(metrics, live, about(settings, health)))
+        add_inputs(app, Inputs(metrics, live, health, settings, SubmissionReader(settings)))
     add_probes(app, registry, health)
     add_pages(app)
     translate_errors(app)

@@ -11,7 +11,15 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from service.errors import ModelBusy, NoSuchModel, ServiceError
+from service.errors import (
+    IdTaken,
+    MessageTooLarge,
+    ModelBusy,
+    NoSuchModel,
+    PartitionElsewhere,
+    ServiceError,
+    TooFarBehind,
+)
 from service.web.together import ALL
 
 _HINTS: Final[Mapping[int, str]] = {
@@ -20,6 +28,13 @@ _HINTS: Final[Mapping[int, str]] = {
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "send `Content-Type: application/json`, as `curl --json` does",
 }
 _SOON_SECONDS: Final = "1"
+_STATUSES: Final[Mapping[type[ServiceError], HTTPStatus]] = {
+    IdTaken: HTTPStatus.CONFLICT,
+    MessageTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    PartitionElsewhere: HTTPStatus.MISDIRECTED_REQUEST,
+    TooFarBehind: HTTPStatus.TOO_MANY_REQUESTS,
+}
+_PASSING: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
 
 
 class Answered(BaseModel):
@@ -35,15 +50,25 @@ class Problem(Answered):
     where: str = Field(description="In which part of the request, or of the service.")
     hint: str = Field("", description="What to do about it.")
     reason: str | None = Field(
-        None, description="Of an event: the `error.reason` its dead letter would have."
+        None, description="Of an event or a label: the `error.reason` its dead letter would have."
+    )
+    partition: int | None = Field(
+        None, description="Of an event or a label that belongs to another process: where it goes."
     )
 
 
 def problem_response(
-    status: int, what: str, where: str, hint: str = "", *, reason: str | None = None, **headers: str
+    status: int,
+    what: str,
+    where: str,
+    hint: str = "",
+    *,
+    reason: str | None = None,
+    partition: int | None = None,
+    **headers: str,
 ) -> Response:
     """Make the answer to a request that cannot be answered."""
-    problem = Problem(what=what, where=where, hint=hint, reason=reason)
+    problem = Problem(what=what, where=where, hint=hint, reason=reason, partition=partition)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     body = problem.model_dump_json(exclude_none=True)
     return Response(body, status, named, media_type="application/json")
@@ -69,10 +94,14 @@ def _place(request: Request) -> str:
 def _of_service_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ServiceError)
     asked_for_one = isinstance(error, NoSuchModel) and request.query_params.get("partition", ALL) != ALL
-    status = HTTPStatus.NOT_FOUND if asked_for_one else HTTPStatus.SERVICE_UNAVAILABLE
-    headers = {} if asked_for_one else {"Retry_After": _SOON_SECONDS}
-    where = "partition" if isinstance(error, (NoSuchModel, ModelBusy)) else _place(request)
-    return problem_response(status, str(error), where, error.hint, **headers)
+    status = _STATUSES.get(type(error), HTTPStatus.SERVICE_UNAVAILABLE)
+    if asked_for_one:
+        status = HTTPStatus.NOT_FOUND
+    headers = {"Retry_After": _SOON_SECONDS} if status in _PASSING else {}
+    is_about_partition = isinstance(error, (NoSuchModel, ModelBusy, PartitionElsewhere))
+    where = "partition" if is_about_partition else _place(request)
+    partition = error.partition if isinstance(error, PartitionElsewhere) else None
+    return problem_response(status, str(error), where, error.hint, partition=partition, **headers)
 
 
 def _of_parameters(_: Request, error: Exception) -> Response:

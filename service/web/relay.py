@@ -1,11 +1,13 @@
-"""Questions about models in other processes. In: a request. Out: that process's answer.
+"""Questions about models in other processes, and what they are to learn. In: a request. Out: their answer.
 
 The parent of workers passes a request on to the HTTP server of the worker that has the partition, so the
-same code answers, and says what is wrong, wherever a model is.
+same code answers, and says what is wrong, wherever a model is. Where an event or a label goes, only a worker
+can read: one that has not got the partition says which it is.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +27,14 @@ from service.web.together import ALL, together
 _PATIENCE_SECONDS: Final = 10.0
 """Longer than a worker takes to say that its model is busy."""
 
+_INPUT_PATIENCE_SECONDS: Final = 90.0
+"""Longer than a worker waits for a prediction and for an append."""
+
+_MOST_INPUTS: Final = 200
+"""Requests that may wait for workers at a time, each on a thread: as many as the server has connections."""
+
 _QUESTIONS: Final = {"/predict": "POST", "/explain": "POST", "/model": "GET", "/state": "GET"}
+_INPUTS: Final = ("/events", "/labels")
 _ASKED_WITH: Final = ("authorization", "content-type")
 _TOLD_WITH: Final = ("content-type", "retry-after")
 
@@ -63,13 +72,26 @@ def add_relay(
         query = dict(request.query_params)
         if request.url.path in _QUESTIONS:
             query.setdefault("partition", str(partition))
-        answer = _ask(addresses[partition], request, query, body)
+        answer = _ask(addresses[partition], request, query, body, _PATIENCE_SECONDS)
         if answer.status_code == HTTPStatus.NOT_FOUND:
             raise _nobody_has(query["partition"], addresses)
         if request.url.path == "/state" and answer.status_code == HTTPStatus.OK:
             return _json(json.loads(bytes(answer.body)) | about() | {"partitions": sorted(addresses)})
         return answer
 
+    threads = ThreadPoolExecutor(_MOST_INPUTS, "input")
+
+    async def pass_in(request: Request, body: Annotated[bytes, Depends(_body)]) -> Response:
+        addresses = elsewhere.addresses()
+        if not addresses:
+            raise _nobody_yet()
+        key = request.query_params.get("key") or _event_id(body, find_id)
+        guess = partition_at_work(addresses, key, elsewhere.n_partitions)
+        running = asyncio.get_running_loop()
+        return await running.run_in_executor(threads, _submit, request, body, addresses, guess)
+
+    for path in _INPUTS:
+        app.add_api_route(path, pass_in, methods=["POST"], include_in_schema=False)
     for path, method in {**_QUESTIONS, "/openapi.json": "GET"}.items():
         app.add_api_route(path, pass_on, methods=[method], include_in_schema=False)
 
@@ -96,8 +118,19 @@ def _states(request: Request, addresses: Mapping[int, str]) -> Sequence[Mapping[
 
 def _asked(server: str, request: Request) -> Response | None:
     with suppress(ModelBusy):
-        return _ask(server, request, {"partition": ALL}, b"")
+        return _ask(server, request, {"partition": ALL}, b"", _PATIENCE_SECONDS)
     return None
+
+
+def _submit(request: Request, body: bytes, addresses: Mapping[int, str], guess: int) -> Response:
+    """Send an event or a label to the worker that probably has its partition; then to the one it names."""
+    query = dict(request.query_params)
+    answer = _ask(addresses[guess], request, query, body, _INPUT_PATIENCE_SECONDS)
+    if answer.status_code == HTTPStatus.MISDIRECTED_REQUEST:
+        owner = json.loads(bytes(answer.body)).get("partition")
+        if owner in addresses and addresses[owner] != addresses[guess]:
+            return _ask(addresses[owner], request, query, body, _INPUT_PATIENCE_SECONDS)
+    return answer
 
 
 def _partition(
@@ -108,12 +141,16 @@ def _partition(
     The worker of the first also reports what is wrong with the request.
     """
     if not addresses:
-        raise NoSuchModel("no partition is served yet", hint="/readyz shows the state of the workers")
+        raise _nobody_yet()
     asked_for = request.query_params.get("partition")
     for partition in addresses:
         if str(partition) == asked_for:
             return partition
     return partition_at_work(addresses, event_id, n_partitions)
+
+
+def _nobody_yet() -> NoSuchModel:
+    return NoSuchModel("no partition is served yet", hint="/readyz shows the state of the workers")
 
 
 def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
@@ -134,9 +171,11 @@ def _event_id(body: bytes, find_id: FindId) -> str | None:
     return str(event_id)
 
 
-def _ask(address: str, request: Request, query: Mapping[str, str], body: bytes) -> Response:
+def _ask(
+    address: str, request: Request, query: Mapping[str, str], body: bytes, patience_seconds: float
+) -> Response:
     """Ask the worker's server as this one was asked."""
-    connection = HTTPConnection(urlsplit(address).netloc, timeout=_PATIENCE_SECONDS)
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=patience_seconds)
     asked_with = {name: request.headers[name] for name in _ASKED_WITH if name in request.headers}
     try:
         connection.request(request.method, f"{request.url.path}?{urlencode(query)}", body, asked_with)

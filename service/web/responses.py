@@ -29,12 +29,16 @@ class FeatureContribution(Answered):
     )
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 Probability = Annotated[
     float | None,
     Field(
         ge=0,
         le=1,
-        exclude_if=lambda value: value is None,
+        exclude_if=_is_none,
         description="Of the predicted class; absent where the score is no log-odds.",
     ),
 ]
@@ -44,17 +48,50 @@ _OWNED: Final = (
     "predicted by another model, perhaps in another process."
 )
 
+_LABEL: Final = "The predicted class, in the events' own label vocabulary."
+_SCORE: Final = "Signed distance from the decision, unscaled: w·x + b."
+_REPEATED: Final = "Whether it had been appended before, or was being appended: it is there once."
+
 
 class LivePrediction(Answered):
     """A prediction by the model of an open partition."""
 
     id: str
-    label: LabelValue = Field(description="The predicted class, in the events' own label vocabulary.")
-    score: float = Field(description="Signed distance from the decision, unscaled: w·x + b.")
+    label: LabelValue = Field(description=_LABEL)
+    score: float = Field(description=_SCORE)
     probability: Probability = None
     updates: int = Field(ge=0, description="Updates the model had made when it predicted.")
     partition: int = Field(ge=0, description="Whose model was asked.")
     owned: bool = Field(description=_OWNED)
+
+
+class Appended(Answered):
+    """Where an event or a label is."""
+
+    id: str
+    topic: str
+    partition: int = Field(ge=0)
+    repeated: bool = Field(description=_REPEATED)
+
+
+class CommittedPrediction(Answered):
+    """The prediction of an event that was appended, as it is on the predictions topic."""
+
+    id: str
+    label: LabelValue = Field(description=_LABEL)
+    score: float = Field(description=_SCORE)
+    probability: Probability = None
+    updates: int | None = Field(
+        None,
+        ge=0,
+        exclude_if=_is_none,
+        description="Updates the model had made when it predicted; absent where the event came before.",
+    )
+    truth: LabelValue | None = Field(None, exclude_if=_is_none, description="The label, where it was known.")
+    mistake: bool | None = Field(None, exclude_if=_is_none, description="Whether `label` and `truth` differ.")
+    event_time_ms: int = Field(description="The event's timestamp: milliseconds since the Unix epoch.")
+    partition: int = Field(ge=0)
+    repeated: bool = Field(description=_REPEATED)
 
 
 class Expert(Answered):

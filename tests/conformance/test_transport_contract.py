@@ -8,6 +8,7 @@ Kafka needs seconds to share out partitions, so whoever waits does it in a loop 
 from __future__ import annotations
 
 import random
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,10 +21,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import ConfigurationError, MessageTooLarge, OffsetOutOfRange, OwnershipLost, TopicMissing
+from service.errors import (
+    ConfigurationError,
+    MessageTooLarge,
+    OffsetOutOfRange,
+    OwnershipLost,
+    TopicMissing,
+    TransactionFailed,
+)
+from service.messages.dead_letter import record_bytes
 from service.partitioner import partition_for_key
 from service.settings.kafka import KafkaClient
-from service.stream import Output, Record, Transport, record_bytes
+from service.stream import Output, Record, Transport
 from service.transport import open_transport
 
 DEADLINE_SECONDS = 30.0
@@ -627,6 +636,76 @@ def test_a_new_writer_fences_the_one_before_it(stream: Stream, transport: Transp
     old.close()
     new.close()
     new.close()
+
+
+def test_an_appender_writes_to_the_input_and_leaves_offsets_alone(
+    stream: Stream, transport: Transport
+) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    member = assigned(transport, stream, topic)
+    appender = member.consumer.appender(0)
+    for value in (b"one", b"two"):
+        appender.commit([Output(topic, b"key", value, (("h", b"v"),), 0)], {})
+    appender.close()
+    eventually(lambda: member.values() == [b"one", b"two"], member)
+    assert [(record.key, record.headers) for record in member.records] == [(b"key", (("h", b"v"),))] * 2
+    assert member.consumer.committed(0) == {}
+
+
+def test_an_appender_and_a_writer_do_not_fence_each_other(stream: Stream, transport: Transport) -> None:
+    topic, output = stream.topic("events"), stream.topic("out")
+    transport.ensure_topics({topic: 1, output: 1})
+    member = assigned(transport, stream, topic)
+    writer = member.consumer.writer(0)
+    appender = member.consumer.appender(0)
+    for value in (b"one", b"two"):
+        appender.commit([Output(topic, None, value, (), 0)], {})
+        writer.commit([Output(output, None, value)], {topic: 1})
+    assert values(transport, topic) == values(transport, output) == [b"one", b"two"]
+    appender.close()
+    writer.close()
+
+
+def test_the_appender_of_a_new_owner_fences_that_of_the_former_one(
+    stream: Stream, transport: Transport
+) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    former = assigned(transport, stream, topic)
+    appender = former.consumer.appender(0)
+    appender.commit([Output(topic, None, b"one", (), 0)], {})
+    former.consumer.close()
+    owner = assigned(stream.open(), stream, topic)
+    successor = owner.consumer.appender(0)
+    assert transport.bounds(topic, 0)[1] > 0
+    with pytest.raises((OwnershipLost, TransactionFailed)):
+        appender.commit([Output(topic, None, b"late", (), 0)], {})
+    successor.commit([Output(topic, None, b"two", (), 0)], {})
+    assert values(transport, topic) == [b"one", b"two"]
+    successor.close()
+
+
+def test_an_appender_may_be_used_on_a_thread_of_its_own(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    member = assigned(transport, stream, topic)
+    appender = member.consumer.appender(0)
+    outputs = [Output(topic, None, b"%d" % number, (), 0) for number in range(20)]
+    thread = threading.Thread(target=lambda: [appender.commit([output], {}) for output in outputs])
+    thread.start()
+    eventually(lambda: len(member.records) == len(outputs), member)
+    thread.join()
+    appender.close()
+    assert member.values() == [output.value for output in outputs]
+
+
+def test_only_an_assigned_partition_has_an_appender(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("events")
+    transport.ensure_topics({topic: 1})
+    member = assigned(transport, stream, topic)
+    with pytest.raises(OwnershipLost):
+        member.consumer.appender(1)
 
 
 def test_only_an_assigned_partition_has_a_writer(stream: Stream, transport: Transport) -> None:

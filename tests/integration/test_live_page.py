@@ -1,5 +1,6 @@
 """The live page, as a person meets it: in a real Chromium, with a model that learns behind it."""
 
+import json
 import re
 from contextlib import ExitStack
 
@@ -220,6 +221,42 @@ def test_features_that_the_model_has_never_met_are_marked(address, open_page):
     page.get_by_label("Features").fill("length = 2\nlang = xx")
     page.get_by_role("button", name="Predict").click()
     expect(page.locator("#answer mark")).to_have_text(["lang=xx", "text=zebra"])
+
+
+def test_what_one_types_is_not_taught_unless_one_says_so(stage, address, open_page):
+    page = open_page(address)
+    page.get_by_label("Text", exact=True).fill("win a prize")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#answer")).to_contain_text("Predicted: ")
+    expect(page.get_by_label("Its class")).to_be_hidden()
+    assert stage.appended == []
+
+
+def test_what_one_types_is_taught_with_its_class(stage, address, open_page):
+    page = open_page(address)
+    expect(page.locator("#predictions")).to_have_text("30")
+    page.get_by_label("Text", exact=True).fill("win a prize")
+    page.get_by_label("Features").fill("length = 3")
+    page.get_by_label("and teach it").check()
+    page.get_by_label("Its class").select_option("false")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#taught")).to_contain_text("predicted true, labelled false")
+    taught, truth = (json.loads(output.value) for output in stage.appended)
+    assert (taught["text"], taught["features"], "label" in taught) == ("win a prize", {"length": 3}, False)
+    assert truth == {"id": taught["id"], "label": False}
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#predictions")).to_have_text("32")
+    assert len({output.key for output in stage.appended}) == 2
+
+
+def test_why_it_cannot_be_taught_is_said(stage, address, open_page):
+    page = open_page(address)
+    expect(page.locator("#predictions")).to_have_text("30")
+    stage.metrics.lag = {("events", 0): 10**6}
+    page.get_by_label("and teach it").check()
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#taught .wrong")).to_contain_text("wait to be processed")
+    open_page.complaints.clear()  # a browser reports each answer of an error status
 
 
 def test_a_label_that_comes_late_is_awaited_first(stage, address, open_page):

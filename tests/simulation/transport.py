@@ -227,6 +227,9 @@ class SimulatedConsumer:
         self._life.after("writer")
         return writer
 
+    def appender(self, partition):
+        raise NotImplementedError
+
     def _require(self, partition):
         if partition not in self._assigned:
             raise OwnershipLost(f"partition {partition} is not assigned to {self._life.name}")

@@ -246,13 +246,18 @@ class Service:
         self.eventually(lambda: self.says("serving "))
         return self
 
+    def address(self) -> str:
+        """Return the URL of its server, empty before it is known; it must have been started with `http`."""
+        found = re.search(r"http://127\.0\.0\.1:\d+", self.stderr)
+        return found[0] if found else ""
+
     def readiness(self) -> int:
         """Return the status of /readyz; it must have been started with `http`. 0 if nobody answers."""
-        found = re.search(r"http://127\.0\.0\.1:\d+", self.stderr)
-        if found is None:
+        address = self.address()
+        if not address:
             return 0
         try:
-            return httpx.get(found[0] + "/readyz", timeout=10, verify=NO_CERTIFICATES).status_code
+            return httpx.get(address + "/readyz", timeout=10, verify=NO_CERTIFICATES).status_code
         except httpx.TransportError:
             return 0
 

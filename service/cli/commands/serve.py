@@ -63,6 +63,7 @@ class Stoppable(Protocol):
     "on_data_loss",
     "http",
     "http_show_events",
+    "http_max_lag",
     "ready_timeout_seconds",
     "log_level",
     "log_format",

@@ -6,7 +6,7 @@ a former owner has to be the same for both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
 
@@ -29,6 +29,10 @@ SETTLE_SECONDS: Final = 1.0
 # What a step of a commit gets when its time is over: it may have been over while the process was frozen, and
 # the answer, which says that it was fenced, is there already.
 MOMENT_SECONDS: Final = 0.25
+# What an append to the input may take, and its transaction. A process that is killed meanwhile leaves one
+# open, at which readers stop: it ends when the partition's next owner appends, or when it is too old.
+_APPEND_SECONDS: Final = 5.0
+_APPEND_TRANSACTION_SECONDS: Final = 10.0
 # A request without an answer is repeated while its first copy may still be delivered: not during a commit.
 _REPEAT_AFTER_COMMIT_SECONDS: Final = 5.0
 KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
@@ -74,6 +78,15 @@ class ConsumerOptions:
     limits: TopicLimits
 
 
+def for_appends(options: ConsumerOptions) -> ConsumerOptions:
+    """Return the options of a producer that appends to the input."""
+    return replace(
+        options,
+        transaction_timeout_seconds=min(_APPEND_TRANSACTION_SECONDS, options.transaction_timeout_seconds),
+        commit_timeout_seconds=min(_APPEND_SECONDS, options.commit_timeout_seconds),
+    )
+
+
 def seconds_left(deadline: float) -> float:
     """Seconds that are left until a `time.monotonic` deadline; 0 after it."""
     return max(0.0, deadline - monotonic())
@@ -96,6 +109,11 @@ def former_transactional_id(group: str, topic: str, partition: int) -> str:
     Group `x-y` on topic `z` and group `x` on topic `y-z` have the same name.
     """
     return f"{group}-{topic}-{partition}"
+
+
+def appending_id(group: str, topic: str, partition: int) -> str:
+    """Return the name of the transactions that append to one partition's input; no other name is like it."""
+    return f"{group}-{topic}/{len(topic)}/{partition}/append"
 
 
 def transaction_request_seconds(commit_timeout_seconds: float) -> float:

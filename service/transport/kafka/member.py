@@ -14,12 +14,14 @@ from service.errors import OwnershipLost, TransportError
 from service.stream import NOWHERE, Place, Record
 from service.transport.kafka.limits import (
     ConsumerOptions,
+    appending_id,
+    for_appends,
     former_transactional_id,
     seconds_left,
     transactional_id,
 )
 from service.transport.kafka.membership import KafkaMembership
-from service.transport.kafka.writer import KafkaWriter, TransactionalProducer
+from service.transport.kafka.writer import KafkaWriter, TransactionalProducer, input_writer
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1
@@ -155,17 +157,13 @@ class KafkaMember(ABC):
 
     def writer(self, partition: int) -> KafkaWriter:
         """Make the writer of an owned partition; see `Consumer.writer`."""
-        self._check_owned(partition)
-        where = self._where(partition)
-        if not self._is_member():
-            # Its writer would fence the true owner's, which would have to repeat its last batch.
-            raise OwnershipLost(f"{where}: the group {self._group!r} goes on without us")
+        self._check_may_fence(partition)
         self._fence_former_release(partition)
         name = transactional_id(self._group, self._topics[0], partition)
         writer = KafkaWriter(
-            partial(self._open_producer, name, partition),
+            partial(self._open_producer, name, partition, self._options),
             partition=partition,
-            where=where,
+            where=self._where(partition),
             group_metadata=self._group_metadata,
             still_owner=self._is_owner,
             check_topics=self._check_topics,
@@ -176,6 +174,19 @@ class KafkaMember(ABC):
         self._writers[partition] = writer
         return writer
 
+    def appender(self, partition: int) -> KafkaWriter:
+        """Make the writer of an owned partition's input; see `Consumer.appender`."""
+        self._check_may_fence(partition)
+        name, options = appending_id(self._group, self._topics[0], partition), for_appends(self._options)
+        open_producer = partial(self._open_producer, name, partition, options)
+        return input_writer(open_producer, partition, self._where(partition), options.commit_timeout_seconds)
+
+    def _check_may_fence(self, partition: int) -> None:
+        """Refuse a writer that would fence the true owner's, which would have to repeat its last batch."""
+        self._check_owned(partition)
+        if not self._is_member():
+            raise OwnershipLost(f"{self._where(partition)}: the group {self._group!r} goes on without us")
+
     def _fence_former_release(self, partition: int) -> None:
         """Fence the producer of a release that names the partition's transactions otherwise.
 
@@ -185,11 +196,13 @@ class KafkaMember(ABC):
         place = (self._group, self._topics[0], partition)
         former = former_transactional_id(*place)
         if former != transactional_id(*place):
-            self._open_producer(former, partition, compress=False).drop()
+            self._open_producer(former, partition, self._options, compress=False).drop()
 
-    def _open_producer(self, name: str, partition: int, *, compress: bool) -> TransactionalProducer:
+    def _open_producer(
+        self, name: str, partition: int, options: ConsumerOptions, *, compress: bool
+    ) -> TransactionalProducer:
         """Make a producer of this transactional id, which fences the one before it."""
-        producer = self._make_producer(name, compress=compress)
+        producer = self._make_producer(name, options, compress=compress)
         try:
             with self._translated(self._where(partition)):
                 producer.init_transactions()
@@ -267,10 +280,10 @@ class KafkaMember(ABC):
         """Ask where places end, for `LOOK_SECONDS` at most."""
 
     @abstractmethod
-    def _make_producer(self, name: str, *, compress: bool) -> TransactionalProducer:
+    def _make_producer(self, name: str, options: ConsumerOptions, *, compress: bool) -> TransactionalProducer:
         """Make a producer of this transactional id that compresses all that it writes, or nothing.
 
-        Raises `TransportError`.
+        Called on any thread. Raises `TransportError`.
         """
 
     @abstractmethod

@@ -148,3 +148,24 @@ class KafkaWriter:
         if self._producer is not None:
             self._producer.drop()
             self._producer = None
+
+
+def input_writer(
+    open_producer: Callable[..., TransactionalProducer],
+    partition: int,
+    where: str,
+    commit_timeout_seconds: float,
+) -> KafkaWriter:
+    """Make a writer without offsets, fenced by its transactional id alone.
+
+    It asks nothing of the group's member, whose clients belong to another thread.
+    """
+    return KafkaWriter(
+        open_producer,
+        partition=partition,
+        where=where,
+        group_metadata=lambda: None,
+        still_owner=lambda _: False,
+        check_topics=lambda _: None,
+        commit_timeout_seconds=commit_timeout_seconds,
+    )

@@ -195,7 +195,15 @@ class SqliteConsumer:
     def writer(self, partition: int) -> SqliteWriter:
         """Make the writer of an assigned partition, fencing any earlier one."""
         self._require(partition)
-        return SqliteWriter(self._database, self._log, self._membership, self._group, partition)
+        return self._writer(partition, self._membership.next_epoch(partition))
+
+    def appender(self, partition: int) -> SqliteWriter:
+        """Make the writer that appends to the input of an assigned partition, in the present epoch."""
+        self._require(partition)
+        return self._writer(partition, self._membership.epoch(partition))
+
+    def _writer(self, partition: int, epoch: int) -> SqliteWriter:
+        return SqliteWriter(self._database, self._log, self._membership, self._group, partition, epoch)
 
     def _require(self, partition: int) -> None:
         if partition not in self._announced:

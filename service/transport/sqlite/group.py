@@ -183,10 +183,21 @@ class Membership:
             if partition not in self._view(connection).standing(self._id).owned:
                 raise self._not_ours(partition)
             self._set_owner(connection, self._id, [partition])
-            (epoch,) = connection.execute(
-                "SELECT epoch FROM owners WHERE group_id = ? AND partition = ?", (self._group_id, partition)
-            ).fetchone()
+            epoch = self._epoch(connection, partition)
             self.check(connection, partition, epoch)
+        return epoch
+
+    def epoch(self, partition: int) -> int:
+        """Return the present epoch of a partition's writers. Raises `OwnershipLost` as `next_epoch` does."""
+        with self._database.reading() as connection:
+            if partition not in self._view(connection).standing(self._id).owned:
+                raise self._not_ours(partition)
+            return self._epoch(connection, partition)
+
+    def _epoch(self, connection: sqlite3.Connection, partition: int) -> int:
+        (epoch,) = connection.execute(
+            "SELECT epoch FROM owners WHERE group_id = ? AND partition = ?", (self._group_id, partition)
+        ).fetchone()
         assert isinstance(epoch, int)
         return epoch
 

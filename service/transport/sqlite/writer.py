@@ -14,14 +14,14 @@ class SqliteWriter:
     """Writes for one partition in one epoch; see `service.stream.Writer`."""
 
     def __init__(
-        self, database: Database, log: Log, membership: Membership, group: str, partition: int
+        self, database: Database, log: Log, membership: Membership, group: str, partition: int, epoch: int
     ) -> None:
         self._database = database
         self._log = log
         self._membership = membership
         self._group = group
         self._partition = partition
-        self._epoch = membership.next_epoch(partition)
+        self._epoch = epoch
 
     def commit(
         self,

@@ -74,9 +74,11 @@ export const isEmpty = () => !at("text").value && !at("features").value;
 
 at("features").addEventListener("input", markUnread);
 
+export const typed = () => ({ text: at("text").value, features: featuresIn(at("features").value).features });
+
 // Ask the model of a partition; without one, that of the event that is tried.
 export async function explainWith(place, chosen) {
-  const event = { id: "typed", text: at("text").value, features: featuresIn(at("features").value).features };
+  const event = { id: "typed", ...typed() };
   const partition = chosen ?? origin;
   const query = partition === null ? "" : `&partition=${partition}`;
   try {

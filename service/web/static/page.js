@@ -1,6 +1,6 @@
 // The live page. Each second it asks /state what there is, and shows it. Nothing comes from another host.
 
-import { explainWith, fillWith, isEmpty } from "./ask.js";
+import { explainWith, fillWith, isEmpty, typed } from "./ask.js";
 import { ErrorChart, MistakesChart } from "./charts.js";
 import { showConfusion } from "./confusion.js";
 import { showExperts } from "./experts.js";
@@ -9,6 +9,7 @@ import { count, percent, say, showPoints, signed } from "./format.js";
 import { show as put } from "./morph.js";
 import { asked, choose, query, showPartitions } from "./partitions.js";
 import { eventsTable, weightsTable } from "./tables.js";
+import { isTeaching, showClasses, teach } from "./teach.js";
 
 const SECOND = 1000;
 const PATIENCE = 10 * SECOND;
@@ -73,6 +74,7 @@ function show(state) {
   if (latest && !isFilled && isEmpty()) fillWith(latest);
   isFilled ||= latest !== null;
   at("welcome").hidden = state.counts.predictions > 0;
+  showClasses(state.classes);
 }
 
 function showCurves({ history, bound, window: size }) {
@@ -130,8 +132,13 @@ at("latest").addEventListener("click", () => {
   fillWith(latest);
   at("try").requestSubmit();
 });
-at("try").addEventListener("submit", (event) => {
+at("try").addEventListener("submit", async (event) => {
   event.preventDefault();
-  explainWith(at("answer"), asked());
+  const submit = at("try").querySelector("[type=submit]");
+  submit.disabled = true; // or an impatient second click would teach it twice
+  const explained = explainWith(at("answer"), asked());
+  if (isTeaching()) await teach(typed());
+  await explained;
+  submit.disabled = false;
 });
 look();

@@ -5,9 +5,9 @@ from hashlib import sha256
 
 import pytest
 
-from service.messages.dead_letter import dead_letter, fit
+from service.messages.dead_letter import dead_letter, fit, record_bytes
 from service.messages.decoder import Reason, Rejection
-from service.stream import Record, RecordLimit, record_bytes
+from service.stream import Record, RecordLimit
 
 NOISE = random.Random(1).randbytes(200_000)
 

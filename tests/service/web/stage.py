@@ -5,6 +5,7 @@ import contextlib
 import httpx
 from prometheus_client import CollectorRegistry
 
+from service.errors import TransactionFailed
 from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
@@ -33,6 +34,18 @@ class Stage:
             live, watch = self.models[partition], self.metrics.watch(partition, feed.processor.learner)
             feed.processor.observe = lambda steps, live=live, watch=watch: (live.observe(steps), watch(steps))
             live.committed(self.metrics.publish(partition, feed.processor))
+            self.open_intake(partition)
+        self.appended = []
+        """What was appended by way of the API, in order."""
+        self.holds_back = self.fails = False
+        """Whether what is appended is not processed; whether appends fail."""
+
+    def open_intake(self, partition):
+        """Do what the loop does for an intake that somebody waits for."""
+        intake = self.live.intakes.get(partition)
+        topics = self.settings.events_topic, self.settings.labels_topic
+        intake.fence(Appender(self, partition), dict.fromkeys(topics, 0), dict.fromkeys(topics, 2**20))
+        intake.open()
 
     def __call__(self, *messages, partition=0, **where):
         """Learn messages, a batch each, and commit them."""
@@ -53,6 +66,27 @@ class Stage:
             httpx.Client(base_url=server.url, headers=headers, timeout=30) as client,
         ):
             yield client
+
+
+class Appender:
+    """The writer of an intake: what it commits is learned at once."""
+
+    def __init__(self, stage, partition):
+        self._stage, self._partition = stage, partition
+
+    def commit(self, outputs, offsets):
+        assert not offsets
+        if self._stage.fails:
+            raise TransactionFailed("the stream said no")
+        for output in outputs:
+            assert output.partition == self._partition
+            self._stage.appended.append(output)
+            if not self._stage.holds_back:
+                where = {"topic": output.topic, "key": output.key, "headers": output.headers}
+                self._stage(output.value, partition=self._partition, **where)
+
+    def close(self):
+        pass
 
 
 class Relayed(httpx.Client):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from threading import Lock
 from typing import Final
 from weakref import WeakSet
 
@@ -68,6 +69,7 @@ class ConfluentConsumer(KafkaMember):
         super().__init__(cluster.name, group, topics, options, check_topics)
         self._cluster = cluster
         self._producers: WeakSet[BulkProducer] = WeakSet()
+        self._producers_lock = Lock()
         self._positions: dict[Place, int] = {}
         """The next offset to be delivered, once a record or the partition's end has told it."""
         self._ends: dict[Place, int] = {}
@@ -170,7 +172,9 @@ class ConfluentConsumer(KafkaMember):
     def _serve(self) -> None:
         """Poll the other clients for errors, while there is nothing else to do."""
         self._cluster.serve()
-        for producer in self._producers:
+        with self._producers_lock:
+            producers = [*self._producers]
+        for producer in producers:
             producer.serve()
 
     def _begin(self, partition: int, offsets: Mapping[str, int]) -> None:
@@ -189,16 +193,17 @@ class ConfluentConsumer(KafkaMember):
         with translated(self._where(partition)):
             return committed_offsets(self._open_client, self._topics, partition)
 
-    def _make_producer(self, name: str, *, compress: bool) -> BulkProducer:
+    def _make_producer(self, name: str, options: ConsumerOptions, *, compress: bool) -> BulkProducer:
         producer = BulkProducer(
             self._cluster,
-            timeout_seconds=self._options.commit_timeout_seconds,
-            batch_bytes=self._options.limits.batch_bytes,
+            timeout_seconds=options.commit_timeout_seconds,
+            batch_bytes=options.limits.batch_bytes,
             compress=compress,
             transactional_id=name,
-            transaction_timeout_seconds=self._options.transaction_timeout_seconds,
+            transaction_timeout_seconds=options.transaction_timeout_seconds,
         )
-        self._producers.add(producer)
+        with self._producers_lock:
+            self._producers.add(producer)
         return producer
 
     def _group_metadata(self) -> object:

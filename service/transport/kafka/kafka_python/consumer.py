@@ -181,16 +181,14 @@ class KafkaPythonConsumer(KafkaMember):
         with translated(self._where(partition)):
             return committed_offsets(self._leading, self._topics, partition)
 
-    def _make_producer(self, name: str, *, compress: bool) -> DeadlineProducer:
-        answer_seconds = transaction_request_seconds(self._options.commit_timeout_seconds)
+    def _make_producer(self, name: str, options: ConsumerOptions, *, compress: bool) -> DeadlineProducer:
+        answer_seconds = transaction_request_seconds(options.commit_timeout_seconds)
         return self._cluster.open(
             DeadlineProducer,
             transactional_id=name,
-            transaction_timeout_ms=int(self._options.transaction_timeout_seconds * 1000),
+            transaction_timeout_ms=int(options.transaction_timeout_seconds * 1000),
             request_timeout_ms=int(answer_seconds * 1000),
-            **producer_options(
-                self._options.commit_timeout_seconds, self._options.limits.batch_bytes, compress=compress
-            ),
+            **producer_options(options.commit_timeout_seconds, options.limits.batch_bytes, compress=compress),
         )
 
     def _group_metadata(self) -> Any:  # noqa: ANN401 - kafka-python has no types
@@ -202,6 +200,8 @@ class KafkaPythonConsumer(KafkaMember):
         self._check_owned(partition)
         with translated(self._where(partition)):
             found = {topic: self._position((topic, partition)) for topic in self._topics}
+        taken = {topic: self._taken.get((topic, partition)) for topic in self._topics}
+        found |= {topic: records[0].offset for topic, records in taken.items() if records}
         return {topic: offset for topic, offset in found.items() if offset is not None}
 
     def _known_end(self, place: Place) -> int | None:

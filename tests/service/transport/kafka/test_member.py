@@ -119,7 +119,7 @@ class ScriptedMember(KafkaMember):
             raise Broken
         return {place: self.ends.get(place, 0) for place in places}
 
-    def _make_producer(self, name: str, *, compress: bool) -> Producer:
+    def _make_producer(self, name: str, options: ConsumerOptions, *, compress: bool) -> Producer:
         return Producer(name, compress=compress)
 
     def _group_metadata(self) -> None: ...

@@ -1,0 +1,179 @@
+"""How long `POST /labels` and `POST /events` take beside a loop that is busy.
+
+    python benchmarks/posts.py [--broker URL] [--rate 200] [--load 1000] [--seconds 30] [--kafka-client NAME]
+
+Starts `perceptron serve`, feeds it `--load` events a second through the stream, and posts `--rate` labels a
+second, and a tenth as many events: each is sent when its time has come, whatever became of those before, and
+timed from then. As many `GET /livez` show what the server and the machine take without an append.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from service.settings.kafka import KafkaClient
+from service.stream import Output
+from service.transport import open_transport
+
+GOAL_MILLISECONDS: Final = 25.0
+"""99th percentile of `POST /labels` at 200 requests a second."""
+FEED_SECONDS: Final = 0.1
+OK: Final = 200
+UNCOUNTED_SECONDS: Final = 3.0
+"""At the beginning: the first append of a partition waits for the loop to make it ready."""
+CONNECTIONS: Final = 100
+"""Half of what the server takes. A request that waits for one waits for the service, and is timed so."""
+SHARE_OF_OTHERS: Final = 0.1
+
+
+class Connections:
+    """A few connections that stay open, one request on each at a time."""
+
+    def __init__(self, url: str) -> None:
+        self._host, self._port = urlsplit(url).hostname, urlsplit(url).port
+        self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self._open_ones = asyncio.Semaphore(CONNECTIONS)
+
+    async def request(self, method: str, path: str, body: bytes = b"") -> int:
+        """Send a request; return the status of the answer."""
+        async with self._open_ones:
+            while True:
+                with suppress(ConnectionError, asyncio.IncompleteReadError):  # it was idle for too long
+                    return await self._request(method, path, body)
+
+    async def _request(self, method: str, path: str, body: bytes) -> int:
+        reader, writer = self._free.pop() if self._free else await self._open()
+        head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        answered = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", answered, re.IGNORECASE)
+        await reader.readexactly(int(length[1]) if length else 0)
+        self._free.append((reader, writer))
+        return int(answered.split()[1])
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(self._host, self._port)
+
+
+@contextmanager
+def service(broker: str, kafka_client: str) -> Iterator[str]:
+    """Run the service; yield its URL."""
+    options = ["--broker", broker, "--kafka-client", kafka_client, "--http", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "service", "serve", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if found := re.search(r"http://127\.0\.0\.1:\d+", line):
+                break
+        else:
+            raise RuntimeError("the service has ended")
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        try:
+            yield found[0]
+        finally:
+            process.terminate()
+
+
+def event(name: str, chance: random.Random) -> dict[str, object]:
+    """Make an event of ten features."""
+    return {"id": name, "features": {f"f{n}": chance.random() for n in range(10)}}
+
+
+def feed(broker: str, kafka_client: KafkaClient, load: int, stop: threading.Event) -> None:
+    """Write `load` events a second, each with its label, to the stream."""
+    transport, chance, names = (
+        open_transport(broker, kafka_client=kafka_client),
+        random.Random(1),
+        itertools.count(),
+    )
+    transport.ensure_topics({"events": 1})
+    at_once = round(load * FEED_SECONDS)
+    while not stop.wait(FEED_SECONDS):
+        messages = [
+            event(f"fed-{next(names)}", chance) | {"label": chance.random() < 0.5} for _ in range(at_once)
+        ]
+        transport.produce([Output("events", str(m["id"]).encode(), json.dumps(m).encode()) for m in messages])
+
+
+async def measure(url: str, rate: int, seconds: float) -> dict[str, list[float]]:
+    """Send requests of each kind at `rate`; return the milliseconds that each took."""
+    connections, chance = Connections(url), random.Random(2)
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    while await connections.request("GET", "/readyz") != OK:  # noqa: ASYNC110 - of another process
+        await asyncio.sleep(FEED_SECONDS)
+    began = time.perf_counter() + 0.1
+
+    async def send(due: float, method: str, path: str, message: object) -> None:
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        status = await connections.request(method, path, json.dumps(message).encode() if message else b"")
+        taken = 1000 * (time.perf_counter() - due)
+        assert status in {200, 202}, f"{path}: {status}"
+        if due - began > UNCOUNTED_SECONDS:
+            found[f"{method} {path}"].append(taken)
+
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(round(rate * (seconds + UNCOUNTED_SECONDS))):
+            due = began + number / rate
+            await asyncio.sleep(max(0.0, due - 0.05 - time.perf_counter()))
+            name = f"posted-{number}"
+            tasks.create_task(send(due, "POST", "/labels", {"id": name, "label": True}))
+            if chance.random() < SHARE_OF_OTHERS:
+                tasks.create_task(send(due, "GET", "/livez", None))
+                tasks.create_task(send(due, "POST", "/events?wait_seconds=0", event(name, chance)))
+    return found
+
+
+def report(found: dict[str, list[float]]) -> None:
+    """Print percentiles in milliseconds."""
+    print(f"{'':<32}{'requests':>9}{'median':>9}{'90 %':>9}{'99 %':>9}{'worst':>9}")
+    for name, taken in sorted(found.items()):
+        ordered = sorted(taken)
+        shown = [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.5, 0.9, 0.99, 1)]
+        print(f"{name:<32}{len(ordered):>9,}" + "".join(f"{each:>9.1f}" for each in shown))
+    labels = sorted(found["POST /labels"])
+    reached = labels[int(0.99 * len(labels))] <= GOAL_MILLISECONDS
+    print(f"99 % of POST /labels within {GOAL_MILLISECONDS:g} ms: {'yes' if reached else 'NO'}")
+
+
+def main() -> None:
+    """Run the service, its load and the requests."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--broker", help="default: a SQLite file of its own")
+    parser.add_argument("--kafka-client", default="kafka-python")
+    parser.add_argument("--rate", type=int, default=200, help="labels a second")
+    parser.add_argument("--load", type=int, default=1000, help="events a second through the stream")
+    parser.add_argument("--seconds", type=float, default=30.0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        broker = given.broker or f"sqlite:///{Path(folder) / 'stream.db'}"
+        stop = threading.Event()
+        with service(broker, given.kafka_client) as url:
+            feeding = threading.Thread(target=feed, args=(broker, given.kafka_client, given.load, stop))
+            feeding.start()
+            try:
+                report(asyncio.run(measure(url, given.rate, given.seconds)))
+            finally:
+                stop.set()
+                feeding.join()
+
+
+if __name__ == "__main__":
+    main()

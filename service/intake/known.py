@@ -1,0 +1,64 @@
+"""What came before. In: a submission. Out: whether the loop has processed it already, and its prediction.
+
+It looks at the label join of the loop while that goes on, one entry at a time: what it finds is on the topic.
+"""
+
+from __future__ import annotations
+
+from service.errors import IdTaken
+from service.intake.submissions import Submission
+from service.intake.tickets import Prediction
+from service.messages.labels import Vocabulary
+from service.models.probability import probability_of
+from service.partition.processor import Processor
+
+
+class Known:
+    """The events and labels that the label join of one partition remembers.
+
+    Parameters
+    ----------
+    processor
+        Which the loop drives.
+    vocabulary
+        How predictions name the classes.
+
+    """
+
+    def __init__(self, processor: Processor, vocabulary: Vocabulary) -> None:
+        self._processor = processor
+        self._vocabulary = vocabulary
+
+    def has(self, submission: Submission) -> bool:
+        """Return whether it came before. Raises `IdTaken` for an event that came with other contents."""
+        join, event_id = self._processor.join, submission.id
+        example = join.examples.get(event_id)
+        if submission.is_label:
+            label = example or join.early.get(event_id)
+            return label is not None and label.truth == submission.truth
+        if example is not None and not submission.repeats(example.x, example.truth):
+            raise self.conflict(submission)
+        return example is not None or join.expired(event_id)
+
+    def prediction(self, submission: Submission) -> Prediction | None:
+        """Return the prediction of an event that came before, as far as it is kept: not its `updates`."""
+        example = self._processor.join.examples.get(submission.id)
+        if submission.is_label or example is None:
+            return None
+        predicted, score = example.predicted, example.score
+        found = {
+            "id": submission.id,
+            "label": self._vocabulary.spell(predicted, self._processor.spelling),
+            "score": score,
+            "event_time_ms": example.timestamp_ms,
+        }
+        if self._processor.learner.has_log_odds:
+            found["probability"] = probability_of(predicted, score)
+        return found
+
+    def conflict(self, submission: Submission) -> IdTaken:
+        """Return the error that says that an id has another event."""
+        return IdTaken(
+            f"event {submission.id!r} came before, with other features, text or label",
+            hint="send another event under an id of its own; a label that came later to POST /labels",
+        )

@@ -1,0 +1,260 @@
+"""The intake of one partition. In: submissions of clients, batches of the loop. Out: records, each once.
+
+    idle ── first submission ─→ wanted ─→ fenced ─→ ready ─→ …
+             ↑                  the loop makes the       │
+             │                  writer, then reads to    │
+             │                  the ends as they are     │
+             └────────────── an append failed ───────────┘
+
+Whether an id came before is known to two: to this object of what it has appended itself and the loop has not
+committed yet, and to the label join of all that was committed. So that no third appends, the writer of the
+intake fences its predecessors, in this process or another; what they had appended lies before the ends that
+are read after that, and once the loop has committed up to there the join knows it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from service.errors import AppendUnsure, MessageTooLarge, PartitionMoved, ServiceError
+from service.intake.known import Known
+from service.intake.outcomes import prediction_in, rejection_in
+from service.intake.submissions import Submission
+from service.intake.tickets import Ticket
+from service.messages.dead_letter import record_bytes
+from service.stream import Output, Record, Writer
+
+_log = logging.getLogger(__name__)
+
+_RecordName = tuple[str, bytes | None, bytes | None]
+
+_MOST_AT_ONCE: Final = 1000
+"""Records of one transaction."""
+
+
+class PartitionIntake:
+    """Appends to one partition what is not there yet.
+
+    `submit` is called by the HTTP server, what the loop does is named so; a thread of its own appends.
+
+    Parameters
+    ----------
+    partition
+        Its number.
+    known
+        Looks up what the loop has processed.
+    predictions_topic
+        Where answers go.
+
+    Attributes
+    ----------
+    ends : Mapping[str, int] | None
+        Of the topics, when the present writer was made: None without one, and once the loop has committed
+        all before them.
+
+    """
+
+    def __init__(self, partition: int, known: Known, predictions_topic: str) -> None:
+        self.partition = partition
+        self.ends: Mapping[str, int] | None = None
+        self._known = known
+        self._predictions_topic = predictions_topic
+        self._changed = threading.Condition()
+        self._writer: Writer | None = None
+        self._is_ready = False
+        self._is_closed = False
+        self._undecided: list[Ticket] = []
+        """Submitted while it was not ready."""
+        self._queue: list[Ticket] = []
+        """To be appended next."""
+        self._latest: dict[tuple[bool, str], Ticket] = {}
+        """By id: on the way, or appended and not processed."""
+        self._by_record: dict[_RecordName, list[Ticket]] = {}
+        """The same, by topic, key and value, so that the loop's records are recognised."""
+        self._n_appending = 0
+        self._limits: Mapping[str, int] = {}
+
+    @property
+    def n_open(self) -> int:
+        """Count what was submitted and is not processed."""
+        return len(self._undecided) + self._n_appending
+
+    def submit(self, submission: Submission) -> Ticket:
+        """Take a submission; it is appended once it is certain that it is not there."""
+        ticket = Ticket(submission)
+        with self._changed:
+            if self._is_closed:
+                ticket.fail(_moved(self.partition))
+            elif self._is_ready:
+                self._decide(ticket)
+            else:
+                self._undecided.append(ticket)
+        return ticket
+
+    def _decide(self, ticket: Ticket) -> None:
+        """Append what is new; answer what came before as it was answered then, and refuse what differs."""
+        submission = ticket.submission
+        first = self._latest.get(submission.name)
+        try:
+            if first is not None and submission.repeats(first.submission.x, first.submission.truth):
+                ticket.follow(first)
+            elif first is not None and not submission.is_label:
+                raise self._known.conflict(submission)
+            elif first is None and self._known.has(submission):
+                ticket.repeated = True
+                ticket.answer(self._known.prediction(submission))
+            else:
+                self._append(ticket)
+        except ServiceError as error:
+            ticket.fail(error)
+
+    def _append(self, ticket: Ticket) -> None:
+        output = ticket.submission.output
+        n_bytes, limit = record_bytes(output), self._limits[output.topic]
+        if n_bytes > limit:
+            raise MessageTooLarge(f"{n_bytes} bytes; topic {output.topic!r} takes {limit} at most")
+        self._latest[ticket.submission.name] = ticket
+        self._by_record.setdefault(_name_of(output), []).append(ticket)
+        self._n_appending += 1
+        self._queue.append(ticket)
+        self._changed.notify_all()
+
+    @property
+    def wants_writer(self) -> bool:
+        """Whether somebody waits for the loop to make a writer."""
+        return bool(self._undecided) and self._writer is None
+
+    def fence(self, writer: Writer, ends: Mapping[str, int], limits: Mapping[str, int]) -> None:
+        """Take a new writer, the ends that were read after it was made, and the largest record in bytes.
+
+        Called by the loop.
+        """
+        self._writer, self.ends, self._limits = writer, ends, limits
+
+    def open(self) -> None:
+        """Begin to append, as the loop has committed everything before the ends. Called by the loop."""
+        writer = self._writer
+        assert writer is not None
+        with self._changed:
+            self.ends, self._is_ready = None, True
+            waiting, self._undecided = self._undecided, []
+            for ticket in waiting:
+                self._decide(ticket)
+        name = f"intake of partition {self.partition}"
+        threading.Thread(target=self._append_all, args=(writer,), name=name, daemon=True).start()
+
+    def refuse(self, error: ServiceError) -> None:
+        """Fail what waits, as no writer can be made now. Called by the loop."""
+        with self._changed:
+            waiting, self._undecided = self._undecided, []
+        for ticket in waiting:
+            ticket.fail(error)
+
+    def close(self) -> None:
+        """End, as the partition is no longer served here. Called by the loop.
+
+        What is under way is finished; a later owner knows of it, as its writer fences this one.
+        """
+        if self._writer is not None and self.ends is not None:  # made, and not handed to its thread
+            self._writer.close()
+        with self._changed:
+            self._is_closed, self._is_ready = True, False
+            waiting = {*self._undecided, *self._queue}
+            going = {*self._latest.values()} - waiting
+            self._undecided, self._queue = [], []
+            self._changed.notify_all()
+        for ticket in waiting:
+            ticket.fail(_moved(self.partition))
+        for ticket in going:
+            if ticket.appended.done():
+                ticket.answer(None)
+
+    def committed(self, records: Sequence[Record], outputs: Sequence[Output]) -> None:
+        """Answer those whose records are in a batch that is committed. Called by the loop."""
+        if not self._by_record:
+            return
+        with self._changed:
+            found = [(ticket, record) for record in records if (ticket := self._taken(record)) is not None]
+        for ticket, record in found:
+            submission = ticket.submission
+            if submission.is_label:
+                ticket.note_appended()
+            elif (prediction := prediction_in(outputs, self._predictions_topic, submission.id)) is not None:
+                ticket.answer(prediction)
+            elif (rejection := rejection_in(outputs, record)) is not None:
+                ticket.reject(rejection)
+            else:
+                ticket.answer(None)
+
+    def _taken(self, record: Record) -> Ticket | None:
+        """Forget the ticket of a record, which the label join knows from now on."""
+        tickets = self._by_record.get(_name_of(record))
+        if tickets is None:
+            return None
+        ticket = tickets[0]
+        self._forget(ticket)
+        return ticket
+
+    def _append_all(self, writer: Writer) -> None:
+        """Append what is queued, all that waits in one transaction, until that fails or the intake closes."""
+        while batch := self._next_batch():
+            try:
+                writer.commit([self._placed(ticket) for ticket in batch], {})
+            except Exception as error:  # noqa: BLE001  whatever it is, it is not known to be appended
+                self._fail(batch, error)
+                break
+            with self._changed:
+                for ticket in batch:
+                    ticket.note_appended()
+        writer.close()
+
+    def _placed(self, ticket: Ticket) -> Output:
+        return ticket.submission.output._replace(partition=self.partition)
+
+    def _next_batch(self) -> Sequence[Ticket]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._is_closed)
+            batch, self._queue = self._queue[:_MOST_AT_ONCE], self._queue[_MOST_AT_ONCE:]
+            return batch
+
+    def _fail(self, batch: Sequence[Ticket], error: Exception) -> None:
+        """Forget a batch that was perhaps appended; what waits behind it waits for a new writer."""
+        _log.warning("partition %d: an append by HTTP failed: %s", self.partition, error)
+        with self._changed:
+            for ticket in (*batch, *self._queue):
+                self._forget(ticket)
+            self._undecided += self._queue
+            self._queue, self._is_ready, self._writer = [], False, None
+        for ticket in batch:
+            ticket.fail(_unsure(error))
+
+    def _forget(self, ticket: Ticket) -> None:
+        name = _name_of(ticket.submission.output)
+        if ticket in self._by_record.get(name, ()):
+            self._n_appending -= 1
+            self._by_record[name].remove(ticket)
+            if not self._by_record[name]:
+                del self._by_record[name]
+        if self._latest.get(ticket.submission.name) is ticket:
+            del self._latest[ticket.submission.name]
+
+
+def _name_of(record: Output | Record) -> _RecordName:
+    return record.topic, record.key, record.value
+
+
+def _moved(partition: int) -> PartitionMoved:
+    return PartitionMoved(
+        f"partition {partition} is no longer served by this process",
+        hint="send it again: the id keeps it from being appended twice",
+    )
+
+
+def _unsure(error: Exception) -> AppendUnsure:
+    return AppendUnsure(
+        f"the stream has not confirmed that it was appended: {error}",
+        hint="send it again: the id keeps it from being appended twice",
+    )

@@ -1,0 +1,103 @@
+"""Messages to records. In: the body of a request. Out: what is to be appended, or a rejection.
+
+A message is read as the loop reads the record that is made of it: what would be a dead letter is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from service.messages.decoder import Incoming, Reason, Rejection
+from service.messages.features import X
+from service.messages.labels import Truth
+from service.partition.factory import make_decoder, make_extractor
+from service.settings.load import Settings
+from service.settings.mapping import HEADER, OFFSET
+from service.stream import Output, Record
+
+NONE: Final[Mapping[str, str]] = MappingProxyType({})
+"""No headers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """An event or a label to be appended."""
+
+    id: str
+    is_label: bool
+    x: X
+    """The features of an event, by which it is known again; of a label none."""
+    truth: Truth | None
+    output: Output
+    """The record, without its partition."""
+
+    @property
+    def name(self) -> tuple[bool, str]:
+        """What tells it from others: an event and its label have the same id."""
+        return self.is_label, self.id
+
+    def repeats(self, x: X, truth: Truth | None) -> bool:
+        """Return whether it says no more than an event, or a label, that came before."""
+        return self.x == x and self.truth in {None, truth}
+
+
+class SubmissionReader:
+    """Reads events and labels, of whatever shape the settings describe.
+
+    Parameters
+    ----------
+    settings
+        Say how messages are read, and where they go.
+
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._decoder = make_decoder(settings)
+        self._extractor = make_extractor(settings)
+        self._events_topic = settings.events_topic
+        self._labels_topic = settings.labels_topic or settings.events_topic
+        self._places_of_id = {self._labels_topic: settings.labels.id, self._events_topic: settings.events.id}
+
+    def event(self, value: bytes, key: bytes | None = None, headers: Mapping[str, str] = NONE) -> Submission:
+        """Read an event, which may have its label. Raises `Rejection`.
+
+        Parameters
+        ----------
+        value
+            Of the record.
+        key
+            Of the record; by default the id.
+        headers
+            In which an id may be, by names in lower case.
+
+        """
+        event, output = self._read(self._events_topic, value, key, headers)
+        if event.is_label:
+            raise Rejection(
+                Reason.MISSING_FIELD, "an event needs features or text; POST /labels takes labels"
+            )
+        x = self._extractor.extract(event.features, event.text)
+        return Submission(event.id, is_label=False, x=x, truth=event.truth, output=output)
+
+    def label(self, value: bytes, key: bytes | None = None, headers: Mapping[str, str] = NONE) -> Submission:
+        """Read a label; see `event`."""
+        label, output = self._read(self._labels_topic, value, key, headers)
+        if not label.is_label:
+            raise Rejection(Reason.UNKNOWN_FIELD, "a label has id and label alone; POST /events takes events")
+        return Submission(label.id, is_label=True, x={}, truth=label.truth, output=output)
+
+    def _read(
+        self, topic: str, value: bytes, key: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[Incoming, Output]:
+        """Read a message as the loop will, but for what only the topic knows."""
+        place = self._places_of_id[topic]
+        if place == OFFSET:
+            raise Rejection(Reason.INVALID_ID, f"{OFFSET}: an id that the topic gives cannot be repeated")
+        name = place.removeprefix(HEADER) if place.startswith(HEADER) else ""
+        found = headers.get(name.lower()) if name else None
+        given = () if found is None else ((name, found.encode()),)
+        message = self._decoder.decode(value, Record(topic, 0, 0, 0, key, value, given))
+        return message, Output(topic, key or message.id.encode(), value, given)

@@ -1,0 +1,100 @@
+import itertools
+import json
+import threading
+import time
+
+import pytest
+
+from service.errors import TransactionFailed
+from service.intake.known import Known
+from service.intake.partition import PartitionIntake
+from service.intake.submissions import SubmissionReader
+from service.messages.labels import Vocabulary
+from service.stream import Record
+from tests.service.building import Feed, settings
+
+TOPICS = ("events", "labels")
+NO_LIMIT = dict.fromkeys(TOPICS, 2**20)
+SECONDS = 10.0
+
+
+class SlowWriter:
+    """A writer whose commits go on until they are told how to end."""
+
+    def __init__(self):
+        self.committed = []
+        self.under_way = threading.Event()
+        self.is_closed = False
+        self._may_end = threading.Event()
+        self._error = None
+
+    def commit(self, outputs, offsets):
+        assert not offsets
+        self.under_way.set()
+        assert self._may_end.wait(SECONDS)
+        if self._error is not None:
+            raise self._error
+        self.committed += outputs
+
+    def end(self, error=None):
+        """Let commits end, with this error if there is one."""
+        self._error = error
+        self._may_end.set()
+
+    def close(self):
+        self.is_closed = True
+
+
+class Scene:
+    """An intake, and what the loop does for it: by hand."""
+
+    def __init__(self, **given):
+        self.settings = settings(**given)
+        self.feed = Feed(**given)
+        self.read = SubmissionReader(self.settings)
+        self.writer = SlowWriter()
+        known = Known(self.feed.processor, Vocabulary(self.settings.classes))
+        self.intake = PartitionIntake(0, known, self.settings.predictions_topic)
+        self._offsets = itertools.count()
+
+    def event(self, message):
+        return self.intake.submit(self.read.event(json.dumps(message).encode()))
+
+    def label(self, event_id, label):
+        return self.intake.submit(self.read.label(json.dumps({"id": event_id, "label": label}).encode()))
+
+    def open(self, writer=None, limits=NO_LIMIT):
+        """Do what the loop does when somebody waits; the writer's commits end at once if none is given."""
+        if writer is None:
+            writer = self.writer = SlowWriter()
+            writer.end()
+        self.intake.fence(writer, dict.fromkeys(TOPICS, 0), limits)
+        self.intake.open()
+        return self
+
+    def process(self, *outputs):
+        """Process records, and commit them."""
+        records = [Record(o.topic, 0, next(self._offsets), 0, o.key, o.value) for o in outputs]
+        answers = self.feed.processor.process_batch(records).outputs
+        self.intake.committed(records, answers)
+
+    def process_all(self):
+        """Process what was appended since the last time."""
+        appended, self.writer.committed = self.writer.committed, []
+        self.process(*appended)
+
+    def fail(self):
+        """Let the append that is under way fail."""
+        self.writer.end(TransactionFailed("the stream said no"))
+
+
+def eventually(claim):
+    deadline = time.monotonic() + SECONDS
+    while not claim():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+@pytest.fixture
+def scene():
+    return Scene()

@@ -1,0 +1,280 @@
+"""The intake of one partition: each id is appended once, whatever happens in between."""
+
+import pytest
+
+from perceptron_core import LearnerError
+from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved, TransportUnavailable
+from service.messages.decoder import Rejection
+from tests.service.building import event
+from tests.service.intake.conftest import NO_LIMIT, SECONDS, Scene, SlowWriter, eventually
+
+
+def ids(writer):
+    return [output.key.decode() for output in writer.committed]
+
+
+def appended(ticket):
+    """Wait until it is appended; return whether it had been before."""
+    ticket.appended.result(SECONDS)
+    return ticket.repeated
+
+
+def test_what_is_submitted_is_appended_with_its_id_as_the_key(scene):
+    scene.open()
+    assert not appended(scene.event(event("a")))
+    assert not appended(scene.label("a", value := True))
+    (first, second) = scene.writer.committed
+    assert (first.topic, first.key, first.partition) == ("events", b"a", 0)
+    assert (second.topic, second.key, second.value) == ("labels", b"a", b'{"id": "a", "label": true}')
+    assert value
+
+
+def test_nothing_is_decided_before_everything_earlier_is_processed(scene):
+    """Who asks first lets the loop make a writer; the same event comes out of the log meanwhile."""
+    waiting = scene.event(event("a"))
+    assert scene.intake.wants_writer
+    scene.process(scene.read.event(b'{"id": "a", "text": "x", "features": {}}').output)
+    assert not waiting.appended.done()
+    scene.open()
+    assert appended(waiting)
+    assert scene.writer.committed == []
+
+
+def test_a_repeated_event_is_appended_once_and_predicted_as_before(scene):
+    scene.open()
+    first = scene.event(event("a", "win"))
+    appended(first)
+    scene.process_all()
+    again = scene.event(event("a", "win"))
+    assert appended(again)
+    assert scene.writer.committed == []
+    prediction = first.answered.result(0)
+    assert prediction.items() >= again.answered.result(0).items()
+    assert again.answered.result(0).keys() == {"id", "label", "score", "event_time_ms"}
+
+
+@pytest.mark.parametrize("known_after", ["appended", "processed"])
+def test_a_repeated_label_is_appended_once(scene, known_after):
+    scene.open()
+    appended(scene.event(event("a")))
+    scene.process_all()
+    appended(scene.label("a", label=True))
+    if known_after == "processed":
+        scene.process_all()
+    scene.writer.committed = []
+    assert appended(scene.label("a", label=True))
+    assert scene.writer.committed == []
+
+
+def test_a_label_that_waits_for_its_event_is_known(scene):
+    scene.open()
+    appended(scene.label("a", label=True))
+    scene.process_all()
+    assert appended(scene.label("a", label=True))
+
+
+def test_requests_of_one_id_share_the_append_that_is_under_way(scene):
+    scene.open(scene.writer)
+    first = scene.event(event("a"))
+    assert scene.writer.under_way.wait(SECONDS)
+    second, third = scene.event(event("a")), scene.event(event("a"))
+    assert not first.appended.done()
+    scene.writer.end()
+    assert [appended(each) for each in (first, second, third)] == [False, True, True]
+    assert ids(scene.writer) == ["a"]
+    scene.process_all()
+    assert first.answered.result(0) == second.answered.result(0) == third.answered.result(0)
+
+
+def test_what_comes_during_an_append_goes_into_the_next_one_together(scene):
+    scene.open(scene.writer)
+    scene.event(event("a"))
+    assert scene.writer.under_way.wait(SECONDS)
+    tickets = [scene.event(event(name)) for name in "bcd"]
+    scene.writer.end()
+    for ticket in tickets:
+        appended(ticket)
+    assert ids(scene.writer) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("known_after", ["appended", "processed"])
+@pytest.mark.parametrize(
+    "other", [event("a", "lose"), event("a", "win", label=True), event("a", "win", size=1)]
+)
+def test_another_event_under_the_same_id_is_refused(scene, known_after, other):
+    scene.open()
+    appended(scene.event(event("a", "win")))
+    if known_after == "processed":
+        scene.process_all()
+    with pytest.raises(IdTaken, match="'a' came before"):
+        scene.event(other).appended.result(SECONDS)
+
+
+@pytest.mark.parametrize("known_after", ["appended", "processed"])
+def test_a_labelled_event_may_be_repeated_without_its_label(scene, known_after):
+    scene.open()
+    appended(scene.event(event("a", "win", label=True)))
+    if known_after == "processed":
+        scene.process_all()
+    assert appended(scene.event(event("a", "win")))
+
+
+@pytest.mark.parametrize("known_after", ["appended", "processed"])
+def test_another_label_of_the_same_id_corrects_the_first(scene, known_after):
+    scene.open()
+    appended(scene.event(event("a")))
+    appended(scene.label("a", label=True))
+    if known_after == "processed":
+        scene.process_all()
+    scene.writer.committed = []
+    assert not appended(scene.label("a", label=False))
+    assert [output.value for output in scene.writer.committed] == [b'{"id": "a", "label": false}']
+
+
+def test_a_correction_back_is_a_correction_while_the_first_two_are_not_processed(scene):
+    scene.open()
+    for label in (True, False, True):
+        assert not appended(scene.label("a", label))
+    scene.process_all()
+    assert scene.feed.processor.join.early["a"].truth is True
+    assert scene.intake.n_open == 0
+
+
+def test_a_failed_append_is_told_and_the_repeated_request_is_appended_by_another_writer(scene):
+    scene.open(scene.writer)
+    ticket = scene.event(event("a"))
+    assert scene.writer.under_way.wait(SECONDS)
+    scene.fail()
+    with pytest.raises(AppendUnsure, match="the stream said no"):
+        ticket.appended.result(SECONDS)
+    eventually(lambda: scene.writer.is_closed)
+    again = scene.event(event("a"))
+    assert scene.intake.wants_writer
+    scene.open()
+    assert not appended(again)
+    assert ids(scene.writer) == ["a"]
+
+
+def test_a_failed_append_that_was_written_all_the_same_is_not_repeated(scene):
+    scene.open(scene.writer)
+    ticket = scene.event(event("a"))
+    assert scene.writer.under_way.wait(SECONDS)
+    scene.fail()
+    assert ticket.appended.exception(SECONDS)
+    again = scene.event(event("a"))
+    scene.process(ticket.submission.output)
+    scene.open()
+    assert appended(again)
+    assert scene.writer.committed == []
+
+
+def test_what_waits_behind_a_failed_append_is_appended_by_the_next_writer(scene):
+    scene.open(scene.writer)
+    scene.event(event("a"))
+    assert scene.writer.under_way.wait(SECONDS)
+    behind = scene.event(event("b"))
+    scene.fail()
+    eventually(lambda: scene.intake.wants_writer)
+    assert not behind.appended.done()
+    scene.open()
+    assert not appended(behind)
+    assert ids(scene.writer) == ["b"]
+
+
+def test_a_record_that_the_loop_takes_before_the_append_has_returned_is_answered(scene):
+    scene.open(scene.writer)
+    ticket = scene.event(event("a"))
+    assert scene.writer.under_way.wait(SECONDS)
+    scene.process(ticket.submission.output._replace(partition=0))
+    assert ticket.answered.result(0)["id"] == "a"
+    scene.fail()
+    assert not appended(ticket)
+
+
+def test_a_dead_letter_is_told_with_its_reason(scene, monkeypatch):
+    def refuse(*_):
+        raise LearnerError("too much")
+
+    monkeypatch.setattr(scene.feed.processor.learner, "assess", refuse)
+    scene.open()
+    ticket = scene.event(event("a"))
+    appended(ticket)
+    scene.process_all()
+    with pytest.raises(Rejection, match="out_of_range: too much"):
+        ticket.answered.result(0)
+
+
+def test_who_asks_while_no_writer_can_be_made_is_told_why(scene):
+    ticket = scene.event(event("a"))
+    scene.intake.refuse(TransportUnavailable("the broker is away"))
+    with pytest.raises(TransportUnavailable, match="the broker is away"):
+        ticket.appended.result(0)
+    assert not scene.intake.wants_writer
+
+
+def test_a_record_that_the_topic_does_not_take_is_refused_and_its_neighbours_are_not(scene):
+    scene.open(limits=NO_LIMIT | {"events": 200})
+    with pytest.raises(MessageTooLarge, match="'events' takes 200 at most"):
+        scene.event(event("a", "x" * 200)).appended.result(0)
+    assert not appended(scene.event(event("b")))
+
+
+def test_what_waits_when_the_partition_goes_is_told_to_be_sent_again(scene):
+    waiting = scene.event(event("a"))
+    scene.intake.close()
+    for ticket in (waiting, scene.event(event("b"))):
+        with pytest.raises(PartitionMoved):
+            ticket.appended.result(0)
+
+
+def test_an_appended_event_whose_partition_goes_has_no_prediction_here(scene):
+    scene.open()
+    ticket = scene.event(event("a"))
+    appended(ticket)
+    scene.intake.close()
+    assert ticket.answered.result(0) is None
+
+
+def test_a_partition_that_goes_closes_its_writer_once_the_append_is_over(scene):
+    scene.open(scene.writer)
+    ticket = scene.event(event("a"))
+    assert scene.writer.under_way.wait(SECONDS)
+    scene.intake.close()
+    assert not scene.writer.is_closed
+    scene.writer.end()
+    assert not appended(ticket)
+    eventually(lambda: scene.writer.is_closed)
+
+
+def test_a_partition_that_goes_before_it_is_ready_closes_the_writer_that_was_made(scene):
+    scene.event(event("a"))
+    scene.intake.fence(scene.writer, {"events": 7}, NO_LIMIT)
+    scene.intake.close()
+    assert scene.writer.is_closed
+
+
+def test_it_counts_what_is_not_processed(scene):
+    scene.event(event("a"))
+    assert scene.intake.n_open == 1
+    scene.open()
+    appended(scene.label("b", label=True))
+    assert scene.intake.n_open == 2
+    scene.process_all()
+    assert scene.intake.n_open == 0
+
+
+def test_an_event_that_was_let_go_without_a_label_is_known_without_its_prediction():
+    scene = Scene(max_pending=1).open()
+    for name in "ab":
+        appended(scene.event(event(name)))
+    scene.process_all()
+    again = scene.event(event("a"))
+    assert appended(again)
+    assert again.answered.result(0) is None
+
+
+def test_a_writer_is_asked_for_once(scene):
+    scene.event(event("a"))
+    scene.intake.fence(SlowWriter(), {}, NO_LIMIT)
+    scene.event(event("b"))
+    assert not scene.intake.wants_writer

@@ -1,0 +1,154 @@
+"""The loop makes an intake ready: fenced first, then past all that others have appended."""
+
+import itertools
+import json
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service.errors import TransportUnavailable
+from service.intake.submissions import SubmissionReader
+from service.loop.intake_opening import IntakeOpener
+from service.loop.record_queue import RecordQueues
+from service.loop.runner import Runner
+from service.monitoring.health import Health
+from service.monitoring.live_models import LiveModels
+from service.monitoring.metrics import Metrics
+from service.stream import Output, Record
+from service.transport import open_transport
+from tests.service.building import event, settings
+
+SECONDS = 10.0
+_names = itertools.count()
+
+
+class Service:
+    """A loop that goes on step by step, on a stream in memory."""
+
+    def __init__(self, **given):
+        self.settings = settings(commit_interval_seconds=0.001, **given)
+        self.transport = open_transport(f"memory://intake-{next(_names)}")
+        self.live = LiveModels(self.settings)
+        self.read = SubmissionReader(self.settings)
+        metrics = Metrics(CollectorRegistry())
+        self.runner = Runner(self.transport, self.settings, metrics=metrics, health=Health(), live=self.live)
+        self.runner.start()
+        self.until(lambda: self.live.partitions() == list(range(self.settings.partitions)))
+
+    def until(self, claim, steps=200):
+        for _ in range(steps):
+            if claim():
+                return
+            self.runner.step()
+        raise AssertionError("this did not happen")
+
+    def submit(self, message, partition=0):
+        return self.live.intakes.get(partition).submit(self.read.event(json.dumps(message).encode()))
+
+    def produce(self, *messages):
+        self.transport.produce([Output("events", None, json.dumps(m).encode(), (), 0) for m in messages])
+
+    def ids(self, topic="events"):
+        return [json.loads(record.value)["id"] for record in self.transport.read(topic, 0)]
+
+
+@pytest.fixture
+def service():
+    opened = Service()
+    yield opened
+    opened.runner.close()
+    opened.transport.close()
+
+
+def test_what_is_submitted_is_appended_processed_and_answered(service):
+    ticket = service.submit(event("a", "win"))
+    service.until(ticket.answered.done)
+    assert service.ids() == ["a"]
+    (record,) = service.transport.read("predictions", 0)
+    assert ticket.answered.result() == json.loads(record.value)
+
+
+@pytest.mark.parametrize("n_before", [1, 5])
+def test_what_lies_on_the_topic_already_is_processed_before_anything_is_decided(service, n_before):
+    service.produce(*(event(f"e{n}") for n in range(n_before)))
+    ticket = service.submit(event(f"e{n_before - 1}"))
+    service.until(ticket.appended.done)
+    assert ticket.repeated
+    assert len(service.ids()) == n_before
+
+
+class Polled:
+    """A consumer that has delivered up to an offset."""
+
+    def __init__(self, position):
+        self._position = position
+
+    def positions(self, _):
+        return {} if self._position is None else {"events": self._position}
+
+
+class Waiting:
+    """An intake whose writer is made."""
+
+    partition, wants_writer, is_open = 0, False, False
+
+    def __init__(self, end):
+        self.ends = {"events": end}
+
+    def open(self):
+        self.is_open = True
+
+
+@pytest.mark.parametrize(
+    ("position", "waiting", "is_open"),
+    [(2, None, False), (3, None, True), (3, 2, False), (5, 2, False), (5, 3, True), (None, None, False)],
+)
+def test_it_waits_for_records_that_are_not_delivered_or_not_processed(position, waiting, is_open):
+    inbox, intake = RecordQueues(["events"]), Waiting(end=3)
+    inbox.open(0)
+    if waiting is not None:
+        inbox.add(0, [Record("events", 0, waiting, 0, None, None)])
+    IntakeOpener(None, Polled(position), inbox, ["events"]).look([intake])
+    assert intake.is_open is is_open
+
+
+def test_of_an_empty_topic_nothing_is_waited_for():
+    inbox, intake = RecordQueues(["events"]), Waiting(end=0)
+    inbox.open(0)
+    IntakeOpener(None, Polled(None), inbox, ["events"]).look([intake])
+    assert intake.is_open
+
+
+def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_served(service, monkeypatch):
+    def away(*_):
+        raise TransportUnavailable("the stream is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service.transport, "bounds", away)
+        ticket = service.submit(event("a"))
+        service.until(ticket.appended.done)
+    with pytest.raises(TransportUnavailable):
+        ticket.appended.result()
+    ticket = service.submit(event("a"))
+    service.until(ticket.answered.done)
+    assert service.ids() == ["a"]
+
+
+def test_nothing_is_asked_of_the_stream_where_nothing_is_submitted(service, monkeypatch):
+    monkeypatch.setattr("service.transport.sqlite.consumer.SqliteConsumer.appender", None)
+    service.produce(event("a"))
+    service.until(lambda: service.ids("predictions") == ["a"])
+
+
+def test_a_partition_that_is_opened_again_knows_what_was_appended(service):
+    ticket = service.submit(event("a"))
+    service.until(ticket.appended.done)
+    tasks = service.runner._tasks
+    tasks.partitions_lost(frozenset({0}))
+    assert service.live.intakes.get(0) is None
+    tasks.partitions_assigned(frozenset({0}))
+    service.until(lambda: service.live.intakes.get(0) is not None)
+    again = service.submit(event("a"))
+    service.until(again.appended.done)
+    assert again.repeated
+    assert service.ids() == ["a"]

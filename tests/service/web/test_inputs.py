@@ -1,0 +1,286 @@
+"""POST /events and POST /labels: what is appended, what is answered, and what is refused."""
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from perceptron_core import LearnerError
+from service.monitoring.health import State
+from service.partitioner import partition_for_key
+from tests.service.building import event, label
+from tests.service.web.stage import Stage, relayed
+
+IDS = [f"event-{number}" for number in range(20)]
+
+
+@pytest.fixture
+def stage():
+    return Stage()
+
+
+@pytest.fixture
+def client(stage):
+    with stage.served() as opened:
+        yield opened
+
+
+def test_an_event_is_appended_and_answered_with_its_committed_prediction(stage, client):
+    answer = client.post("/events", json=event("a", "win"))
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "id": "a",
+        "label": False,
+        "score": 0.0,
+        "updates": 0,
+        "event_time_ms": 0,
+        "partition": 0,
+        "repeated": False,
+    }
+    (appended,) = stage.appended
+    assert (appended.topic, appended.key, json.loads(appended.value)) == ("events", b"a", event("a", "win"))
+
+
+def test_an_event_with_its_label_is_answered_with_both(client):
+    answer = client.post("/events", json=event("a", "win", label=True)).json()
+    assert (answer["label"], answer["truth"], answer["mistake"]) == (False, True, True)
+
+
+def test_a_label_is_appended_and_learned(stage, client):
+    client.post("/events", json=event("a", "win"))
+    answer = client.post("/labels", json=label("a", value=True))
+    assert answer.json() == {"id": "a", "topic": "labels", "partition": 0, "repeated": False}
+    assert stage.feeds[0].counters.labels["matched"] == 1
+
+
+def test_what_is_repeated_is_there_once_and_answered_alike(stage, client):
+    first = [
+        client.post("/events", json=event("a", "win")),
+        client.post("/labels", json=label("a", value=True)),
+    ]
+    again = [
+        client.post("/events", json=event("a", "win")),
+        client.post("/labels", json=label("a", value=True)),
+    ]
+    assert len(stage.appended) == 2
+    for one, other in zip(first, again, strict=True):
+        assert other.status_code == 200
+        assert other.json().items() <= one.json().items() | {("repeated", True)}
+        assert other.json()["repeated"]
+
+
+def test_many_at_once_of_one_id_are_one(stage, client):
+    with ThreadPoolExecutor(8) as threads:
+        answers = [threads.submit(client.post, "/events", json=event("a")) for _ in range(40)]
+    assert {answer.result().status_code for answer in answers} == {200}
+    assert len(stage.appended) == 1
+    assert sum(not answer.result().json()["repeated"] for answer in answers) == 1
+
+
+def test_another_event_under_the_id_is_a_conflict(stage, client):
+    client.post("/events", json=event("a", "win"))
+    answer = client.post("/events", json=event("a", "lose"))
+    assert answer.status_code == 409
+    assert "'a' came before" in answer.json()["what"]
+    assert len(stage.appended) == 1
+
+
+def test_a_prediction_that_is_not_committed_in_time_is_no_error(stage, client):
+    stage.holds_back = True
+    answer = client.post("/events", params={"wait_seconds": 0.01}, json=event("a"))
+    assert answer.status_code == 202
+    assert answer.json() == {"id": "a", "topic": "events", "partition": 0, "repeated": False}
+
+
+def test_a_large_event_is_read_as_a_small_one(client):
+    assert client.post("/events", json=event("a", "win " * 10_000)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "where", "reason"),
+    [
+        ("/events", label("a", value=True), "event", "missing_field"),
+        ("/events", event("a", label="maybe"), "event", "unknown_label"),
+        ("/labels", event("a", label=True), "label", "unknown_field"),
+        ("/labels", {"id": "a"}, "label", "missing_field"),
+    ],
+)
+def test_what_would_be_a_dead_letter_is_refused_with_its_reason(stage, client, path, body, where, reason):
+    answer = client.post(path, json=body)
+    assert answer.status_code == 422
+    assert (answer.json()["where"], answer.json()["reason"]) == (where, reason)
+    assert f"perceptron schema {where}" in answer.json()["hint"]
+    assert stage.appended == []
+
+
+def test_an_event_that_the_model_refuses_is_told_to_be_a_dead_letter(stage, client, monkeypatch):
+    def refuse(*_):
+        raise LearnerError("too much")
+
+    monkeypatch.setattr(stage.feeds[0].processor.learner, "assess", refuse)
+    answer = client.post("/events", json=event("a"))
+    assert answer.status_code == 422
+    assert (answer.json()["reason"], answer.json()["what"]) == ("out_of_range", "too much")
+    assert "dead letter" in answer.json()["hint"]
+
+
+@pytest.mark.parametrize("path", ["/events", "/labels"])
+def test_another_media_type_is_refused(stage, client, path):
+    """So no page of another origin can teach the model through a browser that reaches it."""
+    for media_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        answer = client.post(
+            path, content=b'{"id": "a", "label": true}', headers={"content-type": media_type}
+        )
+        assert answer.status_code == 415
+    assert stage.appended == []
+
+
+@pytest.mark.parametrize("path", ["/events", "/labels"])
+def test_a_token_is_needed_where_one_is_set(path):
+    stage = Stage(http_token="secret")
+    with stage.served() as client:
+        assert client.post(path, json=event("a")).status_code == 401
+    assert stage.appended == []
+
+
+@pytest.mark.parametrize("behind", ["records that are not consumed", "submissions that are not processed"])
+def test_who_comes_while_too_many_wait_is_told_to_come_later(behind):
+    stage = Stage(http_max_lag=3)
+    with stage.served() as client:
+        if behind == "records that are not consumed":
+            stage.metrics.lag = {("events", 0): 2, ("labels", 0): 1, ("events", 1): 100}
+        else:
+            stage.holds_back = True
+            for name in "xyz":
+                client.post("/labels", json=label(name, value=True))
+        answer = client.post("/labels", json=label("a", value=True))
+        assert answer.status_code == 429
+        assert answer.headers["retry-after"] == "1"
+        assert "http_max_lag" in answer.json()["hint"]
+
+
+def test_the_lag_of_another_partition_is_not_in_the_way():
+    stage = Stage(http_max_lag=3)
+    stage.metrics.lag = {("events", 1): 100}
+    with stage.served() as client:
+        assert client.post("/labels", json=label("a", value=True)).status_code == 200
+
+
+def test_a_partition_that_another_process_has_is_named():
+    stage = Stage(partitions=(1,))
+    name = next(name for name in IDS if partition_for_key(name.encode(), 2) == 0)
+    with stage.served() as client:
+        answer = client.post("/labels", json=label(name, value=True))
+        assert (answer.status_code, answer.json()["partition"]) == (421, 0)
+        stage.health.become(State.STARTING, "not yet")
+        answer = client.post("/labels", json=label(name, value=True))
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+def test_before_the_partitions_are_known_who_asks_is_told_to_come_later(stage, client):
+    stage.live.n_partitions = 0
+    assert client.post("/labels", json=label("a", value=True)).status_code == 503
+
+
+def test_a_failed_append_is_told_as_one_that_may_be_repeated(stage, client):
+    stage.fails = True
+    answer = client.post("/labels", json=label("a", value=True))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert "send it again" in answer.json()["hint"]
+    stage.fails = False
+    answers = []
+    asking = threading.Thread(
+        target=lambda: answers.append(client.post("/labels", json=label("a", value=True)))
+    )
+    asking.start()
+    while not stage.live.intakes.get(0).wants_writer:
+        time.sleep(0.001)
+    stage.open_intake(0)
+    asking.join()
+    assert answers[0].json()["repeated"] is False
+
+
+def test_an_append_that_does_not_end_is_told_in_time(stage, client, monkeypatch):
+    monkeypatch.setattr("service.web.inputs._PATIENCE_SECONDS", 0.01)
+    stage.live.intakes.open(0, stage.feeds[0].processor)  # nobody makes its writer
+    answer = client.post("/labels", json=label("a", value=True))
+    assert answer.status_code == 503
+    assert "within 0.01 s" in answer.json()["what"]
+
+
+def test_a_record_that_its_topic_does_not_take_is_too_large(client):
+    assert client.post("/labels", params={"key": "k" * 256}, json=label("a", value=True)).status_code == 200
+    assert client.post("/labels", params={"key": "k" * 257}, json=label("a", value=True)).status_code == 422
+
+
+def test_a_key_chooses_the_partition():
+    stage = Stage(partitions=(0, 1))
+    with stage.served() as client:
+        for key in IDS:
+            answer = client.post("/labels", params={"key": key}, json=label(f"of-{key}", value=True)).json()
+            assert answer["partition"] == partition_for_key(key.encode(), 2)
+    assert [output.key.decode() for output in stage.appended] == IDS
+
+
+def test_the_document_names_the_labels_that_are_taken():
+    with Stage(classes=("ham", "spam")).served() as client:
+        paths = client.get("/openapi.json").json()["paths"]
+    content = paths["/labels"]["post"]["requestBody"]["content"]["application/json"]
+    assert content["schema"]["properties"]["label"]["enum"] == [True, False, -1, "ham", "spam", 1, 0]
+
+
+def test_records_of_another_shape_are_taken_as_they_are():
+    stage = Stage(events={"id": "uuid", "text": ["body"]})
+    with stage.served() as client:
+        answer = client.post("/events", json={"uuid": 17, "body": "win"})
+        assert answer.json()["id"] == "17"
+        described = client.get("/openapi.json").json()["paths"]["/events"]["post"]["requestBody"]["content"]
+    assert "events.*" in described["application/json"]["schema"]["description"]
+    assert stage.appended[0].value == b'{"uuid":17,"body":"win"}'
+
+
+def test_a_record_that_is_all_text_is_taken_as_bytes():
+    stage = Stage(events={"id": "@header.Message-Id", "format": "text"})
+    headers = {"content-type": "application/octet-stream", "message-id": "17"}
+    with stage.served() as client:
+        assert client.post("/events", content=b"win", headers=headers).json()["id"] == "17"
+    assert stage.appended[0].headers == (("Message-Id", b"17"),)
+
+
+def test_records_that_need_schemas_are_taken_from_the_topic_alone():
+    stage = Stage(events={"id": "uuid", "format": "avro", "schema_file": "event.avsc"})
+    with stage.served() as client:
+        answer = client.post("/events", content=b"x", headers={"content-type": "application/octet-stream"})
+    assert answer.status_code == 415
+    assert "events.format is avro" in answer.json()["what"]
+    assert stage.appended == []
+
+
+@pytest.mark.parametrize("path", ["/events", "/labels"])
+def test_a_parent_of_workers_passes_it_to_the_worker_that_has_its_partition(path):
+    stages = [Stage(partitions=(number,)) for number in range(2)]
+    for stage in stages:
+        stage.live.n_partitions = 2
+    message = event if path == "/events" else (lambda name: label(name, value=True))
+    with relayed(*stages) as parent:
+        for name in IDS:
+            answer = parent.post(path, json=message(name))
+            assert answer.status_code == 200
+            assert answer.json()["partition"] == partition_for_key(name.encode(), 2)
+
+
+def test_a_worker_says_where_a_record_goes_whose_id_its_parent_cannot_read():
+    stages = [Stage(partitions=(number,), events={"id": "uuid", "text": ["body"]}) for number in range(2)]
+    for stage in stages:
+        stage.live.n_partitions = 2
+    with relayed(*stages) as parent:
+        found = {parent.post("/events", json={"uuid": name, "body": "x"}).json()["partition"] for name in IDS}
+    assert found == {0, 1}
+    assert sum(len(stage.appended) for stage in stages) == len(IDS)
+
+
+def test_a_parent_without_workers_tells_to_come_later():
+    with relayed() as parent:
+        assert parent.post("/labels", json=label("a", value=True)).status_code == 503
