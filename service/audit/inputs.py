@@ -10,7 +10,8 @@ from service.audit.letters import Letters
 from service.audit.matching.cases import Said
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.window import AuditedEvent, JoinWindow
-from service.messages.decoder import Decoder, Incoming, Reason, Rejection
+from service.messages.decoder import Decoder, Incoming
+from service.messages.rejection import Reason, Rejection
 from service.stream import Record
 
 

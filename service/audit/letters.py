@@ -19,7 +19,7 @@ from service.messages.dead_letter import (
     split_headers,
     without_replayed,
 )
-from service.messages.decoder import Reason
+from service.messages.rejection import Reason
 from service.settings.load import Settings
 from service.stream import Headers, Record, Transport
 

@@ -16,7 +16,7 @@ from service.cli.progress import counted_bar, progress_bar
 from service.cli.source_options import SourceOptions
 from service.datasets.labelled_examples import Example, ExampleSet, read_examples
 from service.errors import ConfigurationError, InputFileError
-from service.messages.decoder import Rejection
+from service.messages.rejection import Rejection
 from service.models.registry import Learner, make_learner
 from service.models.river import RiverLearner
 from service.settings.load import Settings

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from perceptron_core import FeatureError, Hyperplane
 from service.datasets.bad_rows import complaint_of
 from service.errors import InputFileError
-from service.messages.decoder import Reason, Rejection
 from service.messages.features import RawFeatures, X
 from service.messages.labels import Truth
+from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder, make_extractor
 from service.settings.load import Settings
 

@@ -30,7 +30,7 @@ from service.messages.dead_letter import (
     split_headers,
     without_replayed,
 )
-from service.messages.decoder import Rejection, rejection_of_time
+from service.messages.rejection import Rejection, rejection_of_time
 from service.partition.input_reader import InputReader
 from service.settings.load import Settings
 from service.stream import Consumer, Headers, Output, Record, Transport

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from service.formats.extra import need
 from service.formats.plain_values import scaled
 from service.formats.protobuf_files import UnusableSchema
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor

@@ -11,7 +11,8 @@ from typing import Final
 
 from pydantic_core import from_json
 
-from service.messages.decoder import Reason, Rejection, rejection_of_syntax
+from service.messages.decoder import rejection_of_syntax
+from service.messages.rejection import Reason, Rejection
 from service.stream import Headers
 
 Reader = Callable[[bytes, Headers], object]

@@ -12,7 +12,7 @@ from service.formats.readers import read_json
 from service.formats.schema import Schema, SchemaKind
 from service.formats.schemas import Schemas
 from service.formats.wire import ID_END, frame, message_indexes, name_of
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 from service.stream import Headers
 
 KINDS: Final = {"avro": SchemaKind.AVRO, "protobuf": SchemaKind.PROTOBUF, "json-schema": SchemaKind.JSON}

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from service.formats.plain_values import uuid_text
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 from service.stream import Headers, Record
 
 HEADER: Final = "__value_schema_id"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from service.intake.tickets import Prediction
 from service.messages.dead_letter import MESSAGE, REASON, SOURCE
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 from service.stream import Output, Record
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from service.messages.decoder import Incoming, Reason, Rejection
+from service.messages.decoder import Incoming
 from service.messages.features import X
 from service.messages.labels import Truth
+from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder, make_extractor
 from service.settings.load import Settings
 from service.settings.mapping import HEADER, OFFSET

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from service.formats.readers import Reader
 from service.mapping.mapper import Mapper
 from service.mapping.own import OwnMapper
-from service.messages.decoder import OWN_TIME, Decoder, Incoming, Reason, Rejection
+from service.messages.decoder import Decoder, Incoming
+from service.messages.rejection import OWN_TIME, Reason, Rejection
 from service.stream import Record
 
 

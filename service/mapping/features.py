@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from service.mapping.skipping import NOTHING, Skip, skipping
-from service.messages.decoder import Reason, Rejection
 from service.messages.paths import Find, Keys, find_at
+from service.messages.rejection import Reason, Rejection
 from service.settings.mapping import feature_path
 
 _SCALARS: Final = frozenset({float, int, str, bool})

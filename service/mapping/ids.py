@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import uuid4
 
-from service.messages.decoder import Reason, Rejection
 from service.messages.paths import parse_path
+from service.messages.rejection import Reason, Rejection
 from service.settings.mapping import HEADER, KEY, OFFSET, is_of_record
 from service.stream import Record
 

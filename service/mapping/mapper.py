@@ -14,9 +14,10 @@ from service.mapping.event_times import event_time_ms
 from service.mapping.features import FeatureMap, written
 from service.mapping.ids import id_finder
 from service.mapping.skipping import first_other, skipping
-from service.messages.decoder import Incoming, Reason, Rejection, rejection_of_fields
+from service.messages.decoder import Incoming, rejection_of_fields
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.paths import Keys, Path, PathError, parse_path
+from service.messages.rejection import Reason, Rejection
 from service.messages.schema import check_input
 from service.settings.mapping import EventSettings, LabelSettings, is_of_record
 from service.stream import Record

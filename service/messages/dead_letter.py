@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
-from service.messages.decoder import Rejection
+from service.messages.rejection import Rejection
 from service.stream import Headers, Output, Record, RecordLimit
 
 REASON: Final = "error.reason"

@@ -9,77 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
+from service.messages.rejection import OWN_TIME, Reason, Rejection
 from service.messages.schema import Features, check_input, read_input
 from service.stream import Record
-
-
-class Reason(StrEnum):
-    """Why a message was refused: the fixed vocabulary of `error.reason`.
-
-    Three places decide: `Decoder.decode` refuses the bytes, `Processor._take` the event time (by
-    `rejection_of_time`), and `service.partition.model_rejection` translates what the model raises: a
-    learner's error is `OUT_OF_RANGE`, that of a River model `MODEL_ERROR`.
-    """
-
-    EMPTY = "empty"
-    TOO_LARGE = "too_large"
-    INVALID_UTF8 = "invalid_utf8"
-    INVALID_JSON = "invalid_json"
-    NO_SCHEMA = "no_schema"
-    UNKNOWN_SCHEMA = "unknown_schema"
-    INVALID_DATA = "invalid_data"
-    TOO_DEEP = "too_deep"
-    NOT_AN_OBJECT = "not_an_object"
-    UNKNOWN_FIELD = "unknown_field"
-    MISSING_FIELD = "missing_field"
-    INVALID_ID = "invalid_id"
-    INVALID_TYPE = "invalid_type"
-    NOT_FINITE = "not_finite"
-    OUT_OF_RANGE = "out_of_range"
-    UNKNOWN_LABEL = "unknown_label"
-    EVENT_TIME_OUT_OF_RANGE = "event_time_out_of_range"
-    MODEL_ERROR = "model_error"
-
-
-_LONGEST_MESSAGE: Final = 500
-
-
-class Rejection(Exception):
-    """A message that must not reach the model.
-
-    Parameters
-    ----------
-    reason
-        One of `Reason`.
-    message
-        What is wrong, for people; cut to 500 characters, as names in it may be of any length.
-
-    """
-
-    def __init__(self, reason: Reason, message: str) -> None:
-        self.reason = reason
-        self.message = message[:_LONGEST_MESSAGE]
-        super().__init__(f"{reason}: {self.message}")
-
-
-OWN_TIME: Final = "the record's timestamp"
-
-
-def rejection_of_time(timestamp_ms: int, now_ms: int, time: str = OWN_TIME) -> Rejection:
-    """Return the refusal of an event's time, which may be any number; `time` says where it was found."""
-    what = f"{time}, {timestamp_ms} ms,"
-    if timestamp_ms < 0:
-        return Rejection(Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is before 1970")
-    ahead = f"{(timestamp_ms - now_ms) / 1000:.0f} s ahead of the clock"
-    return Rejection(
-        Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is {ahead}, more than max_event_time_ahead_seconds allows"
-    )
 
 
 @dataclass(slots=True)

@@ -17,9 +17,10 @@ from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ModelBusy, NoSuchModel
 from service.intake.intakes import Intakes
 from service.intake.partition import PartitionIntake
-from service.messages.decoder import Decoder, Reason, Rejection
+from service.messages.decoder import Decoder
 from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, Vocabulary
+from service.messages.rejection import Reason, Rejection
 from service.models.explanation import Decision, decide
 from service.models.probability import probability_of
 from service.models.registry import Learner

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service.messages.decoder import Decoder, Rejection
+from service.messages.decoder import Decoder
+from service.messages.rejection import Rejection
 from service.partition.learned_examples import Step
 from service.stream import Output, Record
 

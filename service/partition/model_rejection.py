@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perceptron_core import LearnerError
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 from service.models.river import ModelError
 
 

@@ -12,10 +12,11 @@ from typing import Any, Final
 from perceptron_core import LearnerError
 from service.formats.schemas import Schemas
 from service.messages.dead_letter import dead_letter
-from service.messages.decoder import Decoder, Incoming, Rejection
+from service.messages.decoder import Decoder, Incoming
 from service.messages.encoder import Answers, OutputTopics
 from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
+from service.messages.rejection import Rejection
 from service.messages.trace import trace_headers, trace_of
 from service.models.probability import probability_of
 from service.models.registry import Learner

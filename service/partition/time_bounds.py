@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from service.messages.decoder import Rejection, rejection_of_time
+from service.messages.rejection import Rejection, rejection_of_time
 
 _FURTHEST_MS: Final = 2**63
 

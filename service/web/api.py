@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from pydantic import BeforeValidator, Field
 from starlette.exceptions import HTTPException
 
-from service.messages.decoder import Rejection
+from service.messages.rejection import Rejection
 from service.messages.schema import UnlabelledEvent
 from service.monitoring.portrait import RANKED
 from service.web.problems import documented, problem_response

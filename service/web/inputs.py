@@ -24,8 +24,8 @@ from service.formats.schema_readers import KINDS
 from service.intake.partition import PartitionIntake
 from service.intake.submissions import Submission, SubmissionReader
 from service.intake.tickets import Ticket
-from service.messages.decoder import Rejection
 from service.messages.labels import LabelValue, Vocabulary
+from service.messages.rejection import Rejection
 from service.messages.schema import MAX_ID_LENGTH, Event, Label
 from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import perceptron_core
 from service.cli.app import COMMANDS, cli
-from service.messages.decoder import Reason
+from service.messages.rejection import Reason
 from service.messages.schema import KINDS
 from service.settings.fields import Settings
 from service.settings.load import setting_values

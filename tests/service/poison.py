@@ -1,6 +1,6 @@
 """Messages that must never reach a model, each with the reason it is refused for."""
 
-from service.messages.decoder import Reason
+from service.messages.rejection import Reason
 
 DEEP = b'{"a":' * 5000 + b"1" + b"}" * 5000
 

@@ -13,7 +13,7 @@ from prometheus_client.core import Metric
 import perceptron_core
 from service.cli.app import cli
 from service.cli.commands.serve import http_server
-from service.messages.decoder import Reason
+from service.messages.rejection import Reason
 from service.messages.schema import KINDS, json_schema
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics

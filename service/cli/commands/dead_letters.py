@@ -21,7 +21,7 @@ from service.cli.output import echo
 from service.cli.table import time_text
 from service.dead_letters.replay import Action, DeadLetter, Redelivery, ReplayDecision
 from service.errors import ServiceError, TopicMissing
-from service.messages.decoder import Reason
+from service.messages.rejection import Reason
 from service.partition.factory import open_stream
 from service.settings.load import Loaded
 from service.settings.mapping import MAPPING

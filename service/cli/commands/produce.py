@@ -27,9 +27,10 @@ from service.datasets.labelled_examples import refusal_hint
 from service.datasets.stream_simulator import Playback
 from service.errors import ConfigurationError, InputFileError
 from service.formats.schema_readers import KINDS
-from service.messages.decoder import Decoder, Rejection
+from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
 from service.messages.paths import PathError, parse_path
+from service.messages.rejection import Rejection
 from service.partition.factory import make_decoder, open_stream
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import HEADER, KEY, MAPPING, is_of_record

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.errors import ConfigurationError
 from service.formats.protobuf import ProtobufFile
 from service.formats.protobuf_files import UnusableSchema, compile_file, descriptors
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 
 PROTO = """syntax = "proto3";
 package shop;

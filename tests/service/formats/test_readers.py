@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from service.formats.readers import READERS, read_json, read_text
 from service.formats.schema_readers import KINDS
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 from service.settings.mapping import EventSettings, LabelSettings
 
 VALUES = st.recursive(

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.formats.wire import HEADER, frame, keys_of, message_indexes, name_of
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 from service.stream import Record
 
 GUID = bytes([1, *range(16)])

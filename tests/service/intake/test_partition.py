@@ -4,7 +4,7 @@ import pytest
 
 from perceptron_core import LearnerError
 from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved, TransportUnavailable
-from service.messages.decoder import Rejection
+from service.messages.rejection import Rejection
 from tests.service.building import event
 from tests.service.intake.conftest import NO_LIMIT, SECONDS, Scene, SlowWriter, eventually
 

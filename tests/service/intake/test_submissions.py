@@ -5,7 +5,7 @@ import json
 import pytest
 
 from service.intake.submissions import SubmissionReader
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 from tests.service.building import settings
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder
 from service.stream import Record
 from tests.service.building import Feed, settings

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.mapping.features import FeatureMap
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 
 LARGE = 1 << 20
 NAMES = st.text("abc", min_size=1, max_size=2)

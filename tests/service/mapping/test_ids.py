@@ -3,7 +3,7 @@
 import pytest
 
 from service.mapping.ids import id_finder
-from service.messages.decoder import Rejection
+from service.messages.rejection import Rejection
 from service.stream import Record
 
 RECORD = Record("clicks", 3, 42, 0, b"k-1", b"{}", (("trace", b"t-1"), ("trace", b"t-2")))

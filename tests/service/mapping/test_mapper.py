@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.mapping.mapper import EventMapper, LabelMapper
-from service.messages.decoder import Decoder, Reason, Rejection
+from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
+from service.messages.rejection import Reason, Rejection
 from service.settings.mapping import EventSettings, LabelSettings
 
 LARGE = 1 << 20

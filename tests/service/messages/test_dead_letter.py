@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 
 from service.messages.dead_letter import dead_letter, fit, record_bytes
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 from service.stream import Record, RecordLimit
 
 NOISE = random.Random(1).randbytes(200_000)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.messages.decoder import Decoder, Incoming, Reason, Rejection
+from service.messages.decoder import Decoder, Incoming
 from service.messages.labels import Vocabulary
+from service.messages.rejection import Reason, Rejection
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 
 DECODER = Decoder(Vocabulary(), MAX_MESSAGE_BYTES)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from service.messages.decoder import Decoder, Rejection
+from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, FeatureOptions
 from service.messages.labels import Vocabulary
 from service.messages.once import OnceDecoder, OnceExtractor
+from service.messages.rejection import Rejection
 from service.partition.factory import make_decoder
 from service.stream import Record
 from tests.service.building import settings

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from perceptron_core.formats.model_bytes import pack, unpack
 from service.errors import ConfigurationError
-from service.messages.decoder import Reason
 from service.messages.features import FeatureExtractor, FeatureOptions
+from service.messages.rejection import Reason
 from service.partition.factory import make_extractor
 from tests.service.building import Feed, settings
 

@@ -2,7 +2,7 @@ import pytest
 
 from service.errors import TooManyRejected
 from service.messages.dead_letter import dead_letter
-from service.messages.decoder import Reason, Rejection
+from service.messages.rejection import Reason, Rejection
 from service.partition.rejection_limit import PoisonLimit
 from service.stream import Record
 

@@ -22,8 +22,9 @@ from service.cli.source_options import SourceOptions, optional_source_options
 from service.datasets.bad_rows import complaint_of
 from service.datasets.labelled_examples import refusal_hint
 from service.errors import InputFileError
-from service.messages.decoder import Decoder, Rejection
+from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
+from service.messages.rejection import Rejection
 from service.partition.factory import for_file, make_decoder, open_stream
 from service.partition.input_reader import InputReader
 from service.settings.load import Loaded, Settings

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, Final
 
-from service.messages.decoder import Incoming, Rejection
+from service.messages.decoder import Incoming
 from service.messages.labels import Vocabulary
+from service.messages.rejection import Rejection
 from service.visible import one_line
 
 _FEATURES_SHOWN: Final = 20

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-from service.messages.decoder import Rejection
 from service.messages.features import FeatureExtractor, RawFeatures
 from service.messages.once import OnceDecoder, OnceExtractor
+from service.messages.rejection import Rejection
 from service.monitoring.evaluation import Evaluation, summarise
 from service.partition.factory import for_file, make_decoder, make_extractor, make_processor
 from service.partition.learned_examples import Step

@@ -21,7 +21,7 @@ from service.datasets.bad_rows import complaint_of
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
 from service.errors import InputFileError
-from service.messages.decoder import Rejection
+from service.messages.rejection import Rejection
 from service.settings.load import Loaded
 from service.visible import visible
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from perceptron_core import LearnerError
-from service.messages.decoder import Reason, Rejection
 from service.messages.labels import Vocabulary
+from service.messages.rejection import Reason, Rejection
 from service.models.probability import probability_of
 from service.models.registry import learner_of
 from service.partition.factory import for_file, make_decoder, make_extractor
