@@ -23,12 +23,13 @@ class Intakes:
 
     def __init__(self, settings: Settings) -> None:
         self._vocabulary = Vocabulary(settings.classes)
+        self._truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
         self._predictions_topic = settings.predictions_topic
         self._at_work: dict[int, PartitionIntake] = {}
 
     def open(self, partition: int, processor: Processor) -> PartitionIntake:
         """Take submissions for a partition from now on."""
-        known = Known(processor, self._vocabulary)
+        known = Known(processor, self._vocabulary, self._truth_on_timeout)
         intake = self._at_work[partition] = PartitionIntake(partition, known, self._predictions_topic)
         return intake
 

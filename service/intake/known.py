@@ -8,7 +8,7 @@ from __future__ import annotations
 from service.errors import IdTaken
 from service.intake.submissions import Submission
 from service.intake.tickets import Prediction
-from service.messages.labels import Vocabulary
+from service.messages.labels import Truth, Vocabulary
 from service.models.probability import probability_of
 from service.partition.processor import Processor
 
@@ -22,12 +22,17 @@ class Known:
         Which the loop drives.
     vocabulary
         How predictions name the classes.
+    truth_on_timeout
+        What events are taken for whose label has not come in time; None: they stay without.
 
     """
 
-    def __init__(self, processor: Processor, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, processor: Processor, vocabulary: Vocabulary, truth_on_timeout: Truth | None = None
+    ) -> None:
         self._processor = processor
         self._vocabulary = vocabulary
+        self._truth_on_timeout = truth_on_timeout
 
     def has(self, submission: Submission) -> bool:
         """Return whether it came before. Raises `IdTaken` for an event that came with other contents."""
@@ -35,7 +40,11 @@ class Known:
         example = join.examples.get(event_id)
         if submission.is_label:
             label = example or join.early.get(event_id)
-            return label is not None and label.truth == submission.truth
+            if label is None or label.truth != submission.truth:
+                return False
+            # A class that was learned because no label came is on no topic: a label that says the same is.
+            may_be_assumed = label.truth == self._truth_on_timeout
+            return example is None or not (may_be_assumed and join.is_overdue(example))
         if example is not None and not submission.repeats(example.x, example.truth):
             raise self.conflict(submission)
         return example is not None or join.expired(event_id)

@@ -80,7 +80,7 @@ class SubmissionReader:
             raise Rejection(
                 Reason.MISSING_FIELD, "an event needs features or text; POST /labels takes labels"
             )
-        x = self._extractor.extract(event.features, event.text)
+        x = self._extractor.extract(event.features, event.text, event.tenant)
         return Submission(event.id, is_label=False, x=x, truth=event.truth, output=output)
 
     def label(self, value: bytes, key: bytes | None = None, headers: Mapping[str, str] = NONE) -> Submission:

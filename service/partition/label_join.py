@@ -142,6 +142,10 @@ class LabelJoin:
         """Event time after which an example without a label is overdue."""
         return self._timeout_ms / 1000
 
+    def is_overdue(self, example: Example) -> bool:
+        """Return whether the time of an example for its label is over."""
+        return example.timestamp_ms < self._now_ms - self._timeout_ms
+
     def overdue(self, timestamp_ms: int) -> Iterator[tuple[str, Example]]:
         """Yield the examples without a label whose time is over when event time advances to this, with ids.
 

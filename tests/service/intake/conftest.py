@@ -53,7 +53,8 @@ class Scene:
         self.feed = Feed(**given)
         self.read = SubmissionReader(self.settings)
         self.writer = SlowWriter()
-        known = Known(self.feed.processor, Vocabulary(self.settings.classes))
+        truth_on_timeout = self.settings.events.truth_on_timeout(self.settings.classes)
+        known = Known(self.feed.processor, Vocabulary(self.settings.classes), truth_on_timeout)
         self.intake = PartitionIntake(0, known, self.settings.predictions_topic)
         self._offsets = itertools.count()
 
@@ -72,9 +73,10 @@ class Scene:
         self.intake.open()
         return self
 
-    def process(self, *outputs):
+    def process(self, *outputs, at_seconds=0):
         """Process records, and commit them."""
-        records = [Record(o.topic, 0, next(self._offsets), 0, o.key, o.value) for o in outputs]
+        time_ms = at_seconds * 1000
+        records = [Record(o.topic, 0, next(self._offsets), time_ms, o.key, o.value) for o in outputs]
         answers = self.feed.processor.process_batch(records).outputs
         self.intake.committed(records, answers)
 

@@ -273,6 +273,27 @@ def test_an_event_that_was_let_go_without_a_label_is_known_without_its_predictio
     assert again.answered.result(0) is None
 
 
+@pytest.mark.parametrize(("label", "comes"), [(False, "in time"), (False, "late"), (True, "late")])
+def test_a_label_that_says_what_was_learned_for_want_of_it_is_appended(label, comes):
+    scene = Scene(label_timeout_seconds=10, events={"label_on_timeout": "false"}).open()
+    appended(scene.event(event("a")))
+    scene.process_all()
+    if comes == "late":
+        scene.process(scene.read.event(b'{"id": "b", "text": "x"}').output, at_seconds=11)
+        assert scene.feed.processor.join.examples["a"].truth is False
+    assert not appended(scene.label("a", label))
+    assert [output.topic for output in scene.writer.committed] == ["labels"]
+
+
+def test_a_tenants_event_is_known_again():
+    scene = Scene(events={"text": ["text"], "tenant": "tenant"}).open()
+    message = {"id": "a", "text": "win", "tenant": "acme"}
+    appended(scene.event(message))
+    scene.process_all()
+    assert appended(scene.event(message))
+    assert scene.writer.committed == []
+
+
 def test_a_writer_is_asked_for_once(scene):
     scene.event(event("a"))
     scene.intake.fence(SlowWriter(), {}, NO_LIMIT)
