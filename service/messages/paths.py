@@ -7,7 +7,7 @@ names alone, and its comparison with a text, are evaluated without the library, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +20,7 @@ Find = Callable[[object], Any]
 
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _PROJECTIONS: Final = frozenset(
-    {"projection", "value_projection", "filter_projection", "flatten", "index_expression", "pipe", "slice"}
+    {"projection", "value_projection", "filter_projection", "flatten", "index_expression", "pipe"}
 )
 """Nodes of which only the first child is evaluated on the document itself."""
 
@@ -133,8 +133,13 @@ def _check_functions(node: Mapping[str, Any]) -> None:
     if node["type"] == "function_expression":
         with suppress(JMESPathTypeError):  # which depends on the document
             Functions().call_function(node["value"], [None for _ in node["children"]])
-    for child in node["children"]:
+    for child in _children(node):
         _check_functions(child)
+
+
+def _children(node: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the nodes below; those of a slice are its bounds, which are numbers."""
+    return () if node["type"] == "slice" else node["children"]
 
 
 def _keys(node: Mapping[str, Any]) -> Keys | None:
@@ -151,10 +156,10 @@ def _uses(node: Mapping[str, Any]) -> Iterator[Keys]:
     """Yield the places that a node looks at; the empty one is the whole document."""
     if (keys := _keys(node)) is not None:
         yield keys
-    elif node["type"] in {"current", "identity"}:
+    elif node["type"] in {"current", "identity", "slice"}:
         yield ()
     elif node["type"] in _PROJECTIONS or node["type"] == "subexpression":
         yield from _uses(node["children"][0])
     else:
-        for child in node["children"]:
+        for child in _children(node):
             yield from _uses(child)

@@ -95,3 +95,25 @@ def test_a_path_knows_the_fields_that_it_uses(expression, uses):
 def test_an_expression_that_fails_on_a_document_names_itself():
     with pytest.raises(PathError, match=r"length\(a\): .* length"):
         parse_path("length(a)").find({"a": 5})
+
+
+EXPRESSIONS = (
+    *("xs[1:]", "xs[:-1].n", "[0:2]", "a.xs[::2]", "xs[*].n", "xs[].n", "xs[?n > `1`].n", "xs[0]", "*.n"),
+    *("xs | [0:1]", "{first: xs[:1]}", "[xs[0:1], a]", "length(xs[:2])", "xs[:1] && a", "!xs[1:]", "a.*"),
+    *("max_by(xs, &n).n", "map(&n, xs[1:])", "not_null(b, a.n)", "sort_by(xs, &n)[:1].n", "xs[1:][0]", "@"),
+)
+"""Every kind of expression that JMESPath has, alone and with a slice in it."""
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_an_expression_of_any_kind_finds_what_jmespath_finds(expression):
+    document = {"xs": [{"n": 3}, {"n": 1}, {"n": 2}], "a": {"n": 5, "xs": [7, 8, 9]}}
+    assert parse_path(expression).find(document) == jmespath.search(expression, document)
+
+
+@pytest.mark.parametrize(
+    ("expression", "uses"),
+    [("xs[1:]", {("xs",)}), ("length(xs[:2]) > a.n", {("xs",), ("a", "n")}), ("[0:2]", {()})],
+)
+def test_a_slice_uses_what_it_is_taken_of(expression, uses):
+    assert parse_path(expression).uses == uses
