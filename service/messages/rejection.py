@@ -35,6 +35,7 @@ class Reason(StrEnum):
 
 
 _LONGEST_MESSAGE: Final = 500
+_LONGEST_NUMBER: Final = 20  # digits; no time of a record has more
 
 
 class Rejection(Exception):
@@ -60,10 +61,16 @@ OWN_TIME: Final = "the record's timestamp"
 
 def rejection_of_time(timestamp_ms: int, now_ms: int, time: str = OWN_TIME) -> Rejection:
     """Return the refusal of an event's time, which may be any number; `time` says where it was found."""
-    what = f"{time}, {timestamp_ms} ms,"
+    what = f"{time}, {_cut(timestamp_ms)} ms,"
     if timestamp_ms < 0:
         return Rejection(Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is before 1970")
-    ahead = f"{(timestamp_ms - now_ms) / 1000:.0f} s ahead of the clock"
+    ahead = f"{_cut((timestamp_ms - now_ms + 500) // 1000)} s ahead of the clock"
     return Rejection(
         Reason.EVENT_TIME_OUT_OF_RANGE, f"{what} is {ahead}, more than max_event_time_ahead_seconds allows"
     )
+
+
+def _cut(number: int) -> str:
+    """Write a number that may be too large for a float; of a very long one, its beginning."""
+    digits = str(number)
+    return digits if len(digits) <= _LONGEST_NUMBER else f"{digits[:_LONGEST_NUMBER]}…"

@@ -81,6 +81,14 @@ def test_events_wait_for_labels_in_mapped_time():
     assert [*feed.processor.join.examples] == ["2"]
 
 
+@pytest.mark.parametrize(("at", "what"), [(10**400, "ahead"), (-(10**400), "before 1970")], ids=["+", "-"])
+def test_a_time_too_large_for_a_float_is_a_dead_letter_that_says_why(at, what):
+    (letter,) = Feed(events=TIMED)({"id": 1, "n": 1, "at": at}, now_ms=1_000_000)
+    headers = dict(letter.headers)
+    assert headers["error.reason"] == b"event_time_out_of_range"
+    assert what in headers["error.message"].decode()
+
+
 @pytest.mark.parametrize("at", [-5, 10_000])
 def test_a_mapped_time_out_of_range_is_refused_by_its_path(at):
     (letter,) = Feed(events=TIMED, max_event_time_ahead_seconds=60)(
