@@ -19,6 +19,7 @@ from service.cli.completion import complete_topic
 from service.cli.options import REGISTRY, SERVICE, broker_url, setting_options, topic_name
 from service.cli.output import echo
 from service.cli.source_options import SourceOptions, optional_source_options
+from service.clock import SYSTEM_CLOCK
 from service.datasets.bad_rows import complaint_of
 from service.datasets.labelled_examples import refusal_hint
 from service.errors import InputFileError
@@ -27,6 +28,7 @@ from service.messages.labels import Vocabulary
 from service.messages.rejection import Rejection
 from service.partition.factory import for_file, make_decoder, open_stream
 from service.partition.input_reader import InputReader
+from service.partition.time_bounds import TimeBounds
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import MAPPING
 from service.stream import Record, Transport
@@ -59,7 +61,9 @@ Placed = tuple[str, Record]
     default="text",
     help="Form of the output; json is one object a line.",
 )
-@setting_options(*SERVICE, "classes", "max_message_bytes", *MAPPING, *REGISTRY)
+@setting_options(
+    *SERVICE, "classes", "max_message_bytes", "max_event_time_ahead_seconds", *MAPPING, *REGISTRY
+)
 def command(
     *, source_of: SourceOptions | None, topic: str | None, count: int, output: str, loaded: Loaded
 ) -> None:
@@ -103,7 +107,9 @@ def _newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
 def _check(records: Iterable[Placed], settings: Settings, decoder: Decoder, name: str, output: str) -> None:
     """Show what each record becomes. Raises `InputFileError` if none can be read."""
     show = as_json if output == "json" else as_text(Vocabulary(settings.classes))
-    read, rejected = _each(records, decoder, lambda *found: echo(show(*found)))
+    bounds = TimeBounds(settings.max_event_time_ahead_seconds)
+    bounds.set_now(int(SYSTEM_CLOCK.time() * 1000))
+    read, rejected = _each(records, decoder, bounds, lambda *found: echo(show(*found)))
     hint = refusal_hint(rejected) if rejected else ""
     if not read:
         what = f"none of {rejected.total()} records can be read" if rejected else "there is no record"
@@ -113,12 +119,17 @@ def _check(records: Iterable[Placed], settings: Settings, decoder: Decoder, name
         report("hint", "cyan", hint)
 
 
-def _each(records: Iterable[Placed], decoder: Decoder, show: Callable[..., None]) -> tuple[int, Counter[str]]:
+def _each(
+    records: Iterable[Placed], decoder: Decoder, bounds: TimeBounds, show: Callable[..., None]
+) -> tuple[int, Counter[str]]:
     """Read the records, and show each; return how many could be read, and why the others could not."""
     read, rejected = 0, Counter[str]()
     for place, record in records:
         try:
             found = decoder.decode(record.value, record)
+            time_ms = record.timestamp_ms if found.timestamp_ms is None else found.timestamp_ms
+            if not bounds.earliest_ms <= time_ms <= bounds.latest_ms:
+                raise bounds.rejection(time_ms, decoder.place_of_time(record))
         except Rejection as rejection:
             rejected[rejection.reason] += 1
             show(place, Rejection(rejection.reason, complaint_of(record.value, rejection.message)))
