@@ -125,6 +125,9 @@ class KafkaBroker:
     def pause(self) -> None:
         """Freeze it (SIGSTOP): connections stay open and nothing answers."""
         os.kill(self.process_id, signal.SIGSTOP)
+        state = Path(f"/proc/{self.process_id}/stat")
+        while state.exists() and state.read_text().rpartition(")")[2].split()[0] not in "TtZX":
+            time.sleep(0.001)  # until one of its threads has had the processor, all of them go on
 
     def resume(self) -> None:
         """Let a frozen broker go on."""
