@@ -42,9 +42,9 @@ class NormalizedAdaGradRule(LinearRule):
     def learn_at(self, x: Example, sign: int, w: float, a: float) -> float:
         """Learn an example, whose weight multiplies its loss; return −g, 0 at or beyond the margin."""
         slope = self.slope(sign, a) * w if sign * a < self.margin else 0.0
-        if slope != 0:
-            self.table.allocate(x)
         self.ratios.grow(x.n)
+        if slope != 0:
+            self.table.allocate(x)  # from here on nothing is allocated
         self.n_mistakes += self.fires(a) != (sign > 0)
         self.n_examples += 1
         self.squared_sum += self.scale_column.take(x, self.ratios, slope != 0) + self.fit_intercept

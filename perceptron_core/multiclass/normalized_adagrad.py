@@ -73,10 +73,10 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
         rival = self.best(number)
         loss = self.differentiate(number, w) if self.is_due(number, rival) else 0.0
         step = None
+        self.ratios.grow(x.n)
         if loss > 0:
             step = Update(loss, self.labels[number], self.labels[rival])
-            self.table.allocate(x)
-        self.ratios.grow(x.n)
+            self.table.allocate(x)  # from here on nothing is allocated
         self.n_examples += 1
         self.squared_sum += self.scale_column.take(x, self.ratios, loss > 0) + self.fit_intercept
         if loss == 0:
