@@ -42,7 +42,7 @@ class Ticket:
             future.set_running_or_notify_cancel()  # several may wait for it: nobody cancels it
 
     def follow(self, first: Ticket) -> None:
-        """Have the fate of an earlier request of the same."""
+        """Resolve as an earlier request for the same record does."""
         self.repeated = True
         if first.appended.done():
             self.note_appended()
