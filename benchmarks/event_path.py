@@ -92,11 +92,6 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
     decode_avro = make_decoder(AVRO_SETTINGS, make_schemas(AVRO_SETTINGS, SCHEMAS)).decode
     answers = Answers(Vocabulary(), "predictions")
 
-    def bare() -> None:
-        for value in values:
-            for number in json.loads(value)["features"].values():
-                float(number)
-
     def learn() -> None:
         learner = make_learner("perceptron", {})
         for x, truth in examples:
@@ -110,7 +105,7 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
             processor.process_batch(records[start : start + BATCH_RECORDS])
 
     return {
-        "bare json.loads + float": bare,
+        "bare json.loads + float": lambda: read_numbers(values),
         "validate only (Pydantic)": lambda: drain(map(read_input, values)),
         "decode": lambda: drain(map(decode, values)),
         "features": lambda: drain(extract(m.features, m.text) for m in messages),
@@ -123,6 +118,13 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
         "decode, Avro": lambda: drain(map(decode_avro, avro_values, avro_records)),
         "processor, Avro": lambda: process_avro(avro_records),
     }
+
+
+def read_numbers(values: Sequence[bytes]) -> None:
+    """Read events with nothing but the standard library."""
+    for value in values:
+        for number in json.loads(value)["features"].values():
+            float(number)
 
 
 def process_avro(records: Sequence[Record]) -> None:

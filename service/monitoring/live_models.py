@@ -17,10 +17,7 @@ from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ModelBusy, NoSuchModel
 from service.intake.intakes import Intakes
 from service.intake.partition import PartitionIntake
-from service.messages.decoder import Decoder
-from service.messages.features import X
 from service.messages.labels import LabelValue, Truth, Vocabulary
-from service.messages.rejection import Reason, Rejection
 from service.models.explanation import Decision, decide
 from service.models.probability import probability_of
 from service.models.registry import Learner
@@ -29,8 +26,8 @@ from service.monitoring.committed_state import Published
 from service.monitoring.error_history import History, Point
 from service.monitoring.event_rate import EventRate
 from service.monitoring.portrait import Portrait, rank_weights
+from service.monitoring.questions import Question, QuestionReader
 from service.monitoring.recent_predictions import RecentAnswers
-from service.partition.factory import make_extractor, make_question_decoder
 from service.partition.learned_examples import Step
 from service.partition.model_rejection import rejection_of
 from service.partition.processor import Processor
@@ -43,13 +40,6 @@ _PATIENCE_SECONDS: Final = 5.0
 
 _SHARE_FOR_PORTRAITS: Final = 0.02
 """Of the time, for finding the largest weights of a large model again and again."""
-
-
-class Question(NamedTuple):
-    """An event that somebody asks about."""
-
-    id: str
-    x: X
 
 
 class Answer(NamedTuple):
@@ -216,9 +206,7 @@ class LiveModels:
     def __init__(self, settings: Settings) -> None:
         self._predictions_topic = settings.predictions_topic
         self._vocabulary = Vocabulary(settings.classes)
-        self._decoder = make_question_decoder(settings)
-        self._own_decoder = Decoder(self._vocabulary, settings.max_message_bytes)
-        self._extractor = make_extractor(settings)
+        self.questions = QuestionReader(settings)
         self._shows_events = settings.shows_events
         self._is_mapped = settings.events.is_mapped
         self.asks_as_mapped = settings.events.are_json_objects
@@ -247,18 +235,6 @@ class LiveModels:
         """Show a partition's model no longer."""
         self._at_work.pop(partition, None)
         self.intakes.close(partition)
-
-    def read(self, message: bytes, *, is_own: bool = False) -> Question:
-        """Read an event as the stream would, or one in the service's own schema.
-
-        Raises `Rejection`; also for an event with a label.
-        """
-        event = (self._own_decoder if is_own else self._decoder).decode(message)
-        if event.label is not None:
-            raise Rejection(
-                Reason.UNKNOWN_FIELD, "label: nothing is learned here; labels belong on the stream"
-            )
-        return Question(event.id, self._extractor.extract(event.features, event.text, event.tenant))
 
     def partitions(self) -> list[int]:
         """List the partitions served here."""

@@ -45,10 +45,7 @@ class Settings(BaseSettings):
     """Everything that can be set, checked and frozen. Made by `service.settings.load.load_settings`."""
 
     model_config = SettingsConfigDict(
-        frozen=True,
-        extra="forbid",
-        env_prefix=ENVIRONMENT_PREFIX,
-        env_nested_delimiter="__",
+        frozen=True, extra="forbid", env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__"
     )
 
     broker: str = Field(

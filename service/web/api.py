@@ -106,7 +106,7 @@ def _add_questions(api: APIRouter, window: Window) -> None:
     @api.post("/predict", responses=_ASKED_FOR | BODY_READ, openapi_extra=body)
     def predict(body: Body, partition: Partition = None, fields: Fields = "topic") -> LivePrediction:
         """Predict an event without a label. Nothing is learned and nothing written to the stream."""
-        question = window.live.read(body, is_own=fields == "own")
+        question = window.live.questions.read(body, is_own=fields == "own")
         model = window.live.get(partition, question.id)
         answer, owned = model.predict(question), window.live.owns(model.partition, question.id)
         return LivePrediction(**answer._asdict(), partition=model.partition, owned=owned)
@@ -114,7 +114,7 @@ def _add_questions(api: APIRouter, window: Window) -> None:
     @api.post("/explain", responses=_ASKED_FOR | BODY_READ, openapi_extra=body)
     def explain(body: Body, partition: Partition = None, fields: Fields = "topic") -> Explanation:
         """Predict an event without a label, and tell which of its features decided."""
-        question = window.live.read(body, is_own=fields == "own")
+        question = window.live.questions.read(body, is_own=fields == "own")
         model = window.live.get(partition, question.id)
         owned = window.live.owns(model.partition, question.id)
         return Explanation.of(*model.explain(question), partition=model.partition, owned=owned)

@@ -19,7 +19,7 @@ from tests.service.web.stage import Stage
 
 
 def question(live, message):
-    return live.read(json.dumps(message).encode())
+    return live.questions.read(json.dumps(message).encode())
 
 
 def test_an_answer_never_falls_into_an_update():
