@@ -435,6 +435,7 @@ def test_a_topic_to_be_kept_forever_is_kept_from_losing_records(place, caplog):
     with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
         options = {"retention.ms": "3600000", "retention.bytes": "1000", "cleanup.policy": "compact,delete"}
         admin.create_topics({place.events: {"num_partitions": 1, "configs": options}})
+        admin.wait_for_topics([place.events], timeout_ms=10_000)
     with pytest.raises(ConfigurationError, match=r"retention\.ms=3600000") as refused:
         transport.ensure_topics({place.events: 1}, create=False, keep_forever=True)
     assert "cleanup.policy=delete" in refused.value.hint
