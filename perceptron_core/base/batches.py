@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.errors import LabelError
 from perceptron_core.validation import MAX_MAGNITUDE, example_weight, sign_of
+from perceptron_core.weights.buffers import in_place
 from perceptron_core.weights.example import Example
-from perceptron_core.weights.weight_table import WeightTable, in_place
+from perceptron_core.weights.weight_table import WeightTable
 
 if TYPE_CHECKING:
     import numpy as np

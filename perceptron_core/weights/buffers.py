@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-Type = Literal["d", "i"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array = TypeVar("Array", bound="NDArray[Any]")
+Type = Literal["d", "f", "i", "h", "b"]
 
 _IS_LITTLE: Final = array("h", [1]).tobytes() == b"\x01\x00"
 
@@ -31,6 +35,11 @@ def from_bytes(typecode: Type, data: bytes) -> memoryview[Any]:
     if len(data) % array(typecode).itemsize:
         raise ValueError(f"{len(data)} bytes are no whole numbers")
     return memoryview(data).cast(typecode) if _IS_LITTLE else memoryview(_swapped(typecode, data))
+
+
+def in_place(array: Array) -> Array:
+    """Return an array such that, interpreted too, its items are numbers of Python and not of NumPy."""
+    return memoryview(array)  # type: ignore[return-value,arg-type]
 
 
 def _swapped(typecode: Type, data: bytes) -> array[Any]:

@@ -1,161 +1,20 @@
-"""The weights of a learner: a slot for each feature, a row of cells for each slot. In: features. Out: slots.
+"""The weights of a learner by feature. In: cells by name, or as bytes. Out: the same.
 
-A feature of any name is stored while one of its cells is not 0; then its slot is used again. Where features
-are integers, each has its slot for good: a `HashedIndex` says so. `weight_table.pxd` gives this module its C
-types.
+`weight_table.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any
 
 from perceptron_core.weights import buffers
-from perceptron_core.weights.buffers import integers
-from perceptron_core.weights.example import NO_SLOT, Column, Example
-from perceptron_core.weights.index import Index
-from perceptron_core.weights.prefetch import prefetch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Array = TypeVar("Array", bound="NDArray[Any]")
-
-_FIRST_CAPACITY: Final = 16
+from perceptron_core.weights.example import Column
+from perceptron_core.weights.row_table import RowTable
 
 
-class WeightTable:
-    """The columns of a learner and the features of their rows, in the order in which these came.
-
-    Slots are used again. So none may be kept from one call to the next, but in examples, which know by
-    their version that they are out of date.
-
-    A call that raises, for want of memory say, changes nothing: features get their slots, all or
-    none of them, before the first cell or count is changed.
-    """
-
-    _free: array[int]
-
-    def __init__(self, index: Index, *columns: Column) -> None:
-        self._index = index
-        self._columns = [*columns]
-        self._free = integers(0)
-        """A stack of the slots that features have left, `_n_free` of them."""
-        self._n_free = 0
-        self.n_slots = self._capacity = index.n_fixed
-        self._spare: Example | None = None
-        self._lay_out()
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether every feature has its slot for good."""
-        return self._index.n_fixed > 0
-
-    def add_column(self, column: Column) -> None:
-        """Take a column in, filled with its default."""
-        column.grow(self._capacity)
-        column.fill()
-        self._columns.append(column)
-
-    def drop_column(self, column: Column) -> None:
-        """Remove a column if it is the last one."""
-        last = len(self._columns) - 1
-        if last >= 0 and self._columns[last] is column:
-            self._columns.pop()
-
-    def resolve(self, x: Mapping[Any, Any]) -> Example:
-        """Look the features of `x` up; `release` takes what this returns, when it is done with.
-
-        Raises `FeatureError` for a value that is not finite or is larger than 1e100.
-        """
-        example = self._spare
-        # While in use, out of the reach of other threads, and of a value's own __float__.
-        self._spare = None
-        if example is None:
-            example = Example()
-        self._index.resolve(x, example)
-        self.refresh(example)  # a value's own __float__ may have changed the model
-        return example
-
-    def columns(self, names: Sequence[Any]) -> Example:
-        """Make an example of distinct names, for the rows of a matrix in which each has a column."""
-        example = Example(len(names))
-        example.names = [*names]
-        example.n = len(names)
-        self._index.look_up(example)
-        return example
-
-    def slots_given(self) -> Example:
-        """Make an example that is given slots instead of names, where every feature has its slot for good."""
-        example = Example(0)
-        example.version = self._index.version
-        return example
-
-    def refresh(self, x: Example) -> None:
-        """Look an example up again if features came or went since."""
-        if x.version != self._index.version:
-            self._index.look_up(x)
-
-    def release(self, example: Example) -> None:
-        """Take an example back that is done with, for the next."""
-        self._spare = example
-
-    def by_name(self, x: Example) -> dict[Any, float]:
-        """Return the values of an example by name that are not 0."""
-        return self._index.by_name(x)
-
-    def prefetch(self, x: Example, start: int, end: int) -> None:
-        """Ask the memory for the cells of `x.slots[start:end]`: waiting for it is what costs most."""
-        for column in self._columns:
-            prefetch(column.cells, x.slots, start, end)
-
-    def allocate(self, x: Example) -> None:
-        """Assign a slot to every entry that has none and whose value is not 0."""
-        self.refresh(x)
-        if x.n_missing:
-            self._store_missing(x)
-
-    def drop_zero_rows(self, x: Example) -> None:
-        """Drop the features of an example whose cells are 0 in all columns."""
-        if self._index.n_fixed:
-            return
-        for k in range(x.n):
-            slot = x.slots[x.first_slot + k]
-            if slot >= 0 and self._is_zero(slot):
-                self._drop(x.names[k], slot)
-                x.slots[x.first_slot + k] = NO_SLOT
-                x.n_missing += 1
-        x.version = self._index.version
-
-    def drop_all_zero_rows(self) -> None:
-        """Drop all features whose cells are 0 in all columns."""
-        for slot in range(self.n_slots):
-            if self._index.has(slot) and self._is_zero(slot):
-                self._drop(self._index.at(slot), slot)
-
-    def clear(self) -> None:
-        """Drop all features.
-
-        Columns stay as long as they were: a call under way may have an example that points into them.
-        """
-        for column in self._columns:
-            column.fill()
-        for slot in range(self.n_slots):
-            if self._index.has(slot):
-                self._drop(self._index.at(slot), slot)
-
-    def widen(self, n_slots: int) -> None:
-        """Make room for so many features that have their slots for good."""
-        capacity = self._capacity
-        if n_slots <= capacity:
-            return
-        while capacity < n_slots:
-            capacity *= 2
-        for column in self._columns:
-            column.grow(capacity)
-            column.fill_from(self._capacity)
-        self.n_slots = self._capacity = self._index.n_fixed = capacity
+class WeightTable(RowTable):
+    """The columns of a learner, read and written by name."""
 
     def dump(self, n_slots: int) -> list[bytes]:
         """Return the cells of the first slots of each column as bytes."""
@@ -184,10 +43,14 @@ class WeightTable:
         """Return the cells of a column by feature, zeros too; of fixed slots, those of changed rows."""
         if not self._index.n_fixed:
             return {name: column.cells[slot] for name, slot in self._index.items()}
-        found = {}
+        return {slot: column.cells[slot] for slot in self.changed_slots()}
+
+    def changed_slots(self) -> list[int]:
+        """Return the fixed slots of which a cell is not its column's default."""
+        found = []
         for slot in range(self.n_slots):
             if self._is_changed(slot):
-                found[slot] = column.cells[slot]
+                found.append(slot)  # noqa: PERF401  as in `dump`
         return found
 
     def nonzero(self, column: Column) -> dict[Any, float]:
@@ -201,6 +64,13 @@ class WeightTable:
         for name, cell in cells.items():
             slot = self._index.find(name)
             column.cells[slot] = cell
+
+    def arrange(self, names: Sequence[Any]) -> None:
+        """Store these features in this order, all that are stored among them; they keep what rules read."""
+        cells = [self.stored(column) for column in self._columns]
+        self.clear()
+        for column, found in zip(self._columns, cells, strict=True):
+            self.write(column, {name: found.get(name, column.default) for name in names})
 
     def add(self, column: Column, amounts: Mapping[Any, float], step: float) -> None:
         """Add step·amount to the cells of a column by feature, whatever the size of the result."""
@@ -217,82 +87,3 @@ class WeightTable:
                 column.cells[slot] += step * amount
                 if not self._index.n_fixed and self._is_zero(slot):
                     self._drop(name, slot)
-
-    def _lay_out(self) -> None:
-        for column in self._columns:
-            column.cells = self._index.cells(column.default)
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + 8 * self._capacity * len(self._columns)
-
-    def _drop(self, name: Any, slot: int) -> None:
-        self._free[self._n_free] = slot
-        self._n_free += 1
-        self._index.remove(name)  # may run the last words of a name: so it comes last
-
-    def _is_zero(self, slot: int) -> bool:
-        for column in self._columns:  # noqa: SIM110  a generator is slower, and not compiled
-            if column.cells[slot] != 0:
-                return False
-        return True
-
-    def _is_changed(self, slot: int) -> bool:
-        for column in self._columns:  # noqa: SIM110  a generator is slower, and not compiled
-            if column.cells[slot] != column.default:
-                return True
-        return False
-
-    def _store_missing(self, x: Example) -> None:
-        missing = []
-        for k in range(x.n):
-            if x.slots[x.first_slot + k] < 0 and x.values[x.first_value + k] != 0:
-                missing.append(x.names[k])  # noqa: PERF401  compiled, a loop without a scope of its own
-        self._store(missing)
-        self._index.look_up(x)
-
-    def _store(self, names: list[Any]) -> None:
-        """Assign a slot to each of these features, which have none; to all of them, or to none."""
-        self._make_room(len(names))
-        n_stored = 0
-        try:
-            for name in names:
-                self._store_one(name)
-                n_stored += 1
-        except BaseException:
-            for k in range(n_stored):
-                self._drop(names[k], self._index.find(names[k]))
-            raise
-
-    def _store_one(self, name: Any) -> None:
-        if self._n_free:
-            self._n_free -= 1
-            slot = self._free[self._n_free]
-        else:
-            slot = self.n_slots
-            self.n_slots += 1
-        try:
-            self._index.add(name, slot)
-        except BaseException:
-            self._free[self._n_free] = slot
-            self._n_free += 1
-            raise
-        for column in self._columns:
-            column.cells[slot] = column.default
-
-    def _make_room(self, n_names: int) -> None:
-        """Allocate what so many more features need; what was allocated when it fails is not lost."""
-        capacity = self._capacity
-        while capacity < self.n_slots - self._n_free + n_names:
-            capacity = max(_FIRST_CAPACITY, 2 * capacity)
-        self._index.make_room(n_names, capacity)
-        if capacity > self._capacity:
-            free = integers(capacity)
-            memoryview(free)[: self._n_free] = memoryview(self._free)[: self._n_free]
-            for column in self._columns:
-                column.grow(capacity)
-            self._free, self._capacity = free, capacity
-
-
-def in_place(array: Array) -> Array:
-    """Return an array such that, interpreted too, its items are numbers of Python and not of NumPy."""
-    return memoryview(array)  # type: ignore[return-value,arg-type]

@@ -22,6 +22,7 @@ def interpreted_core(folder: Path) -> ModuleType:
         # Some modules are imported when asked for, from what is then there.
         for name in core.__all__:
             getattr(core, name)
+        importlib.import_module("perceptron_core.sharing.shared_model")
         core.to_bytes(core.StructuredPerceptron())
         return core
     finally:

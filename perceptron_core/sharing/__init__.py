@@ -1,0 +1,1 @@
+"""One model of several learners: what each contributes, and what all take over."""

@@ -1,0 +1,82 @@
+# The C types of columns.py, for compiled code.
+cimport cython
+
+from perceptron_core.sharing.kinds cimport Kind
+from perceptron_core.sharing.mixed_block cimport MixedBlock
+from perceptron_core.weights.example cimport Column, Example
+
+
+cdef class SharedColumn:
+    cdef readonly Kind kind
+    cdef readonly Column column
+    cdef readonly Column base
+
+    cdef double get(self, int slot) except? -1
+    cdef int put(self, int slot, double value) except -1
+
+    @cython.locals(entry=Py_ssize_t, slot=int)
+    cpdef int shifts(self, Example x, const int[::1] rows, double[::1] shifts) except -1
+
+    @cython.locals(
+        precisions=Column, totals="const double[::1]", weighted="const double[::1]", weights="const double[::1]",
+        shifts="const double[::1]", bases="double[::1]", values="double[::1]", entry=Py_ssize_t, slot=int, own_at=int,
+        value=double, old=double, precision=double, shift=double, own=double,
+    )
+    cpdef int plan(self, Example x, MixedBlock mixed, int number, Plan plan) except -1
+
+    @cython.locals(bases="const double[::1]", values="const double[::1]", entry=Py_ssize_t, slot=int)
+    cpdef int carry_out(self, Example x, MixedBlock mixed, int number, Plan plan) except -1
+
+    @cython.locals(total=double, row=Py_ssize_t, slot=int, difference=double)
+    cpdef double squared_distance(self, Example x) except? -1
+
+    @cython.locals(bases="double[::1]", entry=Py_ssize_t, slot=int)
+    cpdef read_base(self, Example x, const int[::1] rows)
+
+    @cython.locals(entry=Py_ssize_t, slot=int)
+    cpdef write_base(self, Example x, const int[::1] rows, const double[::1] bases)
+
+
+cdef class SharedAttribute(SharedColumn):
+    cdef readonly object learner
+    cdef readonly str name
+
+    cdef double get(self, int slot) except? -1
+    cdef int put(self, int slot, double value) except -1
+
+
+cdef class SharedCell(SharedColumn):
+    cdef readonly object learner
+    cdef readonly str name
+    cdef readonly int number
+
+    @cython.locals(column=Column)
+    cdef double get(self, int slot) except? -1
+
+    @cython.locals(column=Column)
+    cdef int put(self, int slot, double value) except -1
+
+
+cdef class Plan:
+    cdef int[::1] own_at
+    cdef int[::1] moves
+    cdef readonly list shifts
+    cdef readonly list bases
+    cdef readonly list values
+    cdef readonly double kappa
+    cdef readonly Column precisions
+
+    @cython.locals(own_rows="const int[::1]", at="int[::1]", entry=Py_ssize_t, position=int)
+    cpdef take_own(self, MixedBlock mixed, own, const int[::1] positions, Py_ssize_t n)
+
+
+@cython.locals(rows="int[::1]", n=Py_ssize_t, row=Py_ssize_t, slot=int, is_changed=bint, column=SharedColumn)
+cpdef changed_rows(list columns, Example x)
+
+
+@cython.locals(rows="int[::1]", n=Py_ssize_t, row=Py_ssize_t, slot=int, is_based=bint, column=SharedColumn)
+cpdef based_rows(list columns, Example x)
+
+
+@cython.locals(rows="int[::1]", row=Py_ssize_t)
+cpdef all_rows(Py_ssize_t n)

@@ -1,0 +1,212 @@
+"""Numbers of a learner that lanes share, a row for each coordinate. In: rows. Out: shifts; numbers rebased.
+
+`columns.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from perceptron_core.sharing.kinds import Kind
+from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.example import Column, Example
+
+if TYPE_CHECKING:
+    from perceptron_core.sharing.contribution import Block
+    from perceptron_core.sharing.mixed_block import MixedBlock
+
+
+class SharedColumn:
+    """A column of a learner, what all lanes have in common of it, and how it is mixed."""
+
+    kind: Kind
+    column: Column
+    base: Column
+
+    def __init__(self, kind: Kind, column: Column) -> None:
+        self.kind = kind
+        self.column = column
+        self.base = Column()
+
+    def get(self, slot: int) -> float:
+        """Return the learner's number."""
+        return self.column.cells[slot]
+
+    def put(self, slot: int, value: float) -> None:
+        """Replace the learner's number."""
+        self.column.cells[slot] = value
+
+    def shifts(self, x: Example, rows: array[int], shifts: array[float]) -> None:
+        """Write what the lane contributes of some of the rows of `x`."""
+        for entry in range(len(rows)):
+            slot = x.slots[x.first_slot + rows[entry]]
+            shifts[entry] = self.kind.shift(self.get(slot), self.base.cells[slot])
+
+    def plan(self, x: Example, mixed: MixedBlock, number: int, plan: Plan) -> None:
+        """Compute the new bases and numbers of the rows of a mix, this column being one of several."""
+        precisions = plan.precisions
+        totals, weighted, weights = mixed.totals[number], mixed.weighted[number], mixed.weights[number]
+        shifts, bases, values = plan.shifts[number], plan.bases[number], plan.values[number]
+        for entry in range(len(mixed.rows)):
+            slot = x.slots[x.first_slot + mixed.rows[entry]]
+            value, old, own_at = self.get(slot), self.base.cells[slot], plan.own_at[entry]
+            precision = 1.0 + (precisions.cells[slot] if precisions is not None else 0.0)
+            shift = self.kind.mixed(totals[entry], weighted[entry], weights[entry], precision, plan.kappa)
+            own = shifts[own_at] if own_at >= 0 else self.kind.absent(value)
+            bases[entry] = self.kind.rebased(old, shift)
+            values[entry] = self.kind.moved(value, old, bases[entry], own)
+            if own_at < 0 or shift != own:
+                plan.moves[entry] = 1
+
+    def carry_out(self, x: Example, mixed: MixedBlock, number: int, plan: Plan) -> None:
+        """Write what was planned."""
+        bases, values = plan.bases[number], plan.values[number]
+        for entry in range(len(mixed.rows)):
+            slot = x.slots[x.first_slot + mixed.rows[entry]]
+            self.base.cells[slot] = bases[entry]
+            if plan.moves[entry]:
+                self.put(slot, values[entry])
+
+    def squared_distance(self, x: Example) -> float:
+        """Compute the sum of the squared differences to the base."""
+        total = 0.0
+        for row in range(x.n):
+            slot = x.slots[x.first_slot + row]
+            difference = self.get(slot) - self.base.cells[slot]
+            total += difference * difference
+        return total
+
+    def read_base(self, x: Example, rows: array[int]) -> array[float]:
+        """Return the base of some of the rows of `x`."""
+        bases = doubles(len(rows))
+        for entry in range(len(rows)):
+            slot = x.slots[x.first_slot + rows[entry]]
+            bases[entry] = self.base.cells[slot]
+        return bases
+
+    def write_base(self, x: Example, rows: array[int], bases: array[float]) -> None:
+        """Replace the base of some of the rows of `x`."""
+        for entry in range(len(rows)):
+            slot = x.slots[x.first_slot + rows[entry]]
+            self.base.cells[slot] = bases[entry]
+
+
+class SharedAttribute(SharedColumn):
+    """A number of the learner as a whole, as a column of one row."""
+
+    learner: Any
+    name: str
+
+    def __init__(self, kind: Kind, learner: Any, name: str) -> None:
+        self.kind = kind
+        self.base = Column()
+        self.base.grow(1)
+        self.learner = learner
+        self.name = name
+
+    def get(self, slot: int) -> float:  # noqa: ARG002  there is one row
+        """Return the learner's number."""
+        return float(getattr(self.learner, self.name))
+
+    def put(self, slot: int, value: float) -> None:  # noqa: ARG002  there is one row
+        """Replace the learner's number."""
+        setattr(self.learner, self.name, value)
+
+
+class SharedCell(SharedColumn):
+    """A number of a class, as a column of one row."""
+
+    learner: Any
+    name: str
+    number: int
+
+    def __init__(self, kind: Kind, learner: Any, name: str, number: int) -> None:
+        self.kind = kind
+        self.base = Column()
+        self.base.grow(1)
+        self.learner = learner
+        self.name = name
+        self.number = number
+
+    def get(self, slot: int) -> float:  # noqa: ARG002  there is one row
+        """Return the learner's number."""
+        column: Column = getattr(self.learner, self.name)
+        return column.cells[self.number]
+
+    def put(self, slot: int, value: float) -> None:  # noqa: ARG002  there is one row
+        """Replace the learner's number."""
+        column: Column = getattr(self.learner, self.name)
+        column.cells[self.number] = value
+
+
+class Plan:
+    """The new bases and numbers of a block, computed before anything is written."""
+
+    own_at: array[int]
+    moves: array[int]
+    kappa: float
+    precisions: Column | None
+
+    def __init__(self, mixed: MixedBlock, kappa: float, precisions: Column | None) -> None:
+        n_rows, n_columns = mixed.n, len(mixed.kinds)
+        self.own_at = integers(n_rows)
+        """Where a row is in the lane's own contribution; −1 if it is not."""
+        self.moves = integers(n_rows)
+        """Whether the numbers of a row change: not if only the lane contributed."""
+        self.shifts: list[array[float]] = [doubles(0)] * n_columns
+        """The lane's own contribution."""
+        self.bases = [doubles(n_rows) for _ in range(n_columns)]
+        self.values = [doubles(n_rows) for _ in range(n_columns)]
+        self.kappa = kappa
+        self.precisions = precisions
+        for entry in range(n_rows):
+            self.own_at[entry] = -1
+
+    def take_own(self, mixed: MixedBlock, own: Block, positions: array[int], n: int) -> None:
+        """Take the lane's own block, whose coordinates have positions among the n of the mix."""
+        own_rows = own.rows
+        at = integers(n)
+        for entry in range(len(own_rows)):
+            position = positions[own_rows[entry]]
+            at[position] = entry + 1
+        for entry in range(len(mixed.rows)):
+            position = mixed.rows[entry]
+            self.own_at[entry] = at[position] - 1
+        self.shifts = own.columns
+
+
+def changed_rows(columns: list[SharedColumn], x: Example) -> array[int]:
+    """Return the rows of `x` of which at least one column was updated."""
+    rows = integers(x.n)
+    n = 0
+    for row in range(x.n):
+        slot = x.slots[x.first_slot + row]
+        is_changed = False
+        for column in columns:
+            is_changed = is_changed or column.kind.is_changed(column.get(slot), column.base.cells[slot])
+        rows[n] = row
+        n += is_changed
+    return memoryview(rows)[:n]  # type: ignore[return-value]
+
+
+def based_rows(columns: list[SharedColumn], x: Example) -> array[int]:
+    """Return the rows of `x` of which at least one column has a base that is not 0."""
+    rows = integers(x.n)
+    n = 0
+    for row in range(x.n):
+        slot = x.slots[x.first_slot + row]
+        is_based = False
+        for column in columns:
+            is_based = is_based or column.base.cells[slot] != 0
+        rows[n] = row
+        n += is_based
+    return memoryview(rows)[:n]  # type: ignore[return-value]
+
+
+def all_rows(n: int) -> array[int]:
+    """Return the rows of n coordinates."""
+    rows = integers(n)
+    for row in range(n):
+        rows[row] = row
+    return rows

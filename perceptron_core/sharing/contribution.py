@@ -1,0 +1,146 @@
+"""What a lane learned since the base, as bytes. In: shifts. Out: bytes; shifts, checked."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from perceptron_core.base.update import Label
+from perceptron_core.errors import DamagedError
+from perceptron_core.formats.envelope import seal, unseal
+from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.sharing.layouts import LAYOUTS, Layout
+from perceptron_core.sharing.numbers import decode, encode
+from perceptron_core.sharing.positions import from_gaps, to_gaps
+from perceptron_core.weights.buffers import doubles
+
+_KIND: Final = b"perceptron-contribution"
+_VERSION: Final = 1
+
+OF_ROWS: Final = 0
+OF_LEARNER: Final = 1
+"""What the columns of a block have a row for: a feature, or the learner as a whole."""
+
+
+class Form(NamedTuple):
+    """What all lanes of a model agree in."""
+
+    class_name: str
+    hash_bits: int | None
+
+    @property
+    def layout(self) -> Layout:
+        """What is mixed of the class. Raises KeyError for a class that cannot be mixed."""
+        return LAYOUTS[self.class_name]
+
+
+class Base(NamedTuple):
+    """What a contribution is the difference to."""
+
+    n_rounds: int
+    checksum: int
+
+
+class Block(NamedTuple):
+    """Shifts of some rows, in columns that are mixed together."""
+
+    label: Label
+    """The class they are of; None: of all."""
+    of: int
+    rows: array[int]
+    """Which of the contribution's coordinates."""
+    columns: list[array[float]]
+
+
+class Contribution(NamedTuple):
+    """The shifts of a lane."""
+
+    form: Form
+    base: Base
+    n_updates: int
+    """That the shifts of the learner as a whole are made of."""
+    coordinates: Any
+    """Slots in ascending order, or names."""
+    counts: array[float]
+    """Updates of each coordinate."""
+    blocks: list[Block]
+
+
+def write(contribution: Contribution) -> bytes:
+    """Write a contribution; shifts are rounded, `read` returns what they are then."""
+    form, base, n_updates, coordinates, counts, blocks = contribution
+    places = coordinates if form.hash_bits is None else encode(to_gaps(coordinates))
+    body = (
+        form,
+        base,
+        n_updates,
+        len(counts),
+        places,
+        encode(counts),
+        [_written(block, len(counts)) for block in blocks],
+    )
+    return seal(_KIND, _VERSION, pack(body))
+
+
+def read(data: bytes) -> Contribution:
+    """Read a contribution. Raises `DamagedError` for what `write` did not write."""
+    _, body = unseal(_KIND, range(_VERSION, _VERSION + 1), data)
+    try:
+        return _read(unpack(body))
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise DamagedError(
+            f"this contribution is sealed but cannot be read: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _written(block: Block, n: int) -> tuple[Any, ...]:
+    is_dense = len(block.rows) == n
+    rows = None if is_dense else encode(to_gaps(block.rows))
+    return block.label, block.of, len(block.rows), rows, [encode(column) for column in block.columns]
+
+
+def _read(body: Any) -> Contribution:
+    form, base, n_updates, n, places, counts, blocks = body
+    form = Form(*form)
+    if form.hash_bits is None:
+        coordinates = places
+        if len(coordinates) != n or len(set(coordinates)) != n:
+            raise DamagedError("names that are not distinct")
+    else:
+        coordinates = from_gaps(decode(places, n), 1 << form.hash_bits)
+    read_counts = decode(counts, n)
+    if n and min(read_counts) < 0:
+        raise DamagedError("a count below 0")
+    contribution = Contribution(
+        form,
+        Base(*base),
+        n_updates,
+        coordinates,
+        read_counts,
+        [_read_block(form.layout, block, n) for block in blocks],
+    )
+    if n_updates < 0 or len({(block.label, block.of) for block in contribution.blocks}) != len(blocks):
+        raise DamagedError("a block that is there twice, or a count below 0")
+    return contribution
+
+
+def _read_block(layout: Layout, block: Sequence[Any], n: int) -> Block:
+    label, of, n_rows, rows, columns = block
+    n_coordinates = 1 if of == OF_LEARNER else n
+    if rows is None and n_rows != n_coordinates:
+        raise DamagedError(f"{n_rows} rows, not {n_coordinates}")
+    if len(columns) != len(layout.kinds(label, of)):
+        raise DamagedError(f"{len(columns)} columns, not {len(layout.kinds(label, of))}")
+    gaps = all_gaps(n_rows) if rows is None else decode(rows, n_rows)
+    return Block(label, of, from_gaps(gaps, n_coordinates), [decode(column, n_rows) for column in columns])
+
+
+def all_gaps(n: int) -> array[float]:
+    """Return the gaps between rows of which none is left out."""
+    gaps = doubles(n)
+    for row in range(1, n):
+        gaps[row] = 1.0
+    return gaps

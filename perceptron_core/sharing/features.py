@@ -1,0 +1,97 @@
+"""How lanes name features to each other. In: slots of a table; names or slots of others. Out: rows."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.sharing import rows
+from perceptron_core.weights.buffers import from_bytes, to_bytes
+
+if TYPE_CHECKING:
+    from perceptron_core.sharing.columns import SharedColumn
+    from perceptron_core.weights.example import Example
+    from perceptron_core.weights.touches import Touches
+    from perceptron_core.weights.weight_table import WeightTable
+
+
+class NamedFeatures:
+    """Features of any names, whose slots differ from lane to lane."""
+
+    def __init__(self, table: WeightTable) -> None:
+        self.table = table
+
+    def updated(self, touches: Touches, n: int) -> Example:
+        """Return the first n rows that were updated, in the order of a contribution."""
+        return rows.at_slots(self.table, rows.touched(touches, n))
+
+    def kept(self, columns: list[SharedColumn]) -> Example:  # noqa: ARG002  all names, so that these keep their order
+        """Return the rows that a state describes."""
+        return rows.at_slots(self.table, rows.in_order(self.table))
+
+    def learned(self) -> Example:
+        """Return the rows in which something was learned."""
+        return rows.at_slots(self.table, rows.in_order(self.table))
+
+    def coordinates(self, x: Example) -> Sequence[Any]:
+        """Return rows as others know them."""
+        return x.names
+
+    def at(self, coordinates: Sequence[Any]) -> Example:
+        """Return the rows of coordinates; new ones are stored."""
+        return rows.at_names(self.table, coordinates)
+
+    def arrange(self, coordinates: Sequence[Any]) -> None:
+        """Restore the order of the features."""
+        self.table.arrange(coordinates)
+
+    def pack(self, x: Example) -> bytes:
+        """Return rows as bytes."""
+        return pack(x.names)
+
+    def unpack(self, written: bytes) -> Sequence[Any]:
+        """Return the coordinates of what `pack` returned."""
+        names: Sequence[Any] = unpack(written)
+        return names
+
+
+class HashedFeatures(NamedFeatures):
+    """Features that are their own slots in all lanes."""
+
+    def updated(self, touches: Touches, n: int) -> Example:
+        """Return the first n rows that were updated, in ascending order."""
+        return rows.at_slots(self.table, rows.ascending(rows.touched(touches, n)))
+
+    def kept(self, columns: list[SharedColumn]) -> Example:
+        """Return the rows with a base."""
+        return rows.at_slots(self.table, rows.based(columns, self.table.n_slots))
+
+    def learned(self) -> Example:
+        """Return the rows in which something was learned."""
+        return rows.at_slots(self.table, array("i", self.table.changed_slots()))
+
+    def coordinates(self, x: Example) -> Sequence[Any]:
+        """Return the slots."""
+        return rows.slots_of(x)
+
+    def at(self, coordinates: Sequence[Any]) -> Example:
+        """Return the rows of slots."""
+        return rows.at_slots(self.table, array("i", coordinates))
+
+    def arrange(self, coordinates: Sequence[Any]) -> None:
+        """Leave the features, which have no order."""
+
+    def pack(self, x: Example) -> bytes:
+        """Return rows as bytes."""
+        return to_bytes("i", rows.slots_of(x))
+
+    def unpack(self, written: bytes) -> Sequence[Any]:
+        """Return the slots of what `pack` returned."""
+        return from_bytes("i", written)
+
+
+def features_of(table: WeightTable) -> NamedFeatures:
+    """Return how the features of a table are named."""
+    return HashedFeatures(table) if table.is_fixed else NamedFeatures(table)

@@ -1,0 +1,142 @@
+"""The contributions of all lanes to a round, added up. In: bytes. Out: what each lane applies."""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from perceptron_core.formats.model_bytes import pack
+from perceptron_core.sharing.contribution import OF_LEARNER, Base, Contribution, Form, read
+from perceptron_core.sharing.kinds import kappa_of
+from perceptron_core.sharing.mixed_block import MixedBlock, summed
+from perceptron_core.sharing.positions import places, united
+from perceptron_core.weights.buffers import integers, to_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ONE: Any = memoryview(integers(1))
+"""The positions of the one row of a learner as a whole."""
+
+
+class Lane(NamedTuple):
+    """A contribution to a mix."""
+
+    contribution: Contribution
+    positions: array[int]
+    """Where its coordinates stand among those of the mix."""
+
+
+class Mix:
+    """The contributions of a round: every lane applies them.
+
+    Attributes
+    ----------
+    form, base
+        What the contributions agree in.
+    coordinates
+        Slots in ascending order; or names, those of the first lane first.
+    n_updates
+        Updates that it is made of.
+    n_coordinates
+        Of all lanes together.
+
+    """
+
+    def __init__(self, contributions: Mapping[bytes, Contribution], lanes: Sequence[Contribution]) -> None:
+        first = lanes[0]
+        self.form: Form = first.form
+        self.base: Base = first.base
+        self.n_updates: int = sum(lane.n_updates for lane in lanes)
+        self.coordinates, positions = _aligned(self.form, lanes)
+        self.n_coordinates: int = len(self.coordinates)
+        self.kappa = kappa_of(_updates_of_coordinates(lanes) / max(1, self.n_updates))
+        self.blocks = self._added(lanes, positions)
+        of_lanes = {id(lane): where for lane, where in zip(lanes, positions, strict=True)}
+        self._lanes = {data: Lane(lane, of_lanes[id(lane)]) for data, lane in contributions.items()}
+        is_named = self.form.hash_bits is None
+        self.mark = zlib.crc32(pack(self.coordinates) if is_named else to_bytes("i", self.coordinates))
+
+    def lane_of(self, own: bytes) -> Lane:
+        """Return what a lane contributed. Raises ValueError if it is no part of the mix."""
+        try:
+            return self._lanes[own]
+        except KeyError:
+            raise ValueError("this contribution is no part of the mix") from None
+
+    def _added(self, lanes: Sequence[Contribution], positions: Sequence[array[int]]) -> list[MixedBlock]:
+        """Add up block by block: those of no class, then the classes, in the order of the lanes."""
+        layout, blocks = self.form.layout, {}
+        for lane, where in zip(lanes, positions, strict=True):
+            for block in lane.blocks:
+                key = block.label, block.of
+                if key not in blocks:
+                    n = 1 if block.of == OF_LEARNER else self.n_coordinates
+                    blocks[key] = MixedBlock(*key, layout.kinds(*key), n)
+                if block.of == OF_LEARNER:
+                    blocks[key].add(ONE, array("d", [lane.n_updates]), block)
+                else:
+                    blocks[key].add(where, lane.counts, block)
+        for mixed in blocks.values():
+            mixed.close()
+        return list(blocks.values())
+
+
+def mix(contributions: Sequence[bytes]) -> Mix:
+    """Add up the contributions of all lanes to a round.
+
+    Pure: the same contributions in the same order make the same mix, to the bit, compiled or not.
+
+    Parameters
+    ----------
+    contributions
+        What `SharedModel.contribute` returned, in the order of the lanes; one for each lane.
+
+    Raises
+    ------
+    DamagedError
+        For what cannot be read.
+    ValueError
+        For no contributions, or contributions of different models or to different bases.
+
+    """
+    lanes: list[Contribution] = []
+    read_already: dict[bytes, Contribution] = {}
+    for data in contributions:
+        read_already[data] = read_already.get(data) or read(data)
+        lanes.append(read_already[data])
+    if not lanes:
+        raise ValueError("a mix needs at least one contribution")
+    for number, lane in enumerate(lanes):
+        if (lane.form, lane.base) != (lanes[0].form, lanes[0].base):
+            raise ValueError(
+                f"contribution {number} is to {lane.form.class_name} after round {lane.base.n_rounds} "
+                f"({lane.base.checksum:08x}), but contribution 0 to {lanes[0].form.class_name} after round "
+                f"{lanes[0].base.n_rounds} ({lanes[0].base.checksum:08x})"
+            )
+    return Mix(read_already, lanes)
+
+
+def _updates_of_coordinates(lanes: Sequence[Contribution]) -> float:
+    total = 0.0
+    for lane in lanes:
+        total += summed(lane.counts)
+    return total
+
+
+def _aligned(form: Form, lanes: Sequence[Contribution]) -> tuple[Any, list[array[int]]]:
+    """Return the coordinates of all lanes, and where those of each stand among them."""
+    if form.hash_bits is None:
+        places_of: dict[Any, int] = {}
+        found = []
+        for lane in lanes:
+            found.append(integers(len(lane.coordinates)))
+            for k, name in enumerate(lane.coordinates):
+                found[-1][k] = places_of.setdefault(name, len(places_of))
+        return list(places_of), found
+    slots = integers(0)
+    for lane in lanes:
+        slots = united(slots, lane.coordinates)
+    return slots, [places(slots, lane.coordinates) for lane in lanes]

@@ -1,0 +1,40 @@
+# The C types of mixed_block.py, for compiled code.
+cimport cython
+
+from perceptron_core.sharing.kinds cimport Kind
+
+cdef int BY_COUNT
+cdef int BY_GAIN
+
+
+cdef class MixedBlock:
+    cdef readonly object label
+    cdef readonly int of
+    cdef readonly list kinds
+    cdef int[::1] rows
+    cdef readonly Py_ssize_t n
+    cdef readonly list totals
+    cdef readonly list weighted
+    cdef readonly list weights
+
+    @cython.locals(number=Py_ssize_t, kind=Kind)
+    cpdef add(self, positions, counts, block)
+
+    @cython.locals(rows="int[::1]", n=Py_ssize_t, row=Py_ssize_t, number=Py_ssize_t)
+    cpdef close(self)
+
+    @cython.locals(picked="double[::1]", entry=Py_ssize_t, row=int)
+    cdef _picked(self, const double[::1] column)
+
+    @cython.locals(
+        totals="double[::1]", weighted="double[::1]", weights="double[::1]", entry=Py_ssize_t, row=int, position=int,
+        shift=double, weight=double,
+    )
+    cdef _add_column(
+        self, Kind kind, Py_ssize_t number, const int[::1] positions, const double[::1] counts,
+        const int[::1] rows, const double[::1] shifts, const double[::1] gains
+    )
+
+
+@cython.locals(total=double, k=Py_ssize_t)
+cpdef double summed(const double[::1] numbers) except? -1

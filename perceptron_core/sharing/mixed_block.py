@@ -1,0 +1,93 @@
+"""Contributions to some rows, added up lane by lane. In: shifts. Out: sums, for the rows that have any.
+
+`mixed_block.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perceptron_core.base.update import Label
+from perceptron_core.sharing.kinds import BY_COUNT, BY_GAIN, Kind
+from perceptron_core.weights.buffers import doubles, integers
+
+if TYPE_CHECKING:
+    from perceptron_core.sharing.contribution import Block
+
+
+class MixedBlock:
+    """What the lanes contributed to rows whose columns are mixed together."""
+
+    rows: array[int]
+    n: int
+
+    def __init__(self, label: Label, of: int, kinds: Sequence[Kind], n: int) -> None:
+        self.label = label
+        self.of = of
+        self.kinds = list(kinds)
+        self.n = n
+        self.rows = integers(n)
+        """The rows to which some lane contributed; before `close`, whether one did."""
+        self.totals = [doubles(n) for _ in kinds]
+        self.weighted = [doubles(n) for _ in kinds]
+        self.weights = [doubles(n) for _ in kinds]
+
+    def add(self, positions: array[int], counts: array[float], block: Block) -> None:
+        """Add what a lane contributes; its coordinates have these positions and counts."""
+        rows, columns = block.rows, block.columns
+        for number in range(len(self.kinds)):
+            kind = self.kinds[number]
+            gains = columns[number + 1] if kind.weighed_by == BY_GAIN else columns[number]
+            self._add_column(kind, number, positions, counts, rows, columns[number], gains)
+
+    def close(self) -> None:
+        """Leave out the rows to which no lane contributed."""
+        rows = integers(len(self.rows))
+        n = 0
+        for row in range(len(self.rows)):
+            rows[n] = row
+            n += self.rows[row]
+        self.rows, self.n = memoryview(rows)[:n], n  # type: ignore[assignment]
+        for columns in (self.totals, self.weighted, self.weights):
+            for number in range(len(columns)):
+                columns[number] = self._picked(columns[number])
+
+    def _picked(self, column: array[float]) -> array[float]:
+        picked = doubles(len(self.rows))
+        for entry in range(len(self.rows)):
+            row = self.rows[entry]
+            picked[entry] = column[row]
+        return picked
+
+    def _add_column(
+        self,
+        kind: Kind,
+        number: int,
+        positions: array[int],
+        counts: array[float],
+        rows: array[int],
+        shifts: array[float],
+        gains: array[float],
+    ) -> None:
+        totals, weighted, weights = self.totals[number], self.weighted[number], self.weights[number]
+        for entry in range(len(rows)):
+            row, shift, weight = rows[entry], shifts[entry], 0.0
+            position = positions[row]
+            if kind.weighed_by == BY_COUNT:
+                weight = counts[row]
+            elif kind.weighed_by == BY_GAIN:
+                weight = max(0.0, gains[entry])
+            totals[position] = kind.total(totals[position], shift)
+            weighted[position] += weight * shift
+            weights[position] += weight
+            self.rows[position] = 1
+
+
+def summed(numbers: array[float]) -> float:
+    """Add up in order."""
+    total = 0.0
+    for k in range(len(numbers)):
+        total += numbers[k]
+    return total

@@ -1,0 +1,266 @@
+"""The rows of a learner: a slot for each feature, a row of cells for each slot. In: features. Out: slots.
+
+A feature of any name is stored while one of its cells is not 0; then its slot is used again. Where features
+are integers, each has its slot for good: a `HashedIndex` says so. `row_table.pxd` gives this module its C
+types.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from perceptron_core.weights.buffers import integers
+from perceptron_core.weights.example import NO_SLOT, Column, Example
+from perceptron_core.weights.index import Index
+from perceptron_core.weights.prefetch import prefetch
+from perceptron_core.weights.touches import Touches
+
+_FIRST_CAPACITY: Final = 16
+
+
+class RowTable:
+    """The columns of a learner and the features of their rows, in the order in which these came.
+
+    Slots are used again. So none may be kept from one call to the next, but in examples, which know by
+    their version that they are out of date.
+
+    A call that raises, for want of memory say, changes nothing: features get their slots, all or
+    none of them, before the first cell or count is changed.
+    """
+
+    _free: array[int]
+
+    def __init__(self, index: Index, *columns: Column) -> None:
+        self._index = index
+        self._columns = [*columns]
+        """What rules read."""
+        self._all_columns = [*columns]
+        """With those that are kept beside them: a row is stored while one of its cells is not 0."""
+        self.touches: Touches | None = None
+        """Counts updates, if asked to."""
+        self._free = integers(0)
+        """A stack of the slots that features have left, `_n_free` of them."""
+        self._n_free = 0
+        self.n_slots = self._capacity = index.n_fixed
+        self._spare: Example | None = None
+        self._lay_out()
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every feature has its slot for good."""
+        return self._index.n_fixed > 0
+
+    def add_column(self, column: Column) -> None:
+        """Take a column in, filled with its default."""
+        column.grow(self._capacity)
+        column.fill()
+        self._columns.append(column)
+        self._all_columns.append(column)
+
+    def keep(self, column: Column) -> None:
+        """Take in a column of zeros that is kept beside those that rules read."""
+        column.cells = self._index.cells(column.default)
+        column.grow(self._capacity)
+        self._all_columns.append(column)
+
+    def count_updates(self) -> Touches:
+        """Count from now on how often each row is updated."""
+        touches = Touches()
+        self.keep(touches.counts)
+        self.touches = touches
+        return touches
+
+    def drop_column(self, column: Column) -> None:
+        """Remove a column if it is the last one."""
+        last, last_of_all = len(self._columns) - 1, len(self._all_columns) - 1
+        if last >= 0 and self._columns[last] is column:
+            self._columns.pop()
+        if last_of_all >= 0 and self._all_columns[last_of_all] is column:
+            self._all_columns.pop()
+
+    def resolve(self, x: Mapping[Any, Any]) -> Example:
+        """Look the features of `x` up; `release` takes what this returns, when it is done with.
+
+        Raises `FeatureError` for a value that is not finite or is larger than 1e100.
+        """
+        example = self._spare
+        # While in use, out of the reach of other threads, and of a value's own __float__.
+        self._spare = None
+        if example is None:
+            example = Example()
+        self._index.resolve(x, example)
+        self.refresh(example)  # a value's own __float__ may have changed the model
+        return example
+
+    def columns(self, names: Sequence[Any]) -> Example:
+        """Make an example of distinct names, for the rows of a matrix in which each has a column."""
+        example = Example(len(names))
+        example.names = [*names]
+        example.n = len(names)
+        self._index.look_up(example)
+        return example
+
+    def slots_given(self) -> Example:
+        """Make an example that is given slots instead of names, where every feature has its slot for good."""
+        example = Example(0)
+        example.version = self._index.version
+        return example
+
+    def name_at(self, slot: int) -> Any:
+        """Return the feature that has a slot."""
+        return self._index.at(slot)
+
+    def slots_in_order(self) -> list[int]:
+        """Return the slots of all features, in the order in which these came."""
+        return [slot for _, slot in self._index.items()]
+
+    def refresh(self, x: Example) -> None:
+        """Look an example up again if features came or went since."""
+        if x.version != self._index.version:
+            self._index.look_up(x)
+
+    def release(self, example: Example) -> None:
+        """Take an example back that is done with, for the next."""
+        self._spare = example
+
+    def by_name(self, x: Example) -> dict[Any, float]:
+        """Return the values of an example by name that are not 0."""
+        return self._index.by_name(x)
+
+    def prefetch(self, x: Example, start: int, end: int) -> None:
+        """Ask the memory for the cells of `x.slots[start:end]`: waiting for it is what costs most."""
+        for column in self._columns:
+            prefetch(column.cells, x.slots, start, end)
+
+    def allocate(self, x: Example) -> None:
+        """Assign a slot to every entry that has none and whose value is not 0: an update comes next."""
+        if self.touches is not None:
+            self.touches.make_room(x.n)
+        self.store(x)
+        if self.touches is not None:
+            self.touches.note(x)
+
+    def store(self, x: Example) -> None:
+        """Assign a slot to every entry that has none and whose value is not 0."""
+        self.refresh(x)
+        if x.n_missing:
+            self._store_missing(x)
+
+    def drop_zero_rows(self, x: Example) -> None:
+        """Drop the features of an example whose cells are 0 in all columns."""
+        if self._index.n_fixed:
+            return
+        for k in range(x.n):
+            slot = x.slots[x.first_slot + k]
+            if slot >= 0 and self._is_zero(slot):
+                self._drop(x.names[k], slot)
+                x.slots[x.first_slot + k] = NO_SLOT
+                x.n_missing += 1
+        x.version = self._index.version
+
+    def drop_all_zero_rows(self) -> None:
+        """Drop all features whose cells are 0 in all columns."""
+        for slot in range(self.n_slots):
+            if self._index.has(slot) and self._is_zero(slot):
+                self._drop(self._index.at(slot), slot)
+
+    def clear(self) -> None:
+        """Drop all features.
+
+        Columns stay as long as they were: a call under way may have an example that points into them.
+        """
+        for column in self._all_columns:
+            column.fill()
+        for slot in range(self.n_slots):
+            if self._index.has(slot):
+                self._drop(self._index.at(slot), slot)
+        if self.touches is not None:
+            self.touches.forget()
+
+    def widen(self, n_slots: int) -> None:
+        """Make room for so many features that have their slots for good."""
+        capacity = self._capacity
+        if n_slots <= capacity:
+            return
+        while capacity < n_slots:
+            capacity *= 2
+        for column in self._all_columns:
+            column.grow(capacity)
+            column.fill_from(self._capacity)
+        self.n_slots = self._capacity = self._index.n_fixed = capacity
+
+    def _lay_out(self) -> None:
+        for column in self._all_columns:
+            column.cells = self._index.cells(column.default)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + 8 * self._capacity * len(self._all_columns)
+
+    def _drop(self, name: Any, slot: int) -> None:
+        self._free[self._n_free] = slot
+        self._n_free += 1
+        self._index.remove(name)  # may run the last words of a name: so it comes last
+
+    def _is_zero(self, slot: int) -> bool:
+        for column in self._all_columns:  # noqa: SIM110  a generator is slower, and not compiled
+            if column.cells[slot] != 0:
+                return False
+        return True
+
+    def _is_changed(self, slot: int) -> bool:
+        for column in self._columns:  # noqa: SIM110  a generator is slower, and not compiled
+            if column.cells[slot] != column.default:
+                return True
+        return False
+
+    def _store_missing(self, x: Example) -> None:
+        missing = []
+        for k in range(x.n):
+            if x.slots[x.first_slot + k] < 0 and x.values[x.first_value + k] != 0:
+                missing.append(x.names[k])  # noqa: PERF401  compiled, a loop without a scope of its own
+        self._store(missing)
+        self._index.look_up(x)
+
+    def _store(self, names: list[Any]) -> None:
+        """Assign a slot to each of these features, which have none; to all of them, or to none."""
+        self._make_room(len(names))
+        n_stored = 0
+        try:
+            for name in names:
+                self._store_one(name)
+                n_stored += 1
+        except BaseException:
+            for k in range(n_stored):
+                self._drop(names[k], self._index.find(names[k]))
+            raise
+
+    def _store_one(self, name: Any) -> None:
+        if self._n_free:
+            self._n_free -= 1
+            slot = self._free[self._n_free]
+        else:
+            slot = self.n_slots
+            self.n_slots += 1
+        try:
+            self._index.add(name, slot)
+        except BaseException:
+            self._free[self._n_free] = slot
+            self._n_free += 1
+            raise
+        for column in self._all_columns:
+            column.cells[slot] = column.default
+
+    def _make_room(self, n_names: int) -> None:
+        """Allocate what so many more features need; what was allocated when it fails is not lost."""
+        capacity = self._capacity
+        while capacity < self.n_slots - self._n_free + n_names:
+            capacity = max(_FIRST_CAPACITY, 2 * capacity)
+        self._index.make_room(n_names, capacity)
+        if capacity > self._capacity:
+            free = integers(capacity)
+            memoryview(free)[: self._n_free] = memoryview(self._free)[: self._n_free]
+            for column in self._all_columns:
+                column.grow(capacity)
+            self._free, self._capacity = free, capacity
