@@ -20,6 +20,7 @@ from typing import Final
 
 from service.audit.commits import SETTLE_SECONDS, read_commits
 from service.audit.counts import BatchCounts
+from service.audit.decoders import DatedDecoders
 from service.audit.findings import Fault, Place, Report
 from service.audit.history import CommitHistory
 from service.audit.inputs import PartitionInput
@@ -36,9 +37,7 @@ from service.audit.settings_used import check_settings
 from service.audit.sightings import events_with
 from service.audit.verdict import Verdict
 from service.errors import TopicMissing
-from service.formats.topics import make_schemas
 from service.messages.labels import Vocabulary
-from service.partition.factory import make_decoder
 from service.settings.load import Settings
 from service.stream import Record, Transport
 from service.transport.topics import input_topics
@@ -180,7 +179,7 @@ class Auditor:
         window = JoinWindow(*limits, self._ledger.let_go, settings.events.truth_on_timeout(settings.classes))
         counts = BatchCounts(history, first)
         judged = PartitionInput(
-            make_decoder(settings, make_schemas(settings, history.schemas)),
+            DatedDecoders(settings, history.schemas),
             window,
             counts,
             ledger=self._ledger,

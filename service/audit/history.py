@@ -145,6 +145,7 @@ class CommitHistory:
             self._finish_snapshot()
             self._take_progress(place, record.value)
         elif kind == b"schema":
+            self._finish_snapshot()
             self._take_schema(place, headers, record.value)
         else:
             self._take_chunk(place, headers, record.value)

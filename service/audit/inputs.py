@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from service.audit.counts import PREDICTIONS, REJECTED, BatchCounts
+from service.audit.decoders import DatedDecoders
 from service.audit.findings import Findings, Place
 from service.audit.letters import Letters
 from service.audit.matching.cases import Said
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.window import AuditedEvent, JoinWindow
-from service.messages.decoder import Decoder, Incoming
+from service.messages.decoder import Incoming
 from service.messages.rejection import Reason, Rejection
 from service.stream import Record
 
@@ -20,8 +21,8 @@ class PartitionInput:
 
     Parameters
     ----------
-    decoder
-        Distinguishes a valid message from a bad one.
+    decoders
+        Distinguish a valid message from a bad one.
     window
         Which event a label belongs to.
     counts
@@ -35,7 +36,7 @@ class PartitionInput:
 
     def __init__(
         self,
-        decoder: Decoder,
+        decoders: DatedDecoders,
         window: JoinWindow,
         counts: BatchCounts,
         *,
@@ -43,7 +44,7 @@ class PartitionInput:
         letters: Letters,
         findings: Findings,
     ) -> None:
-        self._decoder = decoder
+        self._decoders = decoders
         self._window = window
         self._counts = counts
         self._ledger = ledger
@@ -67,7 +68,7 @@ class PartitionInput:
             reason = message.reason
         elif message.timestamp_ms is not None:
             timestamp_ms = message.timestamp_ms
-        if not (self._letters.moves_no_clock(place) or (reason and self._decoder.maps_time)):
+        if not (self._letters.moves_no_clock(place) or (reason and self._decoders.of(record).maps_time)):
             self._window.advance(timestamp_ms, is_ahead=is_ahead)
         if place in self._letters:
             self._letters.judge(record, reason, self._findings)
@@ -99,7 +100,7 @@ class PartitionInput:
     def _read(self, record: Record) -> Incoming | Rejection:
         """Return a record's message, or why it is none."""
         try:
-            return self._decoder.decode(record.value, record)
+            return self._decoders.of(record).decode(record.value, record)
         except Rejection as rejection:
             return rejection
 

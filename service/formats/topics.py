@@ -18,6 +18,7 @@ from service.stream import Record
 _NONE: Final[Mapping[bytes, Schema]] = MappingProxyType({})
 AS_JSON: Final[Mapping[str, str]] = {"format": "json", "schema_file": "", "message": ""}
 """Settings in the place of those of a format with a schema."""
+_UNTIL: Final = b"@"
 
 
 def needs_schemas(settings: Settings) -> bool:
@@ -53,6 +54,38 @@ def reader_of(table: LabelSettings, schemas: Schemas | None) -> Reader:
 def file_key(table: str) -> bytes:
     """Return the key of the schema in a file; a registry's begin with another byte."""
     return f"file:{table}".encode()
+
+
+def replaced_files(
+    found: Mapping[bytes, Schema], known: Schemas, offsets: Mapping[str, int], settings: Settings
+) -> dict[bytes, Schema]:
+    """Return the known schemas of files that those found take the place of.
+
+    Their keys say up to which record of the topic they hold, so that the records can always be read again.
+
+    Parameters
+    ----------
+    found, known
+        New schemas, and those so far.
+    offsets
+        From where on records are read with the new ones, by topic.
+    settings
+        Name the topics.
+
+    """
+    topics = {"events": settings.events_topic, "labels": settings.labels_topic}
+    return {
+        key + _UNTIL + str(offsets.get(topic, 0)).encode(): schema
+        for table, topic in topics.items()
+        if (key := file_key(table)) in found and (schema := known[key]) is not None
+    }
+
+
+def until(schemas: Mapping[bytes, Schema], table: str) -> list[tuple[int, Schema]]:
+    """List the earlier schemas of a topic's file, each with the offset before which it holds; in order."""
+    prefix = file_key(table) + _UNTIL
+    ends = {int(key.removeprefix(prefix)): each for key, each in schemas.items() if key.startswith(prefix)}
+    return sorted(ends.items())
 
 
 def _keys_of(table: LabelSettings) -> KeysOf:

@@ -19,6 +19,7 @@ from service.clock import SYSTEM_CLOCK, Clock
 from service.formats.answers import ANSWER_KEY, AnswerWriter
 from service.formats.schema import Schema
 from service.formats.sources import Sources
+from service.formats.topics import replaced_files
 from service.loop.recovery import Restored, progress_counts
 from service.loop.snapshots import SnapshotSchedule
 from service.messages.dead_letter import fit_all
@@ -172,6 +173,7 @@ class Task:
         if self._sources is None or (known := self._processor.schemas) is None:
             return {}
         found = self._sources.find(known, records)
+        found |= replaced_files(found, known, self._offsets, self._settings)
         known.add(found)
         return found
 

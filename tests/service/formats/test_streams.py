@@ -284,3 +284,23 @@ def test_the_schema_of_a_file_may_change_at_a_restart(stream, registry, tmp_path
     assert len(outputs(stream)) == 2
     assert restore(stream, given, 0).processor.counters.predictions == 2
     assert registry.requests == []
+
+
+def test_records_of_a_files_earlier_schemas_are_verified_as_they_were_read(stream, tmp_path):
+    """Though the log has long lost the snapshots of that time."""
+    path = tmp_path / "event.avsc"
+    given = settings(
+        events={"format": "avro", "schema_file": str(path), "features": ["x"]},
+        labels_topic="",
+        commit_interval_seconds=0.001,
+    )
+    fields = {"id": "string", "x": "double", "label": "boolean"}
+    for since in range(6):
+        if since % 2 == 0:
+            fields = {f"y{since}": ["null", "string"]} | fields
+            path.write_text(json.dumps(record(**fields)), encoding="utf-8")
+        values = dict.fromkeys(fields) | {"id": f"e{since}", "x": 1.0, "label": True}
+        produce(stream, [written(record(**fields), values)], since=since)
+        run(stream, given)
+    report = Auditor(stream, given).run()
+    assert report.is_proved, report.findings.kept
