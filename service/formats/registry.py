@@ -14,15 +14,17 @@ from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
-from urllib.request import HTTPSHandler, Request, build_opener
+from urllib.request import Request
 
 from service.errors import RegistryUnavailable
+from service.formats.bounded_http import bounded_opener
 from service.formats.protobuf_files import UnusableSchema, descriptors
 from service.formats.schema import Schema, SchemaKind
 from service.formats.wire import is_guid, name_of
 from service.settings.registry import RegistrySettings
 
 _TIMEOUT_SECONDS: Final = 3.0
+"""Of connecting, and of an answer as a whole."""
 _MOST_BYTES: Final = 16 << 20
 _MOST_REFERENCES: Final = 1000
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
@@ -52,7 +54,7 @@ class SchemaRegistry:
     def __init__(self, settings: RegistrySettings) -> None:
         self._urls = [url.strip().rstrip("/") for url in settings.url.split(",")]
         context = ssl.create_default_context(cafile=settings.ssl_cafile or None)
-        self._opener = build_opener(HTTPSHandler(context=context))
+        self._opener = bounded_opener(context)
         password = settings.password.get_secret_value()
         given = f"{settings.username}:{password}".encode()
         self._authorization = (

@@ -13,6 +13,7 @@ from service.formats.registry import SchemaMissing, SchemaRegistry
 from service.formats.schema import Schema, from_bytes, to_bytes
 from service.settings.registry import RegistrySettings
 from tests.service.formats.avro_values import record
+from tests.service.formats.test_bounded_http import trickling
 from tests.support.schema_registry import SchemaRegistryServer
 
 OLD = record(id="string")
@@ -164,3 +165,11 @@ def test_confluents_client_takes_the_tests_registry_for_one(registry, mock):
         assert theirs.set_compatibility("events-value", "NONE") == {"compatibility": "NONE"}
         assert theirs.register_schema("events-value", worse) == 2
         assert client(registry).schema(key(2)).kind == "AVRO"
+
+
+def test_an_answer_that_trickles_counts_as_none(monkeypatch):
+    monkeypatch.setattr("service.formats.registry._TIMEOUT_SECONDS", 0.5)
+    with trickling(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n" + 900 * b" ", 41, 0.3) as port:
+        url = f"http://127.0.0.1:{port}"
+        with pytest.raises(RegistryUnavailable, match=rf"{url}/schemas/ids/1.*: timed out"):
+            SchemaRegistry(RegistrySettings(url=url)).schema(key(1))

@@ -1,0 +1,87 @@
+"""HTTP within a bounded time. In: a request. Out: its answer, or `TimeoutError`.
+
+A timeout of a socket bounds each wait for some bytes: an answer that trickles would never end. Here it bounds
+the answer as a whole, from the beginning of the connection on.
+"""
+
+from __future__ import annotations
+
+import io
+import ssl
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from socket import socket
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, Request, build_opener
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+
+def bounded_opener(context: ssl.SSLContext) -> OpenerDirector:
+    """Return what opens URLs as `urllib` does, and reads each answer within the timeout that it is given."""
+    return build_opener(_Handler(), _TlsHandler(context))
+
+
+class _Answer(io.RawIOBase):
+    """What a socket receives until a deadline."""
+
+    def __init__(self, received: socket, deadline: float) -> None:
+        self._socket = received
+        self._file = received.makefile("rb", buffering=0)
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        seconds = self._deadline - monotonic()
+        if seconds <= 0:
+            raise TimeoutError("timed out")
+        self._socket.settimeout(seconds)
+        return self._file.readinto(buffer)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Received:
+    """A connected socket whose answer has a deadline."""
+
+    def __init__(self, connected: socket, deadline: float) -> None:
+        self._socket = connected
+        self._deadline = deadline
+
+    def makefile(self, *_: object) -> io.BufferedReader:
+        return io.BufferedReader(_Answer(self._socket, self._deadline))
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._socket, name)
+
+
+class _Bounded(HTTPConnection):
+    """A connection for one request."""
+
+    def connect(self) -> None:
+        deadline = monotonic() + (self.timeout or 0.0)
+        super().connect()
+        self.sock: Any = _Received(self.sock, deadline)
+
+
+class _BoundedTls(_Bounded, HTTPSConnection):
+    """The same, encrypted: `_Bounded.connect` calls that of `HTTPSConnection`."""
+
+
+class _Handler(HTTPHandler):
+    def http_open(self, request: Request) -> HTTPResponse:
+        return self.do_open(_Bounded, request)
+
+
+class _TlsHandler(HTTPSHandler):
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__(context=context)
+        self._tls = context
+
+    def https_open(self, request: Request) -> HTTPResponse:
+        return self.do_open(_BoundedTls, request, context=self._tls)
