@@ -115,8 +115,8 @@ class Tasks:
         self._held_up: dict[int, Task] = {}
         """Tasks of such partitions: their next batch waits for the Schema Registry."""
         self._sources = Sources(settings, clock) if needs_schemas(settings) else None
-        self._failed: set[int] = set()
-        """Partitions whose last batch could not be committed and has not been repeated since."""
+        self._failed: dict[int, bool] = {}
+        """Partitions whose last batch failed and was not repeated since; whether it may be committed yet."""
         self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
         """By partition: one that has just failed for the first time need not wait for what others did."""
         self._refused: Counter[int] = Counter()
@@ -143,7 +143,7 @@ class Tasks:
     def forget_failures(self) -> None:
         """Forget failures, as nothing is left to process: commits that seemed to fail had been written."""
         if not self._waiting:
-            self._failed.clear()
+            self._failed = {each: doubtful for each, doubtful in self._failed.items() if not doubtful}
 
     def process_and_commit(self, partition: int, records: Sequence[Record]) -> None:
         """Process and commit a batch; on a passing error, close the task and open it again later."""
@@ -159,26 +159,27 @@ class Tasks:
         except PASSING as error:
             self._fail(partition, error)
         else:
-            self._failed.discard(partition)
+            self._failed.pop(partition, None)
             self._refused.pop(partition, None)
             self._backoffs.pop(partition, None)
 
     def _fail(self, partition: int, error: TransportError) -> None:
         self._put_away(partition)
         self.at_work.pop(partition).close()
-        self._failed.add(partition)
+        self._failed[partition] = True
         self._postpone(partition, error)
 
     def _hold_up(self, partition: int, error: RegistryUnavailable) -> None:
         """Let a batch come again later, to the same task: nothing of it was processed."""
         self._inbox.forget(partition)
         self._held_up[partition] = self.at_work.pop(partition)
-        self._failed.add(partition)
+        self._failed[partition] = False
         self._postpone(partition, error)
 
     def reopen(self, error: OffsetOutOfRange) -> None:
         """Open a partition again whose position is gone from its topic: recovery finds out what happened."""
         self._put_away(error.partition)
+        self._failed.pop(error.partition, None)
         if (task := self.at_work.pop(error.partition, None)) is not None:
             task.close()
             self._postpone(error.partition, error)
@@ -266,7 +267,7 @@ class Tasks:
         self._metrics.rebalances.inc()
         for partition in partitions:
             self._waiting.pop(partition, None)
-            self._failed.discard(partition)
+            self._failed.pop(partition, None)
             self._refused.pop(partition, None)
             self._backoffs.pop(partition, None)
             self._put_away(partition)

@@ -304,3 +304,35 @@ def test_records_of_a_files_earlier_schemas_are_verified_as_they_were_read(strea
         run(stream, given)
     report = Auditor(stream, given).run()
     assert report.is_proved, report.findings.kept
+
+
+def test_a_service_that_waits_for_the_registry_never_says_ready_meanwhile(stream, registry, monkeypatch):
+    """Though a consumer that begins again at the batch has nothing for a moment."""
+    values = in_avro(registry, some_events(20))
+    given, health, said = given_for(registry), Health(), []
+    runner = Runner(stream, given, metrics=Metrics(CollectorRegistry()), health=health)
+    runner.start()
+    while health.state is not State.READY:
+        runner.step()
+    registry.status = 503
+    produce(stream, values)
+    while health.state is State.READY:
+        runner.step()
+    become, begin, poll, empty = health.become, runner._consumer.start, runner._consumer.poll, []
+
+    def start(*given):
+        begin(*given)
+        empty.append({})
+
+    monkeypatch.setattr(runner._consumer, "start", start)
+    monkeypatch.setattr(runner._consumer, "poll", lambda *given: empty.pop() if empty else poll(*given))
+    monkeypatch.setattr(health, "become", lambda state, *reason: (said.append(state), become(state, *reason)))
+    deadline = time.monotonic() + 20
+    while said.count(State.UNAVAILABLE) < 3 and time.monotonic() < deadline:
+        runner.step()
+    assert set(said) == {State.UNAVAILABLE}
+    registry.status = None
+    while health.state is not State.READY and time.monotonic() < deadline:
+        runner.step()
+    runner.close()
+    assert outputs(stream)
