@@ -11,51 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final, NamedTuple, Protocol
+from typing import Protocol
 
-Headers = tuple[tuple[str, bytes], ...]
+from service.records import NO_LIMIT, NOWHERE, Headers, Output, Place, Record, RecordLimit
 
-Place = tuple[str, int]
-"""A topic and a partition."""
-
-NOWHERE: Final[frozenset[Place]] = frozenset()
-
-
-class Record(NamedTuple):
-    """A record as it was read."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int
-    """Event time: milliseconds since the Unix epoch, set by whoever produced the record."""
-    key: bytes | None
-    value: bytes | None
-    headers: Headers = ()
-
-
-class Output(NamedTuple):
-    """A record to be written. With no `partition`, `service.partitioner` chooses one."""
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: Headers = ()
-    partition: int | None = None
-    timestamp_ms: int | None = None
-    """Event time; the time of writing when None."""
-
-
-class RecordLimit(NamedTuple):
-    """How large a record of a topic may be, as `service.messages.dead_letter.record_bytes` counts it."""
-
-    n_bytes: int
-    """The most that is written."""
-    uncompressed_bytes: int
-    """The most before compression; equal to `n_bytes` where the stream compresses nothing."""
-
-
-NO_LIMIT: Final = RecordLimit(2**63, 2**63)
+__all__ = [
+    "NOWHERE",
+    "NO_LIMIT",
+    "Assignee",
+    "Consumer",
+    "Follower",
+    "Headers",
+    "Output",
+    "Place",
+    "Record",
+    "RecordLimit",
+    "Transport",
+    "Writer",
+]
 
 
 class Assignee(Protocol):
@@ -212,6 +185,20 @@ class Consumer(Protocol):
         """Leave the group: calls `partitions_revoked` for what is held, then lets go. Idempotent."""
 
 
+class Follower(Protocol):
+    """Reads a topic's partitions as they grow, outside any group."""
+
+    def poll(self) -> Sequence[Record]:
+        """Return committed records that have come since; each partition's are in order. Waits for none.
+
+        What is deleted before it is read is passed over. Raises `TransportUnavailable`, `TopicMissing` and
+        `AccessRefused`, as their names say.
+        """
+
+    def close(self) -> None:
+        """Release the follower's resources. Idempotent."""
+
+
 class Transport(Protocol):
     """A stream: topics, partitions, records, groups."""
 
@@ -268,6 +255,9 @@ class Transport(Protocol):
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
+
+    def follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
+        """Return what reads `topic` from these offsets (by partition) on. Raises as `Follower.poll`."""
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets by topic, without joining it; no entry if never."""

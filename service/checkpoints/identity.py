@@ -9,9 +9,10 @@ from perceptron_core.formats.model_bytes import pack, unpack
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError
 from service.messages.labels import BINARY
-from service.settings.fields import MODEL_SETTINGS, Settings
+from service.settings.fields import Settings
 from service.settings.forms import written
 from service.settings.mapping import MAPPED_FEATURES, MAPPING, mapping_given
+from service.settings.names import MODEL_SETTINGS
 
 _STREAM_SETTINGS: Final = (
     "events_topic",
@@ -21,6 +22,7 @@ _STREAM_SETTINGS: Final = (
     "max_event_time_ahead_seconds",
     "max_pending",
     "max_pending_bytes",
+    "share_model",
 )
 """Settings that decide what a record does: a batch must be learned again under those it was learned under."""
 
@@ -40,7 +42,8 @@ def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) ->
     """Refuse to go on under settings that would make another model."""
     unmapped = dict.fromkeys(MAPPING, ())
     wanted = unmapped | identity(settings)
-    made = {**wanted, **unmapped, **snapshot.identity}  # an earlier release lacks newer ones
+    unshared = {"share_model": False}
+    made = {**wanted, **unmapped, **unshared, **snapshot.identity}  # an earlier release lacks newer ones
     for name in (*_OF_A_MODEL, *_OF_RECORDS) if n_batches else _OF_A_MODEL:
         if name == "classes" and _names_two_classes(snapshot.identity, wanted) and not n_batches:
             continue

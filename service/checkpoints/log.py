@@ -16,6 +16,7 @@ A progress record is JSON: `version` and the fields of `Progress`.
     counts        predictions, labelled, mistakes, updates, rejected, pending (`service.loop.recovery`)
     consumed      records ever processed, by input topic
     now_ms        the time at which the batch was processed, which bounds event times
+    rounds        where partitions share their model: `Rounds.told`
 
 A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hold `sequence`, `chunk` and
 `chunks`. Its fields (`service.checkpoints.snapshot.Snapshot`):
@@ -32,6 +33,7 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
       spelling      how answers write the two classes
       classes       the class names of the vocabulary
       schemas       those that the records were written with, where they have any (`Schemas.state`)
+      rounds        where partitions share their model: its base and the numbers of rounds (`Rounds.state`)
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ _PROGRESS: Final = b"progress"
 _SNAPSHOT: Final = b"snapshot"
 _SCHEMA: Final = b"schema"
 _VERSION: Final = 1
-_OPTIONAL: Final = frozenset({"consumed", "now_ms"})
+_OPTIONAL: Final = frozenset({"consumed", "now_ms", "rounds"})
 """Fields of progress that older releases did not write; left out where there is nothing to say."""
 _MAX_DIGITS: Final = 18
 _MAX_COUNT: Final = 10**_MAX_DIGITS
@@ -86,6 +88,8 @@ class Progress(NamedTuple):
     """Records ever processed, by input topic; empty in progress of older releases."""
     now_ms: int | None = None
     """The time at which it was processed, which bounds event times; None from releases without a bound."""
+    rounds: Mapping[str, int] = MappingProxyType({})
+    """Where partitions share their model: the rounds before and after it (`Rounds.told`)."""
 
 
 @dataclass(slots=True)
@@ -249,7 +253,7 @@ def _read_progress(record: Record) -> Progress:
 
 def _is_sound(progress: Progress) -> bool:
     """Return whether the fields of progress have their types, as far as anything depends on them."""
-    by_name = (progress.offsets, progress.counts, progress.consumed)
+    by_name = (progress.offsets, progress.counts, progress.consumed, progress.rounds)
     return (
         _is_count(progress.sequence)
         and (progress.now_ms is None or _is_count(progress.now_ms))

@@ -19,7 +19,6 @@ from service.cli.completion import complete_model, complete_topic
 from service.logs import log_to_stderr
 from service.models.names import AUTO
 from service.settings.clients_own import instead_of
-from service.settings.fields import FEATURE_SETTINGS, MODEL_SETTINGS, TOPIC_SETTINGS
 from service.settings.load import (
     DEFAULT,
     TABLES,
@@ -30,6 +29,7 @@ from service.settings.load import (
     parse_scalar,
 )
 from service.settings.mapping import MAPPING
+from service.settings.names import FEATURE_SETTINGS, MODEL_SETTINGS, TOPIC_SETTINGS
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -44,6 +44,7 @@ SERVICE = (
     "predictions_topic",
     "dead_letters_topic",
     "checkpoints_topic",
+    "mixes_topic",
 )
 """Settings that say which service's records: the same options fit all commands that need some of them."""
 

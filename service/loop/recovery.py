@@ -25,6 +25,8 @@ from service.loop.record_queue import in_step
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
 from service.settings.fields import Settings
+from service.sharing.lanes import Lanes
+from service.sharing.replay import RoundsReplay
 from service.stream import Record, Transport
 from service.transport.topics import input_topics
 
@@ -73,6 +75,7 @@ def restore(
     settings: Settings,
     partition: int,
     committed: Mapping[str, int] = MappingProxyType({}),
+    lanes: Lanes | None = None,
 ) -> Restored:
     """Restore a partition's state from the stream alone.
 
@@ -82,6 +85,8 @@ def restore(
         Where the state is.
     committed
         The group's committed offsets, which the log has to account for; empty where they are not known.
+    lanes
+        What partitions that share their model have contributed; None: they are read here.
 
     Raises
     ------
@@ -107,7 +112,8 @@ def restore(
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
     refuse(losses, settings)
     if batches:
-        losses += _learn_again(transport, processor, settings, partition, snapshot, log, losses)
+        replay = _replay_of(processor, lanes or Lanes(transport, settings), partition)
+        losses += _learn_again(transport, processor, settings, partition, snapshot, log, losses, replay)
     return Restored(
         processor,
         sequence=log.last_sequence(),
@@ -182,6 +188,7 @@ def _learn_again(
     snapshot: Snapshot,
     log: CheckpointLog,
     losses: Sequence[Loss],
+    replay: RoundsReplay | None,
 ) -> list[Loss]:
     """Process the committed batches in their order; return what is no longer there of them.
 
@@ -208,7 +215,11 @@ def _learn_again(
                 found = later_schemas.popleft()
                 schemas.add({found.key: found.schema})
             schemas.missing(records)
+        if replay is not None:
+            replay.before(batch.rounds)
         processor.process_batch(records, batch.now_ms)
+        if replay is not None:
+            replay.after(batch.rounds)
     processor.join.max_bytes = settings.max_pending_bytes
     missing = _missing(readers, processor.counters.consumed, last)
     more = unlearned_losses(partition, snapshot.offsets, last.offsets, missing)
@@ -218,6 +229,10 @@ def _learn_again(
     else:
         _check_counts(processor, last, partition)
     return more
+
+
+def _replay_of(processor: Processor, lanes: Lanes, partition: int) -> RoundsReplay | None:
+    return None if processor.rounds is None else RoundsReplay(processor.rounds, lanes, partition)
 
 
 def _missing(readers: Mapping[str, _Reader], found: Mapping[str, int], last: Progress) -> dict[str, int]:

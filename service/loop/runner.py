@@ -167,9 +167,11 @@ class Runner:
 
         """
         batch = self._gather()
+        self._tasks.look_at_lanes()
         for partition, records in batch.items():
             with self._health.doing(f"a batch of partition {partition}"):
                 self._tasks.process_and_commit(partition, records)
+        self._tasks.take_part(batch.keys())
         with self._health.doing("a look at the topics"), self._health.asking():
             self._growth.look()
         with self._health.asking():

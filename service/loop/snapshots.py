@@ -1,43 +1,71 @@
-"""When snapshots are due, and which are kept. In: records processed, offsets. Out: a schedule; deletions."""
+"""A partition's snapshots. In: its state, batch by batch. Out: records when one is due; old ones deleted."""
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 
+from service.checkpoints.identity import identity
+from service.checkpoints.input_loss import topic_ids
+from service.checkpoints.log import Address, snapshot_records
+from service.checkpoints.snapshot import Snapshot
 from service.clock import Clock
 from service.errors import TransportError
+from service.loop.recovery import Restored
+from service.monitoring.metrics import Metrics
+from service.partition.processor import Processor
 from service.settings.load import Settings
-from service.stream import Transport
+from service.stream import Output, Transport
+from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
 
 
-class SnapshotSchedule:
+class Snapshots:
     """The snapshots of one partition in the checkpoints topic.
 
     Parameters
     ----------
-    partition
-        Its number.
-    offsets
-        Where the kept snapshots begin, oldest first.
-    transport, settings, clock
-        The stream, how often and how many, and the time.
+    address
+        Where they go.
+    restored
+        The state that the partition goes on from.
+    transport, settings, metrics, clock
+        The stream; how often and how many; where to report; and the time.
+
+    Attributes
+    ----------
+    sequence : int
+        Number of the batch behind the newest one.
 
     """
 
     def __init__(
-        self, partition: int, offsets: Iterable[int], transport: Transport, settings: Settings, clock: Clock
+        self,
+        address: Address,
+        restored: Restored,
+        *,
+        transport: Transport,
+        settings: Settings,
+        metrics: Metrics,
+        clock: Clock,
     ) -> None:
-        self._partition = partition
-        self._offsets = deque(offsets)
+        self.sequence = restored.snapshot_sequence
+        self._address = address
+        self._offsets = deque(restored.snapshot_offsets)
+        """Where the kept ones begin, oldest first."""
         self._transport = transport
         self._settings = settings
+        self._metrics = metrics
         self._clock = clock
+        self._topic_ids = topic_ids(transport, input_topics(settings))
         self._records = 0
         self._committed_at = clock.monotonic()
+        self._began_at = 0.0
+        self._first_offset = 0
+        self._next_sequence = 0
+        self._size_bytes = 0
 
     @property
     def is_empty(self) -> bool:
@@ -55,17 +83,33 @@ class SnapshotSchedule:
             or self._clock.monotonic() - self._committed_at >= self._settings.snapshot_interval_seconds
         )
 
-    def committed(self, first_offset: int) -> None:
-        """Note a snapshot that begins at this offset; delete what lies before the oldest one kept."""
-        self._offsets.append(first_offset)
+    def make(self, sequence: int, offsets: Mapping[str, int], processor: Processor) -> Sequence[Output]:
+        """Return the records of a snapshot of the present state, after batch `sequence`."""
+        self._began_at = self._clock.monotonic()
+        snapshot = Snapshot(sequence, offsets, identity(self._settings), processor.state(), self._topic_ids)
+        records = snapshot_records(snapshot, self._address)
+        # Nobody else writes here: what is committed next lies at or after the present end.
+        self._first_offset = self._transport.bounds(self._address.topic, self._address.partition)[1]
+        self._next_sequence = sequence
+        self._size_bytes = sum(len(record.value or b"") for record in records)
+        return records
+
+    def committed(self) -> None:
+        """Note that what `make` returned is committed; delete what lies before the oldest one kept."""
+        self.sequence = self._next_sequence
+        now = self._clock.monotonic()
+        self._metrics.snapshot_committed(
+            self._address.partition, now - self._began_at, self._size_bytes, self._clock.time()
+        )
+        self._offsets.append(self._first_offset)
         self._records = 0
-        self._committed_at = self._clock.monotonic()
+        self._committed_at = now
         excess = len(self._offsets) - self._settings.snapshots_kept
         if excess <= 0:
             return
         for _ in range(excess):
             self._offsets.popleft()
         try:
-            self._transport.delete_before(self._settings.checkpoints_topic, self._partition, self._offsets[0])
+            self._transport.delete_before(self._address.topic, self._address.partition, self._offsets[0])
         except TransportError as error:  # tidying up must not stop the stream; the next snapshot tries again
-            _log.warning("partition %d: old checkpoints stay: %s", self._partition, error)
+            _log.warning("partition %d: old checkpoints stay: %s", self._address.partition, error)

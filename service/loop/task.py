@@ -11,25 +11,23 @@ from contextlib import nullcontext
 from operator import attrgetter
 from typing import Final
 
-from service.checkpoints.identity import identity
-from service.checkpoints.input_loss import Loss, topic_ids
-from service.checkpoints.log import Address, Progress, progress_record, schema_records, snapshot_records
-from service.checkpoints.snapshot import Snapshot
+from service.checkpoints.input_loss import Loss
+from service.checkpoints.log import Address, Progress, progress_record, schema_records
 from service.clock import SYSTEM_CLOCK, Clock
 from service.formats.answers import ANSWER_KEY, AnswerWriter
 from service.formats.schema import Schema
 from service.formats.sources import Sources
 from service.formats.topics import replaced_files
 from service.loop.recovery import Restored, progress_counts
-from service.loop.snapshots import SnapshotSchedule
+from service.loop.snapshots import Snapshots
 from service.messages.dead_letter import fit_all
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import NO_TRACER, BatchTracer
 from service.partition.rejection_limit import PoisonLimit
 from service.settings.load import Settings
+from service.sharing.participant import Participant
 from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
-from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +53,8 @@ class Task:
         How large a dead letter may be.
     sources
         Where schemas come from that a batch needs; None where records have none.
+    share
+        Takes part in the rounds for this partition; None where each has a model of its own.
     tracer
         Makes a span for each batch.
     clock
@@ -74,6 +74,7 @@ class Task:
         live: LiveModel | None = None,
         letter_limit: RecordLimit = NO_LIMIT,
         sources: Sources | None = None,
+        share: Participant | None = None,
         tracer: BatchTracer = NO_TRACER,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
@@ -81,10 +82,12 @@ class Task:
         self._processor = restored.processor
         self._sequence = restored.sequence
         self._offsets = dict(restored.offsets)
-        self._snapshots = SnapshotSchedule(partition, restored.snapshot_offsets, transport, settings, clock)
-        self._snapshot_sequence = restored.snapshot_sequence
+        self._address = Address(settings.checkpoints_topic, partition, settings.group)
+        self._snapshots = Snapshots(
+            self._address, restored, transport=transport, settings=settings, metrics=metrics, clock=clock
+        )
+        self._share = share
         self._writer = writer
-        self._transport = transport
         self._settings = settings
         self._metrics = metrics
         self._live = live
@@ -95,9 +98,7 @@ class Task:
         self._tracer = tracer
         self._clock = clock
         self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
-        self._address = Address(settings.checkpoints_topic, partition, settings.group)
         self._is_clean = True
-        self._topic_ids = topic_ids(transport, input_topics(settings))
         if restored.losses:
             self._go_on_without(restored.losses)
         elif self._snapshots.is_empty or restored.settings_changed:
@@ -141,6 +142,15 @@ class Task:
         with self._tracer.span(records, self._settings, self._partition):
             self._process_and_commit(records)
 
+    def take_part(self) -> None:
+        """Commit what the rounds ask of this partition, if anything, without records. Raises as above."""
+        if self._share is None:
+            return
+        with self._live.learning if self._live else nullcontext():
+            self._share.prepare()
+        if self._share.wants_commit:
+            self._process_and_commit(())
+
     def _process_and_commit(self, records: Sequence[Record]) -> None:
         began = self._clock.monotonic()
         schemas = self._find_schemas(records)
@@ -148,25 +158,31 @@ class Task:
         now_ms = int(self._clock.time() * 1000)
         outputs, compress = self._process(records, now_ms)
         n_outputs = len(outputs)
+        if self._share is not None:
+            outputs += self._share.contribution()
         self._sequence += 1
         self._offsets |= _next_offsets(records)
         self._snapshots.count(len(records))
-        progress = Progress(
-            self._sequence,
-            self._offsets,
-            progress_counts(self._processor),
-            self._processor.counters.consumed,
-            now_ms,
-        )
         outputs += schema_records(schemas, self._sequence, self._address)
-        outputs.append(progress_record(progress, self._address))
-        if self._snapshots.is_due():
+        outputs.append(progress_record(self._progress(now_ms), self._address))
+        if self._snapshots.is_due() or (self._share is not None and self._share.has_just_begun):
             self._commit_snapshot(outputs, compress=compress)
         else:
             self._commit(outputs, compress=compress)
         self._is_clean = True
         self._publish(records, outputs)
         self._log_commit(len(records), n_outputs, self._clock.monotonic() - began)
+
+    def _progress(self, now_ms: int) -> Progress:
+        processor = self._processor
+        return Progress(
+            self._sequence,
+            self._offsets,
+            progress_counts(processor),
+            processor.counters.consumed,
+            now_ms,
+            {} if processor.rounds is None else processor.rounds.told(),
+        )
 
     def _find_schemas(self, records: Sequence[Record]) -> Mapping[bytes, Schema]:
         """Return the schemas that the batch is the first to need; the processor knows them then."""
@@ -220,9 +236,12 @@ class Task:
         """Return what is to be written, and whether it has to be compressed."""
         began = self._clock.monotonic()
         with self._live.learning if self._live else nullcontext():
+            if self._share is not None:
+                self._share.prepare()
             outputs, dead_letters = self._processor.process_batch(records, now_ms)
-        seconds_each = (self._clock.monotonic() - began) / len(records)
-        self._metrics.process_duration.observe(seconds_each, times=len(records))
+        if records:
+            seconds_each = (self._clock.monotonic() - began) / len(records)
+            self._metrics.process_duration.observe(seconds_each, times=len(records))
         self._poison.observe(records, dead_letters)
         if not dead_letters:
             return outputs, False
@@ -238,7 +257,7 @@ class Task:
 
         """
         try:
-            if self._is_clean and self._sequence > self._snapshot_sequence:
+            if self._is_clean and self._sequence > self._snapshots.sequence:
                 self._commit_snapshot()
         finally:
             self.close()
@@ -259,25 +278,11 @@ class Task:
 
     def _commit_snapshot(self, outputs: Sequence[Output] = (), *, compress: bool = False) -> None:
         """Commit a snapshot after `outputs`; then delete what lies before the oldest one kept."""
-        began = self._clock.monotonic()
-        snapshot = Snapshot(
-            self._sequence,
-            self._offsets,
-            identity(self._settings),
-            self._processor.state(),
-            self._topic_ids,
-        )
-        records = snapshot_records(snapshot, self._address)
-        topic, partition = self._settings.checkpoints_topic, self._partition
-        # Nobody else writes here: what is committed next lies at or after the present end.
-        first_offset = self._transport.bounds(topic, partition)[1]
+        records = self._snapshots.make(self._sequence, self._offsets, self._processor)
         self._commit([*outputs, *records], compress=compress)
-        self._snapshot_sequence = self._sequence
-        size_bytes = sum(len(record.value or b"") for record in records)
-        self._metrics.snapshot_committed(
-            partition, self._clock.monotonic() - began, size_bytes, self._clock.time()
-        )
-        self._snapshots.committed(first_offset)
+        self._snapshots.committed()
+        if self._share is not None:
+            self._share.snapshot_committed()
 
     def _publish(self, records: Sequence[Record] = (), outputs: Sequence[Output] = ()) -> None:
         published = self._metrics.publish(self._partition, self._processor)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from random import Random
 from typing import Final
 
@@ -29,30 +29,25 @@ from service.errors import (
     TransportError,
     TransportUnavailable,
 )
-from service.formats.sources import Sources
-from service.formats.topics import needs_schemas
 from service.loop.availability import Availability
 from service.loop.backoff import Backoff
 from service.loop.growth import Growth
+from service.loop.opening import TaskOpener
 from service.loop.record_queue import RecordQueues
-from service.loop.recovery import restore
 from service.loop.task import Task
-from service.loop.watched_writer import WatchedWriter
-from service.monitoring.live_models import LiveModel, LiveModels
+from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import BatchTracer
-from service.partition.learned_examples import Observer, Step
-from service.partition.processor import Processor
+from service.partition.learned_examples import Observer
 from service.settings.load import Settings
-from service.stream import Consumer, Record, RecordLimit, Transport
-from service.transport.topics import input_topics, output_topics
+from service.stream import Consumer, Record, Transport
+from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
 
 PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
 """Errors after which the same partition can be tried again; every other one ends the loop."""
 
-_SHORT: Final = RecordLimit(16_384, 16_384)
 _SHORT_AFTER: Final = 2
 """A topic's limit may have been lowered: the first time it refuses a record, it is asked again what it takes;
 the second time, dead letters are cut to 16 KiB, whatever it says."""
@@ -105,16 +100,23 @@ class Tasks:
         self._inbox = inbox
         self._availability = availability
         self._live = live
-        self._observe = observe
-        self._tracer = tracer
         self._clock = clock
+        self._opener = TaskOpener(
+            transport,
+            settings,
+            metrics,
+            health=availability.health,
+            live=live,
+            observe=observe,
+            tracer=tracer,
+            clock=clock,
+        )
         self._topics = input_topics(settings)
         self.at_work: dict[int, Task] = {}
         self._waiting: dict[int, float] = {}
         """Partitions without a task, and when (monotonic seconds) to try."""
         self._held_up: dict[int, Task] = {}
         """Tasks of such partitions: their next batch waits for the Schema Registry."""
-        self._sources = Sources(settings, clock) if needs_schemas(settings) else None
         self._failed: dict[int, bool] = {}
         """Partitions whose last batch failed and was not repeated since; whether it may be committed yet."""
         self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
@@ -128,6 +130,7 @@ class Tasks:
         """Join the group, which assigns the partitions from now on."""
         self._growth = growth
         self._consumer = self._transport.join(self._settings.group, self._topics, self)
+        self._opener.join(self._consumer, growth)
         return self._consumer
 
     @property
@@ -147,8 +150,27 @@ class Tasks:
 
     def process_and_commit(self, partition: int, records: Sequence[Record]) -> None:
         """Process and commit a batch; on a passing error, close the task and open it again later."""
+        self._commit(partition, lambda task: task.process_and_commit(records))
+
+    def look_at_lanes(self) -> None:
+        """Read what other partitions have contributed, where the model is shared."""
+        if (lanes := self._opener.lanes) is None:
+            return
         try:
-            self.at_work[partition].process_and_commit(records)
+            lanes.grow(self._growth.n_partitions)
+            lanes.look()
+        except PASSING as error:
+            self._availability.note(error)
+
+    def take_part(self, busy: Collection[int]) -> None:
+        """Let the partitions that had no batch do what the rounds ask of them."""
+        if self._opener.lanes is not None:
+            for partition in self.at_work.keys() - busy:
+                self._commit(partition, Task.take_part)
+
+    def _commit(self, partition: int, act: Callable[[Task], None]) -> None:
+        try:
+            act(self.at_work[partition])
         except MessageTooLarge as error:
             self._refused[partition] += 1
             if self._refused[partition] > _SHORT_AFTER:
@@ -189,7 +211,7 @@ class Tasks:
         for partition in [p for p, due in self._waiting.items() if due <= self._clock.monotonic()]:
             try:
                 task = self._held_up.get(partition)
-                self.at_work[partition] = self._resume(partition, task) if task else self._open(partition)
+                self.at_work[partition] = self._start(partition, task or self._open(partition))
             except PASSING as error:
                 self._postpone(partition, error)
             else:
@@ -197,47 +219,23 @@ class Tasks:
                 self._held_up.pop(partition, None)
 
     def _open(self, partition: int) -> Task:
-        """Take a partition over: fence its former owner, restore, go on where the last commit was."""
-        self._growth.reach(partition)
-        letter_limit = self._ask_limits(partition)
-        writer = WatchedWriter(self._consumer.writer(partition), self._availability.health)
         try:
-            committed = self._consumer.committed(partition)
-            restored = restore(self._transport, self._settings, partition, committed)
-            live = self._live.open(partition, restored.processor) if self._live else None
-            task = Task(
-                partition,
-                restored,
-                writer,
-                transport=self._transport,
-                settings=self._settings,
-                metrics=self._metrics,
-                live=live,
-                letter_limit=letter_limit,
-                sources=self._sources,
-                tracer=self._tracer,
-                clock=self._clock,
-            )
-            restored.processor.observe = self._observer(partition, restored.processor, live)
+            return self._opener.open(partition, cuts_letters=self._refused[partition] >= _SHORT_AFTER)
+        except BaseException:
+            self._put_away(partition)
+            raise
+
+    def _start(self, partition: int, task: Task) -> Task:
+        """Let the records of a partition come, from where its task goes on; held up, it repeats some."""
+        try:
             self._consumer.start(partition, task.offsets)
             self._inbox.open(partition)
         except BaseException:
-            self._put_away(partition)
-            writer.close()
+            if partition not in self._held_up:
+                self._put_away(partition)
+                task.close()
             raise
         return task
-
-    def _resume(self, partition: int, task: Task) -> Task:
-        """Go on with a task that was held up, at the batch that it could not process."""
-        self._consumer.start(partition, task.offsets)
-        self._inbox.open(partition)
-        return task
-
-    def _ask_limits(self, partition: int) -> RecordLimit:
-        """Ask what each topic takes, as batches have to fit them all; return what a dead letter may take."""
-        limits = {topic: self._transport.record_limit(topic) for topic in output_topics(self._settings)}
-        limit = limits[self._settings.dead_letters_topic]
-        return min(limit, _SHORT) if self._refused[partition] >= _SHORT_AFTER else limit
 
     def _put_away(self, partition: int) -> None:
         """Forget the records that wait for a partition, and show its model no longer."""
@@ -285,16 +283,3 @@ class Tasks:
         except TransportError as error:
             _log.info("no snapshot on hand-over: %s", error)
             self._availability.note(error)
-
-    def _observer(self, partition: int, processor: Processor, live: LiveModel | None) -> Observer:
-        observers = [self._metrics.watch(partition, processor.learner)]
-        observers += [live.observe] if live else []
-        observers += [self._observe] if self._observe else []
-        if len(observers) == 1:
-            return observers[0]
-
-        def tell(steps: Sequence[Step]) -> None:
-            for observe in observers:
-                observe(steps)
-
-        return tell

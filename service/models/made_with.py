@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from perceptron_core.formats.model_bytes import pack, unpack
 from service.errors import ConfigurationError, InputFileError
 from service.models.model_file import ModelFile
-from service.settings.fields import MODEL_SETTINGS
 from service.settings.forms import written
 from service.settings.load import DEFAULT, Loaded, Settings
 from service.settings.mapping import MAPPED_FEATURES, MAPPING, mapping_given
+from service.settings.names import MODEL_SETTINGS
 
 _OF_RECORDS: Final = frozenset(MAPPING) - frozenset(MAPPED_FEATURES)
 """Settings that may differ: a file of examples has its ids and labels elsewhere than the stream."""

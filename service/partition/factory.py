@@ -21,6 +21,7 @@ from service.partition.learned_examples import Observer
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.settings.mapping import OFFSET, is_of_record
+from service.sharing.rounds import Rounds
 from service.stream import Transport
 from service.transport import open_transport
 
@@ -162,14 +163,15 @@ def make_processor(
     """
     schemas = make_schemas(settings) if decoder is None else None
     truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
+    learner = make_learner(
+        settings.model,
+        settings.model_params,
+        settings.classes,
+        settings.checkpoint_key.get_secret_value().encode(),
+        settings.hash_bits,
+    )
     return Processor(
-        make_learner(
-            settings.model,
-            settings.model_params,
-            settings.classes,
-            settings.checkpoint_key.get_secret_value().encode(),
-            settings.hash_bits,
-        ),
+        learner,
         vocabulary=Vocabulary(settings.classes),
         decoder=decoder or make_decoder(settings, schemas),
         extractor=extractor or make_extractor(settings),
@@ -183,5 +185,6 @@ def make_processor(
         topics=OutputTopics(settings.predictions_topic, settings.dead_letters_topic),
         schemas=schemas,
         truth_on_timeout=truth_on_timeout,
+        rounds=Rounds.of(learner) if settings.share_model else None,
         observe=observe,
     )

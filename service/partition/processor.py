@@ -27,6 +27,7 @@ from service.partition.learned_examples import LearnedExamples, Observer
 from service.partition.model_rejection import rejection_of
 from service.partition.processed import Processed
 from service.partition.time_bounds import TimeBounds
+from service.sharing.rounds import Rounds
 from service.stream import Output, Record
 
 _topic: Final = attrgetter("topic")
@@ -51,6 +52,8 @@ class Processor:
         Those that records were written with, which the decoder uses; None where they have none.
     truth_on_timeout
         The class of an event whose label does not come in time; None if it has none then.
+    rounds
+        What the partition shares of its model; None: nothing.
     observe
         Called with the labelled predictions of each batch, in order, once it is processed.
 
@@ -68,10 +71,12 @@ class Processor:
         topics: OutputTopics,
         schemas: Schemas | None = None,
         truth_on_timeout: Truth | None = None,
+        rounds: Rounds | None = None,
         observe: Observer = lambda _: None,
     ) -> None:
         self.learner = learner
         self.join = join
+        self.rounds = rounds
         self.counters = Counters()
         self._vocabulary = vocabulary
         self.decoder = decoder
@@ -127,6 +132,8 @@ class Processor:
             "spelling": self._answers.spelling,
             "classes": self._vocabulary.classes,
         }
+        if self.rounds is not None:
+            state["rounds"] = self.rounds.state()
         return state if self.schemas is None else state | {"schemas": self.schemas.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -139,6 +146,8 @@ class Processor:
 
         """
         self.learner.load(state["model"])
+        if self.rounds is not None:
+            self.rounds = Rounds.of(self.learner, state.get("rounds"))
         self.join.restore(state["join"])
         self.counters = Counters.from_state(state["counters"])
         if self.schemas is not None:

@@ -22,21 +22,11 @@ from service.settings.addresses import default_stream_path, is_loopback, split_a
 from service.settings.forms import lower, parse_ngrams, parse_object, parse_workers, split_names
 from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.settings.mapping import EventSettings, LabelSettings
+from service.settings.names import TOPIC_SETTINGS
 from service.settings.registry import RegistrySettings
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
 MAX_NGRAM = 10
-FEATURE_SETTINGS = ("text", "ngrams", "token_pattern", "lowercase", "text_values", "normalize")
-"""Settings that say how features are made of a text: the model `auto` makes its own."""
-MODEL_SETTINGS = ("model", "model_params", "classes", *FEATURE_SETTINGS, "hash_bits")
-"""Settings that a model is made with: a model learned under others is another model."""
-TOPIC_SETTINGS = (
-    "events_topic",
-    "labels_topic",
-    "predictions_topic",
-    "dead_letters_topic",
-    "checkpoints_topic",
-)
 
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
 
@@ -69,6 +59,7 @@ class Settings(BaseSettings):
     checkpoints_topic: str = Field(
         "checkpoints", description="Topic that the model's checkpoints are written to."
     )
+    mixes_topic: str = Field("mixes", description="Topic that partitions share what they learn on.")
     partitions: int = Field(
         1, ge=1, le=10_000, description="Number of partitions of the topics that are created."
     )
@@ -101,6 +92,10 @@ class Settings(BaseSettings):
     )
     hash_bits: int = Field(
         0, ge=0, le=30, description="Hash the features into 2 to this power weights (0: off)."
+    )
+
+    share_model: bool = Field(
+        default=False, description="Whether all partitions of the group learn one model."
     )
 
     label_timeout_seconds: float = Field(

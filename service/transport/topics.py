@@ -18,7 +18,8 @@ def input_topics(settings: Settings) -> tuple[str, ...]:
 
 def output_topics(settings: Settings) -> tuple[str, ...]:
     """List the topics written."""
-    return (settings.predictions_topic, settings.dead_letters_topic, settings.checkpoints_topic)
+    mixes = (settings.mixes_topic,) if settings.share_model else ()
+    return (settings.predictions_topic, settings.dead_letters_topic, settings.checkpoints_topic, *mixes)
 
 
 def ensure_topics(transport: Transport, settings: Settings) -> int:
@@ -38,8 +39,10 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
     partitions = transport.partition_count(leading)
     others = (*further, settings.predictions_topic, settings.dead_letters_topic)
     transport.ensure_topics(dict.fromkeys(others, partitions), create=create)
-    transport.ensure_topics({settings.checkpoints_topic: partitions}, create=create, keep_forever=True)
-    for topic in (*others, settings.checkpoints_topic):
+    kept = [topic for topic in output_topics(settings) if topic not in others]
+    for topic in kept:
+        transport.ensure_topics({topic: partitions}, create=create, keep_forever=True)
+    for topic in (*others, *kept):
         _grow(transport, settings, topic, partitions)
     return partitions
 
@@ -54,10 +57,18 @@ def _grow(transport: Transport, settings: Settings, topic: str, partitions: int)
         _log.warning(
             "topic %r had %d partitions and has %d now, as the events have", topic, found, partitions
         )
-    elif topic in {settings.labels_topic, settings.checkpoints_topic}:
+    elif what := _of_each_partition(settings).get(topic):
         raise ConfigurationError(
             f"topic {topic!r} has {found} partitions, {settings.events_topic!r} has {partitions}: "
-            f"{'its labels' if topic == settings.labels_topic else 'the checkpoints'} of each partition"
-            " need one of their own",
+            f"{what} of each partition need one of their own",
             hint=f"add partitions to {topic!r} until it has {partitions}, or allow it with `create_topics`",
         )
+
+
+def _of_each_partition(settings: Settings) -> dict[str, str]:
+    """Return the topics with a partition for each one of the events, and what lies there."""
+    return {
+        settings.labels_topic: "its labels",
+        settings.checkpoints_topic: "the checkpoints",
+        settings.mixes_topic: "the mixes",
+    }

@@ -131,10 +131,10 @@ def _settings_of(number: int, settings: Settings) -> Settings:
 
 
 def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool) -> bool:
-    from service.loop.gc_tuning import look_less_often  # noqa: PLC0415
     from service.loop.runner import Runner  # noqa: PLC0415
     from service.monitoring.tracing import make_tracer  # noqa: PLC0415
     from service.partition.factory import open_stream  # noqa: PLC0415
+    from service.workers.gc_tuning import look_less_often  # noqa: PLC0415
 
     transport = open_stream(settings, url)
     try:

@@ -42,6 +42,7 @@ TIMING_OUT = AMONG_EVENTS | {
 }
 """Most labels come before their time is over, some after, to correct what was learned."""
 MIXTURE = AMONG_EVENTS | {"model": "auto"}
+SHARED = APART | {"share_model": True}
 HTTP = {"http": "127.0.0.1:0"}
 
 

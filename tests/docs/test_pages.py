@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from service.settings.fields import ENVIRONMENT_PREFIX, MODEL_SETTINGS, Settings
+from service.settings.fields import ENVIRONMENT_PREFIX, Settings
 from service.settings.load import setting_values
+from service.settings.names import MODEL_SETTINGS
 from tools.documentation.build import ROOT, WRITTEN_BY_OTHERS, linked, site_path, written_pages
 from tools.documentation.references import command_tree, exported_families, secrets
 

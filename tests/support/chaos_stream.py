@@ -60,7 +60,7 @@ class ChaosStream:
 
     def __init__(self, broker: str, **given: object) -> None:
         suffix = uuid.uuid4().hex[:8]
-        names = ("events", "labels", "predictions", "dead_letters", "checkpoints")
+        names = ("events", "labels", "predictions", "dead_letters", "checkpoints", "mixes")
         self.given: dict[str, object] = {
             "broker": broker,
             "group": f"chaos-{suffix}",

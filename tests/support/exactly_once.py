@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from perceptron_core.formats.model_bytes import pack
-from service.checkpoints.log import read_log
+from service.checkpoints.log import Progress, read_log
 from service.loop.recovery import restore
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
 from service.stream import Output, Record
 from tests.support.chaos_log import Demand, demand_of
 from tests.support.chaos_stream import PARTITIONS, ChaosStream
+from tests.support.shared_rounds import QuietRounds, checksums_of
 
 
 def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
@@ -42,6 +43,8 @@ def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
             mistakes=quiet.counters.mistakes,
             **{f"labels_{what}": number for what, number in quiet.counters.labels.items()},
         )
+    if stream.settings.share_model:
+        total["rounds"] = _assert_one_base(stream)
     _assert_verify_agrees(stream, total)
     return total
 
@@ -82,16 +85,49 @@ def _replay(
 ) -> tuple[Processor, Sequence[Output]]:
     """Process the log once more, in one undisturbed process that commits nothing."""
     processor = make_processor(stream.settings)
+    if stream.settings.share_model:
+        return processor, _replay_rounds(stream, partition, inputs, processor)
     order = inputs[0] if len(inputs) == 1 else _recorded_order(stream, partition, inputs)
     return processor, [output for record in order for output in processor.process_batch([record]).outputs]
+
+
+def _replay_rounds(
+    stream: ChaosStream, partition: int, inputs: Sequence[Sequence[Record]], processor: Processor
+) -> Sequence[Output]:
+    """Process the batches that the progress records tell, and the rounds between them."""
+    rounds = QuietRounds(stream.transport, stream.settings, partition, processor)
+    outputs: list[Output] = []
+    order = [*_recorded_order(stream, partition, inputs)]
+    at = 0
+    for batch in _progress(stream, partition):
+        rounds.before(batch.rounds)
+        end = at
+        while end < len(order) and order[end].offset < batch.offsets[order[end].topic]:
+            end += 1
+        outputs += processor.process_batch(order[at:end]).outputs
+        at = end
+        rounds.after(batch.rounds)
+    return outputs
+
+
+def _assert_one_base(stream: ChaosStream) -> int:
+    """Compare the bases of all partitions; return how many rounds there were."""
+    batches = [batch for partition in range(PARTITIONS) for batch in _progress(stream, partition)]
+    bases = checksums_of(batches)
+    assert all(len(found) == 1 for found in bases.values()), "partitions have different bases"
+    return len(bases)
+
+
+def _progress(stream: ChaosStream, partition: int) -> Sequence[Progress]:
+    checkpoints = stream.records(stream.settings.checkpoints_topic, partition)
+    return read_log(checkpoints, stream.settings.group).progress
 
 
 def _recorded_order(
     stream: ChaosStream, partition: int, inputs: Sequence[Sequence[Record]]
 ) -> Iterator[Record]:
     """Yield the records in the order that the progress records tell; none of these may be missing."""
-    checkpoints = stream.records(stream.settings.checkpoints_topic, partition)
-    batches = read_log(checkpoints, stream.settings.group).progress
+    batches = _progress(stream, partition)
     assert [batch.sequence for batch in batches] == list(range(1, len(batches) + 1))
     done = [0] * len(inputs)
     for batch in batches:

@@ -47,6 +47,7 @@ class Stoppable(Protocol):
     "predictions_format",
     "partitions",
     "create_topics",
+    "share_model",
     "label_timeout_seconds",
     "max_event_time_ahead_seconds",
     "max_pending",
@@ -96,12 +97,12 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     """Run the loop in this process; return the counts by partition and the signals received."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-    from service.loop.gc_tuning import look_less_often  # noqa: PLC0415
     from service.loop.runner import Runner  # noqa: PLC0415
     from service.monitoring.live_models import LiveModels  # noqa: PLC0415
     from service.monitoring.metrics import Metrics  # noqa: PLC0415
     from service.monitoring.tracing import make_tracer  # noqa: PLC0415
     from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
+    from service.workers.gc_tuning import look_less_often  # noqa: PLC0415
 
     make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
     metrics, live, tracer = Metrics(CollectorRegistry()), LiveModels(settings), make_tracer()

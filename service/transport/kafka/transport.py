@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
-from service.stream import Assignee, Consumer, Output, Record
+from service.stream import Assignee, Consumer, Follower, Output, Record
 from service.transport.kafka.limits import SETTLE_SECONDS, ConsumerOptions, TopicLimits
 from service.transport.kafka.topics import ClusterType, KafkaTopics, check_read_together
 
@@ -107,6 +107,11 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
         start, stop = max(start, first), present_end if end is None else min(end, present_end)
         return self._read(topic, partition, start, stop) if start < stop else iter(())
 
+    def follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
+        """Return what reads `topic` from these offsets on; see `Transport.follow`."""
+        self._check_topics({topic})
+        return self._follow(topic, offsets)
+
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets by topic; see `Transport.committed`."""
         return self._committed(group, topics, partition)
@@ -169,6 +174,9 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
     @abstractmethod
     def _read(self, topic: str, partition: int, start: int, stop: int) -> Iterator[Record]:
         """Read until the position has passed `stop`: the last offsets may be transaction markers."""
+
+    @abstractmethod
+    def _follow(self, topic: str, offsets: Mapping[int, int]) -> Follower: ...
 
     @abstractmethod
     def _committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]: ...

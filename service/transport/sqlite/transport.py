@@ -10,6 +10,7 @@ from service.errors import ConfigurationError
 from service.stream import Assignee, Output, Record, RecordLimit
 from service.transport.sqlite.consumer import SqliteConsumer
 from service.transport.sqlite.database import BUSY_TIMEOUT_SECONDS, Database
+from service.transport.sqlite.follower import SqliteFollower
 from service.transport.sqlite.log import Log
 
 SESSION_TIMEOUT_SECONDS = 10.0
@@ -102,6 +103,10 @@ class EmbeddedTransport:
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
         """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
         return self._log.read(topic, partition, start, end)
+
+    def follow(self, topic: str, offsets: Mapping[int, int]) -> SqliteFollower:
+        """Return what reads `topic` from these offsets on; see `Transport.follow`."""
+        return SqliteFollower(self._log, topic, offsets)
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets by topic, without joining it."""

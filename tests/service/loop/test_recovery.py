@@ -184,7 +184,7 @@ def test_what_a_release_without_a_bound_on_event_times_has_written_is_restored(s
     monkeypatch.setattr(
         "service.loop.task.progress_record", lambda p, a: progress_record(p._replace(now_ms=None), a)
     )
-    monkeypatch.setattr("service.loop.task.identity", lambda s: unbounded(identity(s)))
+    monkeypatch.setattr("service.loop.snapshots.identity", lambda s: unbounded(identity(s)))
     produce(stream, [(1, event("a"))])
     run(stream)
     monkeypatch.undo()
@@ -311,7 +311,7 @@ def of_the_release_before(monkeypatch):
             if name != "max_pending_bytes"
         }
 
-    monkeypatch.setattr("service.loop.task.identity", identity)
+    monkeypatch.setattr("service.loop.snapshots.identity", identity)
     monkeypatch.setattr(
         "service.partition.factory.LabelJoin",
         lambda seconds, most, _, **given: LabelJoin(seconds, most, **given),
@@ -509,7 +509,7 @@ def test_checkpoints_of_the_release_before_can_still_be_read(stream, monkeypatch
     without_final_snapshot(monkeypatch)
     produce(stream, MESSAGES)
     with monkeypatch.context() as patch:
-        patch.setattr("service.loop.task.topic_ids", lambda *_: {})
+        patch.setattr("service.loop.snapshots.topic_ids", lambda *_: {})
         patch.setattr("service.checkpoints.log.Progress._asdict", without_consumed)
         run(stream)
     assert state(restored(stream).processor) == state(undisturbed(stream))

@@ -46,6 +46,8 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     # Soon after start-up the first records come in; by default a fetch may wait for half a second.
     "fetch.wait.max.ms": 100,
 }
+NO_GROUP: Final = "online-perceptron-reader"
+"""librdkafka wants a group's name even of a consumer that never joins one."""
 QUESTION_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
 """When librdkafka ends a question by itself: later than `Cluster.ask` does."""
 # A refusal is noticed once nobody has answered for so long; each time it is twice as long.

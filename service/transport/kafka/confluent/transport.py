@@ -30,10 +30,11 @@ from confluent_kafka.admin import (
 )
 
 from service.errors import AccessRefused, TopicMissing, TransportUnavailable
-from service.stream import Assignee, Record
-from service.transport.kafka.confluent.cluster import Cluster, committed_offsets
+from service.stream import Assignee, Follower, Record
+from service.transport.kafka.confluent.cluster import NO_GROUP, Cluster, committed_offsets
 from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import meaning_of, translate, translated
+from service.transport.kafka.confluent.follower import ConfluentFollower
 from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, take
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.errors import away
@@ -46,8 +47,6 @@ from service.transport.kafka.transport import KafkaTransport
 
 _READ_WAIT_SECONDS: Final = 0.1
 _READ_BATCH_RECORDS: Final = 5000
-# librdkafka wants a group's name even of a consumer that never joins one.
-_NO_GROUP: Final = "online-perceptron-reader"
 
 
 class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
@@ -129,7 +128,7 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
         return self._cluster.offsets([place], OffsetSpec.latest(), isolation)[topic, partition]
 
     def _read(self, topic: str, partition: int, start: int, stop: int) -> Iterator[Record]:
-        client = self._cluster.open_consumer(_NO_GROUP, {})
+        client = self._cluster.open_consumer(NO_GROUP, {})
         try:
             for message in self._fetch(client, TopicPartition(topic, partition, start)):
                 offset = message.offset()
@@ -159,6 +158,9 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
                     raise translate(error, where)
             if monotonic() - last_progress > REQUEST_TIMEOUT_SECONDS:
                 raise away(f"{where}: {self._cluster.name}")
+
+    def _follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
+        return ConfluentFollower(self._cluster, topic, offsets)
 
     def _committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         client = self._cluster.open_consumer(group, {})

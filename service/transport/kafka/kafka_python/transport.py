@@ -12,11 +12,12 @@ from kafka.errors import BrokerResponseError, NoError, TopicAlreadyExistsError, 
 from kafka.structs import TopicPartition
 
 from service.errors import AccessRefused, TopicMissing
-from service.stream import Assignee, Record
+from service.stream import Assignee, Follower, Record
 from service.transport.kafka.errors import away, hinted
 from service.transport.kafka.kafka_python.cluster import Cluster, committed_offsets, learn_topics
 from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
 from service.transport.kafka.kafka_python.errors import translated
+from service.transport.kafka.kafka_python.follower import KafkaPythonFollower
 from service.transport.kafka.kafka_python.messages import as_record
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka.limits import (
@@ -128,6 +129,9 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
                 last_progress = monotonic()
             elif monotonic() - last_progress > REQUEST_TIMEOUT_SECONDS:
                 raise away(f"{place.topic}[{place.partition}]@{position}: {self._cluster.name}")
+
+    def _follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
+        return KafkaPythonFollower(self._cluster, topic, offsets)
 
     def _committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         client = self._cluster.open_consumer(group_id=group)

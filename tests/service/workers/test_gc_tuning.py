@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from service.loop.gc_tuning import look_less_often
+from service.workers.gc_tuning import look_less_often
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,49 @@
+"""Records of a stream as they are read, and as they are to be written. In: nothing. Out: the types."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+Headers = tuple[tuple[str, bytes], ...]
+
+Place = tuple[str, int]
+"""A topic and a partition."""
+
+NOWHERE: Final[frozenset[Place]] = frozenset()
+
+
+class Record(NamedTuple):
+    """A record as it was read."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    """Event time: milliseconds since the Unix epoch, set by whoever produced the record."""
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+class Output(NamedTuple):
+    """A record to be written. With no `partition`, `service.partitioner` chooses one."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    partition: int | None = None
+    timestamp_ms: int | None = None
+    """Event time; the time of writing when None."""
+
+
+class RecordLimit(NamedTuple):
+    """How large a record of a topic may be, as `service.messages.dead_letter.record_bytes` counts it."""
+
+    n_bytes: int
+    """The most that is written."""
+    uncompressed_bytes: int
+    """The most before compression; equal to `n_bytes` where the stream compresses nothing."""
+
+
+NO_LIMIT: Final = RecordLimit(2**63, 2**63)

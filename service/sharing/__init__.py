@@ -1,0 +1,1 @@
+"""One model over all partitions: rounds in which the partitions mix what they have learned."""

@@ -1,0 +1,186 @@
+"""What the lanes hold. In: the mixes topic. Out: contributions by round, and the mix of each complete round.
+
+One reader a process, for all its partitions: what is read is decoded once, and a mix is computed once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from perceptron_core import DamagedError
+from perceptron_core.sharing.mix import Mix, mix
+from service.errors import CheckpointError, TransportError, TransportUnavailable
+from service.settings.load import Settings
+from service.sharing.contribution import Contribution, from_record
+from service.stream import Follower, Record, Transport
+
+Name = tuple[int, int]
+"""The start of a share and the number of a round."""
+
+
+class Lanes:
+    """The contributions of all partitions, as far as they are still needed.
+
+    Parameters
+    ----------
+    transport, settings
+        The stream, and the names of the topic and the group.
+
+    Attributes
+    ----------
+    n_bytes : int
+        Bytes of contributions read so far.
+
+    """
+
+    def __init__(self, transport: Transport, settings: Settings) -> None:
+        self._transport = transport
+        self._topic = settings.mixes_topic
+        self._group = settings.group
+        self._rounds: defaultdict[Name, dict[int, Contribution]] = defaultdict(dict)
+        self._mixes: dict[Name, Mix] = {}
+        self._latest: dict[int, Contribution] = {}
+        self._positions: dict[int, int] = {}
+        self._follower: Follower | None = None
+        self.n_bytes = 0
+
+    @property
+    def newest_start(self) -> int:
+        """The round that opened the newest share; −1 if there is none."""
+        return max((each.start for each in self._latest.values()), default=-1)
+
+    @property
+    def last_round(self) -> int:
+        """The highest number of a round so far; 0 before the first."""
+        return max((each.round for each in self._latest.values()), default=0)
+
+    def latest(self, lane: int) -> Contribution | None:
+        """Return a lane's last contribution, None if it has given none."""
+        return self._latest.get(lane)
+
+    def opening(self, start: int) -> Contribution | None:
+        """Return the contribution that opened a share, None where it is no longer there."""
+        return self._rounds.get((start, start), {}).get(0)
+
+    def has_opened(self, start: int, number: int) -> bool:
+        """Return whether any lane has contributed to a round."""
+        return (start, number) in self._rounds
+
+    def waits_for(self, start: int, number: int, n_lanes: int) -> Sequence[int]:
+        """List the lanes that have not contributed to a round yet."""
+        found = self._rounds.get((start, number), {})
+        return [lane for lane in range(n_lanes) if lane not in found]
+
+    def complete(self, start: int, number: int, n_lanes: int) -> Sequence[Contribution] | None:
+        """Return the contributions to a round by lane, None while one is missing."""
+        found = self._rounds.get((start, number), {})
+        if any(lane not in found for lane in range(n_lanes)):
+            return None
+        return [found[lane] for lane in range(n_lanes)]
+
+    def mix_of(self, contributions: Sequence[Contribution]) -> Mix | None:
+        """Return what the contributions to a round make together; None of the round that opens a share."""
+        name = (contributions[0].start, contributions[0].round)
+        if name[0] == name[1]:
+            return None
+        if name not in self._mixes:
+            self._mixes[name] = self._mixed(contributions)
+        return self._mixes[name]
+
+    def _mixed(self, contributions: Sequence[Contribution]) -> Mix:
+        try:
+            return mix([each.value for each in contributions])
+        except (DamagedError, ValueError) as error:
+            number = contributions[0].round
+            raise CheckpointError(
+                f"{self._topic}: the contributions to round {number} cannot be mixed: {error}",
+                hint="let nothing else write to the mixes topic, and give all members of the group the same "
+                "settings",
+            ) from error
+
+    def look(self) -> None:
+        """Read what has come since. Raises as `Follower.poll`, and `CheckpointError` for foreign records."""
+        if self._follower is None:
+            self.read()
+            self._follower = self._transport.follow(self._topic, self._positions)
+        try:
+            records = self._follower.poll()
+        except TransportError:
+            self.close()
+            raise
+        self._take(records)
+
+    def grow(self, n_lanes: int) -> None:
+        """Follow further lanes, which were added to the topic."""
+        if self._positions and n_lanes > len(self._positions):
+            self.close()
+
+    def committed_round(self, start: int, number: int, n_lanes: int) -> Sequence[Contribution]:
+        """Return the contributions to a round that is known to have been complete.
+
+        Raises
+        ------
+        CheckpointError
+            They are no longer there.
+        TransportUnavailable
+            They cannot be read at present.
+
+        """
+        if (found := self.complete(start, number, n_lanes)) is not None:
+            return found
+        self.read()
+        if (found := self.complete(start, number, n_lanes)) is not None:
+            return found
+        missing = self.waits_for(start, number, n_lanes)
+        for latest in filter(None, map(self._latest.get, missing)):
+            if (latest.start, latest.round) > (start, number):
+                raise CheckpointError(
+                    f"{self._topic}[{latest.lane}]: the contribution to round {number} is gone, and "
+                    "needed to learn again",
+                    hint="stop the group, set share_model off, start and stop it, and set it on again: a new "
+                    "share begins with what each partition has learned",
+                )
+        raise TransportUnavailable(f"{self._topic}: round {number} was complete, {missing} cannot be read")
+
+    def forget(self, n_lanes: int) -> int:
+        """Forget the rounds that no partition needs; return the last of these rounds, −1 if there is none."""
+        latest = [self._latest.get(lane) for lane in range(n_lanes)]
+        start = self.newest_start
+        if any(each is None or each.start != start for each in latest):
+            return -1
+        last = min(each.kept for each in latest if each is not None)
+        for name in [name for name in self._rounds if name <= (start, last)]:
+            del self._rounds[name]
+            self._mixes.pop(name, None)
+        return last
+
+    def end_of(self, lane: int, number: int) -> int:
+        """Return the offset before which a lane has only rounds up to `number`, without its last one."""
+        kept = [each[lane] for each in self._rounds.values() if lane in each]
+        later = [each.offset for each in (*kept, self._latest[lane]) if each.round > number]
+        return min(later, default=self._latest[lane].offset)
+
+    def close(self) -> None:
+        """Stop to follow the lanes; `look` begins again. Idempotent."""
+        if self._follower is not None:
+            self._follower.close()
+            self._follower = None
+
+    def read(self) -> None:
+        """Read the lanes to the ends that the stream has now. Raises as `look`."""
+        self.close()
+        for lane in range(self._transport.partition_count(self._topic)):
+            position = self._positions.get(lane, 0)
+            self._positions[lane] = position
+            self._take(self._transport.read(self._topic, lane, position))
+
+    def _take(self, records: Iterable[Record]) -> None:
+        for record in records:
+            found = from_record(record, self._group)
+            self._positions[found.lane] = record.offset + 1
+            self.n_bytes += len(found.value)
+            self._rounds[found.start, found.round].setdefault(found.lane, found)
+            latest = self._latest.get(found.lane)
+            if latest is None or (found.start, found.round) >= (latest.start, latest.round):
+                self._latest[found.lane] = found

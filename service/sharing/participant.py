@@ -1,0 +1,196 @@
+"""One partition's part in the rounds. In: the lanes. Out: what its task is to apply and to write.
+
+    not begun ── an opening, or another partition's base ─→ waits for updates, or for another lane to open
+                                                              │ contributes                       ↑
+                                                              └─→ waits for the other lanes ─ applies
+
+All that it changes in the model happens between two batches, and is in the progress record of the next.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from service.clock import Clock
+from service.errors import TransportError
+from service.settings.load import Settings
+from service.sharing.contribution import Contribution, as_output
+from service.sharing.lanes import Lanes
+from service.sharing.rounds import Rounds
+from service.stream import Output, Transport
+
+_log = logging.getLogger(__name__)
+
+OPENING_UPDATES: Final = 16
+"""Updates of one partition that open a round."""
+BYTES_PER_SECOND: Final = 1_048_576
+"""What all contributions together take at most: a round follows the one before so much later."""
+_LOOK_SECONDS: Final = 1.0
+"""How often a partition that cannot begin looks for another one's base."""
+
+FindBase = Callable[[], Mapping[str, Any] | None]
+"""Returns what the newest snapshot of any other partition says of the rounds."""
+
+
+class Participant:
+    """Takes part for one partition.
+
+    Parameters
+    ----------
+    lane
+        The partition.
+    rounds
+        Its state.
+    lanes
+        The contributions of all partitions.
+    find_base
+        Finds another partition's base.
+    count_lanes
+        Returns how many partitions the events have.
+    transport, settings, clock
+        The stream, its topics, and the time.
+
+    """
+
+    def __init__(
+        self,
+        lane: int,
+        rounds: Rounds,
+        lanes: Lanes,
+        *,
+        find_base: FindBase,
+        count_lanes: Callable[[], int],
+        transport: Transport,
+        settings: Settings,
+        clock: Clock,
+    ) -> None:
+        self._lane = lane
+        self._rounds = rounds
+        self._lanes = lanes
+        self._find_base = find_base
+        self._count_lanes = count_lanes
+        self._transport = transport
+        self._settings = settings
+        self._clock = clock
+        self._look_at = clock.monotonic()
+        self._looked_for: int | None = None
+        self._next_round_at = clock.monotonic()
+        self._snapshot_rounds: deque[int] = deque(maxlen=settings.snapshots_kept)
+        latest = lanes.latest(lane)
+        self._kept = latest.kept if latest is not None and latest.start == rounds.start else 0
+        self._has_opened = False
+        self.has_just_begun = False
+        """Whether it has begun since the last commit: that is to have a snapshot."""
+        self.waits_since: float | None = None
+        """When (monotonic seconds) it contributed to the round that is open; None if it waits for no lane."""
+        self.distance = 0.0
+        """Of its model from the base, as of the last look."""
+
+    @property
+    def rounds(self) -> Rounds:
+        """The state of the partition."""
+        return self._rounds
+
+    @property
+    def waits_for(self) -> Sequence[int]:
+        """The lanes that have yet to contribute to the round to which this partition has."""
+        rounds = self._rounds
+        return () if self.waits_since is None else self._lanes.waits_for(*self._next(), rounds.n_lanes)
+
+    def look(self) -> None:
+        """Note how far the model is from the base now."""
+        self.distance = self._rounds.shared.distance()
+
+    @property
+    def wants_commit(self) -> bool:
+        """Whether there is something to be committed, records or not."""
+        return self.has_just_begun or self.is_due()
+
+    def prepare(self) -> None:
+        """Begin, if that is possible now, and apply the rounds that are complete."""
+        if self._begins():
+            self.has_just_begun = True
+            self._kept = self._rounds.round
+            _log.info("partition %d: takes part from round %d on", self._lane, self._rounds.round + 1)
+        rounds = self._rounds
+        while rounds.has_begun and (found := self._lanes.complete(*self._next(), rounds.n_lanes)):
+            rounds.apply(found, self._lanes.mix_of(found), self._lane)
+            self.waits_since = None
+            size = sum(len(each.value) for each in found)
+            self._next_round_at = self._clock.monotonic() + size / BYTES_PER_SECOND
+
+    def _begins(self) -> bool:
+        newest = self._lanes.newest_start
+        if self._rounds.has_begun and self._rounds.start >= newest:
+            return False
+        now = self._clock.monotonic()
+        if newest == self._looked_for and now < self._look_at:
+            return False
+        self._looked_for, self._look_at = newest, now + _LOOK_SECONDS
+        latest = self._lanes.latest(self._lane)
+        has_contributed = latest is not None and latest.start == newest
+        opening = self._lanes.opening(newest)
+        if opening is not None and not has_contributed and self._lane < opening.n_lanes:
+            self._rounds.begin(opening)
+        elif (base := self._find_base()) is not None and base["start"] == newest:
+            self._rounds.adopt(base, latest.round if latest is not None and has_contributed else -1)
+        elif self._lane == 0 and base is None:
+            self._rounds.open(self._lanes.last_round + 1)
+            self._has_opened = True
+        else:
+            return False
+        return True
+
+    def is_due(self) -> bool:
+        """Return whether this partition is to contribute with its next commit."""
+        if not self._rounds.has_begun:
+            return False
+        return self._has_opened or (self._may_contribute() and self._is_wanted())
+
+    def _may_contribute(self) -> bool:
+        rounds = self._rounds
+        return rounds.sent <= rounds.round and self._lane < rounds.n_lanes
+
+    def _is_wanted(self) -> bool:
+        rounds, n_lanes = self._rounds, self._count_lanes()
+        if self._lanes.has_opened(*self._next()):
+            return True
+        if self._clock.monotonic() < self._next_round_at or n_lanes == 1:
+            return False
+        return rounds.shared.n_updates >= OPENING_UPDATES or n_lanes > rounds.n_lanes
+
+    def contribution(self) -> list[Output]:
+        """Return this partition's contribution, to be committed with what the model has learned by now."""
+        if not self.is_due():
+            return []
+        rounds, number = self._rounds, self._rounds.round + 1
+        value = b"" if self._has_opened else rounds.contribute()
+        self._has_opened = False
+        self.waits_since = self._clock.monotonic()
+        n_lanes = max(rounds.n_lanes, self._count_lanes())
+        found = Contribution(self._lane, rounds.start, number, n_lanes, self._kept, value)
+        return [as_output(found, self._settings.mixes_topic, self._settings.group)]
+
+    def snapshot_committed(self) -> None:
+        """Note that a snapshot of the present state is kept; delete what no partition needs of this lane."""
+        if not self._rounds.has_begun:
+            return
+        self.has_just_begun = False
+        self._snapshot_rounds.append(self._rounds.round)
+        if len(self._snapshot_rounds) == self._snapshot_rounds.maxlen:
+            self._kept = self._snapshot_rounds[0]
+        last = self._lanes.forget(self._rounds.n_lanes)
+        if last < 0 or self._lanes.latest(self._lane) is None:
+            return
+        topic = self._settings.mixes_topic
+        try:
+            self._transport.delete_before(topic, self._lane, self._lanes.end_of(self._lane, last))
+        except TransportError as error:  # tidying up must not stop the stream; the next snapshot tries again
+            _log.warning("%s[%d]: old contributions stay: %s", topic, self._lane, error)
+
+    def _next(self) -> tuple[int, int]:
+        """Return what names the next round."""
+        return self._rounds.start, self._rounds.round + 1

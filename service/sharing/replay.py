@@ -1,0 +1,67 @@
+"""Rounds lived again. In: what progress records say of them, the lanes. Out: the same model as then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from service.errors import CheckpointError
+from service.sharing.lanes import Lanes
+from service.sharing.rounds import Rounds
+
+
+class RoundsReplay:
+    """Takes one partition through the rounds that its progress records name.
+
+    Parameters
+    ----------
+    rounds
+        Its state, as of the snapshot.
+    lanes
+        The contributions.
+    lane
+        The partition.
+
+    """
+
+    def __init__(self, rounds: Rounds, lanes: Lanes, lane: int) -> None:
+        self._rounds = rounds
+        self._lanes = lanes
+        self._lane = lane
+
+    def before(self, told: Mapping[str, int]) -> None:
+        """Apply the rounds that were applied before a batch.
+
+        Raises
+        ------
+        CheckpointError
+            The partition began to take part with this batch, or contributions are gone.
+        TransportUnavailable
+            Contributions cannot be read at present.
+
+        """
+        rounds = self._rounds
+        if not told:
+            return
+        if told["start"] != rounds.start:
+            raise CheckpointError(
+                f"partition {self._lane}: it began to share its model in this batch, and the snapshot made "
+                "then cannot be read",
+                hint="`perceptron checkpoint reset` begins again",
+            )
+        while rounds.round < told["round"]:
+            found = self._lanes.committed_round(rounds.start, rounds.round + 1, rounds.n_lanes)
+            rounds.apply(found, self._lanes.mix_of(found), self._lane)
+
+    def after(self, told: Mapping[str, int]) -> None:
+        """Contribute what was contributed after a batch. Raises `CheckpointError` if the state is another."""
+        rounds = self._rounds
+        if not told:
+            return
+        if rounds.sent < told["sent"]:
+            rounds.contribute()
+        if rounds.told() != told:
+            raise CheckpointError(
+                f"partition {self._lane}: learning again gave {dict(rounds.told())} for its rounds, but "
+                f"{dict(told)} was committed: the contributions in the mixes topic are others than then",
+                hint="let nothing else write to the mixes topic; `perceptron checkpoint reset` begins again",
+            )

@@ -1,0 +1,142 @@
+"""The rounds as one partition has lived them. In: contributions. Out: its part of the next round.
+
+A share begins with a round to which only lane 0 gives something, and that nothing: it says how many lanes the
+next round has. From then on a round is closed once each of its lanes has given its contribution; the lanes of
+the next one are those that any of these names. So all partitions agree on who takes part, and on the base.
+
+No I/O and no clock: the state is a function of what the model learned and of the rounds applied in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from perceptron_core.sharing.mix import Mix
+from perceptron_core.sharing.shared_model import SharedModel
+from service.errors import ConfigurationError
+from service.models.registry import Learner
+from service.sharing.contribution import Contribution
+
+MOST_BYTES: Final = 131_072
+"""Of a contribution. What does not fit stays for the next round."""
+
+_NUMBERS: Final = ("start", "round", "sent", "n_lanes", "taken_over")
+
+
+class Rounds:
+    """A partition's model, as one of several that are mixed.
+
+    Parameters
+    ----------
+    learner
+        Drives the model.
+
+    Attributes
+    ----------
+    start : int
+        The round that opened the share; −1 before this partition has begun.
+    round : int
+        The last round that was applied.
+    sent : int
+        The last round that this partition has contributed to.
+    n_lanes : int
+        Lanes of the round after `round`.
+    taken_over : int
+        Up to this round the lane's contributions are of a former state of this partition, which was lost.
+
+    Raises
+    ------
+    ConfigurationError
+        The model cannot be mixed.
+
+    """
+
+    def __init__(self, learner: Learner) -> None:
+        self._learner: Any = learner
+        try:
+            self.shared = SharedModel(getattr(learner, "model", learner))
+        except TypeError as error:
+            raise ConfigurationError(
+                f"share_model: {error}", hint="leave share_model off, or choose another --model"
+            ) from error
+        self.start = self.round = self.sent = self.taken_over = -1
+        self.n_lanes = 0
+
+    @classmethod
+    def of(cls, learner: Learner, state: Mapping[str, Any] | None = None) -> Rounds:
+        """Make the rounds of a learner's model, as `state` says; None: it has not begun."""
+        made = cls(learner)
+        if state is not None:
+            made.restore(state)
+        return made
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether this partition takes part."""
+        return self.start >= 0
+
+    def open(self, start: int) -> None:
+        """Open a share as lane 0: with a round of its own, in which nothing is mixed."""
+        self.start, self.round, self.sent, self.n_lanes, self.taken_over = start, start - 1, start, 1, -1
+
+    def begin(self, opening: Contribution) -> None:
+        """Take part from the first round on; what was learned before is this lane's first contribution."""
+        if self.has_begun:  # in an earlier share
+            self._share(self.shared.model.clone(include_attributes=True))
+        self.start = self.round = self.sent = opening.round
+        self.n_lanes, self.taken_over = opening.n_lanes, -1
+
+    def adopt(self, state: Mapping[str, Any], sent: int) -> None:
+        """Take another lane's base for this partition's model; `sent` is its lane's last contribution.
+
+        What the model has learned is forgotten: the base may hold a part of it already.
+        """
+        self._share(self.shared.model.clone())
+        self.shared.adopt(state["model"])
+        self.start, self.round, self.n_lanes = state["start"], state["round"], state["n_lanes"]
+        self.sent = self.taken_over = max(sent, self.round)
+
+    def _share(self, model: Any) -> None:  # noqa: ANN401 - as the learner has it
+        """Put a model in the place of the present one, and share it from the beginning."""
+        self._learner.model = model
+        self.shared = SharedModel(model)
+
+    def apply(self, contributions: Sequence[Contribution], mix: Mix | None, lane: int) -> None:
+        """Close the next round, of which these are the contributions and their mix; None opens a share."""
+        number = self.round + 1
+        if contributions[0].round != number:
+            raise ValueError(f"round {contributions[0].round} after {self.round}")
+        if mix is not None:
+            is_own = lane < self.n_lanes and number > self.taken_over
+            self.shared.apply(mix, contributions[lane].value if is_own else None)
+        self.round = number
+        self.sent = max(self.sent, number)
+        self.n_lanes = max(self.n_lanes, *(each.n_lanes for each in contributions))
+
+    def contribute(self) -> bytes:
+        """Return this lane's contribution to the next round."""
+        self.sent = self.round + 1
+        return self.shared.contribute(MOST_BYTES)
+
+    def told(self) -> Mapping[str, int]:
+        """Return what a progress record says of the rounds; empty before this partition has begun."""
+        if not self.has_begun:
+            return {}
+        return {
+            "start": self.start,
+            "round": self.round,
+            "sent": self.sent,
+            "checksum": self.shared.checksum,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as plain values, without the model itself."""
+        numbers = {name: getattr(self, name) for name in _NUMBERS}
+        return {**numbers, "model": self.shared.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned, on the model as it was then."""
+        self.shared.restore(state["model"])
+        for name in _NUMBERS:
+            setattr(self, name, state[name])

@@ -1,0 +1,105 @@
+import pytest
+
+from perceptron_core import Perceptron
+from perceptron_core.sharing.shared_model import SharedModel
+from service.errors import CheckpointError, TransportUnavailable
+from service.sharing.contribution import Contribution, as_output
+from service.sharing.lanes import Lanes
+from tests.service.building import settings
+
+GROUP = "online-perceptron"
+
+
+def value(name="x"):
+    model = SharedModel(Perceptron())
+    model.model.learn_one({name: 1.0}, y=True)
+    return model.contribute()
+
+
+def write(stream, *contributions):
+    stream.ensure_topics({"mixes": 3})
+    stream.produce([as_output(each, "mixes", GROUP) for each in contributions])
+
+
+def part(lane, number, *, start=1, kept=0, of=b""):
+    return Contribution(lane, start, number, 3, kept, of)
+
+
+@pytest.fixture
+def lanes(stream):
+    stream.ensure_topics({"mixes": 3})
+    found = Lanes(stream, settings(share_model=True))
+    yield found
+    found.close()
+
+
+def test_a_round_is_complete_when_each_of_its_lanes_has_contributed(stream, lanes):
+    write(stream, part(0, 2), part(2, 2))
+    lanes.look()
+    assert lanes.complete(1, 2, 3) is None
+    assert lanes.waits_for(1, 2, 3) == [1]
+    write(stream, part(1, 2))
+    lanes.look()
+    assert [each.lane for each in lanes.complete(1, 2, 3)] == [0, 1, 2]
+
+
+def test_the_first_contribution_of_a_lane_to_a_round_counts(stream, lanes):
+    write(stream, part(0, 2, of=b"first"), part(0, 2, of=b"again"))
+    lanes.look()
+    assert [each.value for each in lanes.complete(1, 2, 1)] == [b"first"]
+
+
+def test_a_mix_is_computed_once(stream, lanes):
+    write(stream, part(0, 2, of=value("a")), part(1, 2, of=value("b")))
+    lanes.look()
+    found = lanes.complete(1, 2, 2)
+    assert lanes.mix_of(found) is lanes.mix_of(found)
+
+
+def test_the_round_that_opens_a_share_is_no_mix(stream, lanes):
+    write(stream, part(0, 1))
+    lanes.look()
+    assert lanes.mix_of(lanes.complete(1, 1, 1)) is None
+
+
+def test_contributions_that_cannot_be_read_are_refused_with_their_round(stream, lanes):
+    write(stream, part(0, 2, of=b"junk"))
+    lanes.look()
+    with pytest.raises(CheckpointError, match="mixes: the contributions to round 2 cannot be mixed"):
+        lanes.mix_of(lanes.complete(1, 2, 1))
+
+
+def test_contributions_that_are_gone_are_told_from_such_as_cannot_be_read_yet(stream, lanes):
+    write(stream, part(0, 2), part(1, 3))
+    with pytest.raises(CheckpointError, match=r"mixes\[1\]: the contribution to round 2 is gone"):
+        lanes.committed_round(1, 2, 2)
+    with pytest.raises(TransportUnavailable, match=r"round 4 was complete, \[0, 1\] cannot be read"):
+        lanes.committed_round(1, 4, 2)
+
+
+def test_lanes_that_were_added_are_followed(stream, lanes):
+    lanes.look()
+    stream.add_partitions({"mixes": 5})
+    stream.produce([as_output(part(4, 2), "mixes", GROUP)])
+    lanes.look()
+    assert lanes.latest(4) is None
+    lanes.grow(5)
+    lanes.look()
+    assert lanes.latest(4).round == 2
+
+
+def test_rounds_that_no_partition_needs_are_forgotten_but_the_last_of_each_lane_stays(stream, lanes):
+    write(stream, *(part(lane, number, kept=number - 1) for number in (2, 3, 4) for lane in (0, 1)))
+    lanes.look()
+    assert lanes.forget(2) == 3
+    assert lanes.complete(1, 3, 2) is None
+    assert lanes.complete(1, 4, 2)
+    assert lanes.end_of(0, 3) == 2
+    assert lanes.end_of(0, 99) == 2
+
+
+def test_nothing_is_forgotten_while_a_lane_has_not_said_what_it_needs(stream, lanes):
+    write(stream, part(0, 2, kept=1))
+    lanes.look()
+    assert lanes.forget(2) == -1
+    assert lanes.complete(1, 2, 1)

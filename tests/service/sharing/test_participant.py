@@ -1,0 +1,195 @@
+"""Partitions that share a model, through the loop itself."""
+
+import pytest
+
+from perceptron_core import from_bytes
+from service.dead_letters.temporary_member import TemporaryMember
+from service.errors import CheckpointError, ConfigurationError
+from service.loop.recovery import restore
+from service.loop.reset import reset
+from service.loop.task import Task
+from service.sharing import participant
+from service.transport.topics import input_topics
+from tests.service.building import settings
+from tests.service.sharing.streams import SHARED, bases, contributions, events, feed, progress, run, told
+
+N = 4
+
+
+@pytest.fixture
+def killed(monkeypatch):
+    """Let a service leave no snapshot behind."""
+    monkeypatch.setattr(Task, "hand_over", Task.close)
+
+
+def models(stream, **given):
+    made = settings(**(SHARED | given))
+    return [restore(stream, made, each).processor.learner.model for each in range(N)]
+
+
+def mistakes(metrics):
+    return sum(state.counters.mistakes for state in metrics.last_published.values())
+
+
+def test_all_partitions_have_the_same_base_after_each_round(stream):
+    feed(stream, events(2000), N)
+    run(stream)
+    found = bases(stream)
+    assert len(found) > 5
+    assert all(len(each) == 1 for each in found.values())
+
+
+def test_partitions_that_share_their_model_make_fewer_mistakes(stream):
+    feed(stream, events(3000), N)
+    shared = mistakes(run(stream))
+    alone = mistakes(
+        run(stream, share_model=False, group="alone", checkpoints_topic="c", predictions_topic="p")
+    )
+    assert shared < 0.9 * alone
+
+
+def test_a_partition_without_events_holds_nobody_up(stream):
+    feed(stream, events(600), N, only=2)
+    run(stream)
+    assert min(each["round"] for each in told(stream)) > 3
+    assert all(len(each) == 1 for each in bases(stream).values())
+
+
+def test_a_model_that_saw_no_event_is_the_base(stream):
+    feed(stream, events(600), N, only=2)
+    run(stream)
+    idle, learned = models(stream)[0], models(stream)[2]
+    assert idle.n_updates == 0
+    assert idle.weights.keys() & learned.weights.keys()
+
+
+def test_one_partition_writes_nothing_but_the_opening(stream):
+    feed(stream, events(500), 1)
+    run(stream)
+    assert [each.value for each in contributions(stream, 0)] == [b""]
+
+
+def test_after_a_kill_the_rounds_are_lived_again(stream, killed):
+    feed(stream, events(1500), N)
+    run(stream)
+    before = told(stream)
+    assert [dict(restore(stream, settings(**SHARED), p).processor.rounds.told()) for p in range(N)] == before
+
+
+def test_a_service_goes_on_with_the_rounds_where_it_was_killed(stream, killed):
+    feed(stream, events(800), N)
+    run(stream)
+    last = max(each["round"] for each in told(stream))
+    feed(stream, events(800, seed=1, prefix="f"), N)
+    run(stream)
+    assert min(each["round"] for each in told(stream)) > last
+    assert {each["start"] for each in told(stream)} == {1}
+    assert all(len(each) == 1 for each in bases(stream).values())
+
+
+def test_where_it_is_turned_on_later_what_was_learned_before_is_shared(stream):
+    before = [{**each, "features": {f"old {n}": 1 for n in each["features"]}} for each in events(200)]
+    feed(stream, before, N, only=3)
+    run(stream, share_model=False)
+    learned = models(stream, share_model=False)[3].weights
+    feed(stream, events(400, seed=1, prefix="f"), N, only=1)
+    run(stream)
+    found = models(stream)[0].weights
+    assert learned == {name: found[name] for name in learned}
+    assert all(len(each) == 1 for each in bases(stream).values())
+
+
+def test_where_it_is_turned_off_each_partition_keeps_its_model(stream):
+    feed(stream, events(600), N)
+    run(stream)
+    before = [model.weights for model in models(stream)]
+    run(stream, share_model=False)
+    assert [model.weights for model in models(stream, share_model=False)] == before
+    assert "rounds" not in restore(stream, settings(), 0).processor.state()
+
+
+def test_where_it_is_turned_on_again_a_new_share_begins(stream):
+    feed(stream, events(400), N)
+    run(stream)
+    run(stream, share_model=False)
+    feed(stream, events(400, seed=1, prefix="f"), N)
+    run(stream)
+    (start,) = {each["start"] for each in told(stream)}
+    assert start > 1
+    assert all(len(each) == 1 for each in bases(stream).values())
+
+
+def test_the_setting_may_not_change_while_batches_have_to_be_learned_again(stream, killed):
+    feed(stream, events(200), N)
+    run(stream)
+    with pytest.raises(CheckpointError, match="share_model: the checkpoint was made with True"):
+        run(stream, share_model=False)
+
+
+def test_partitions_that_are_added_take_part_and_begin_with_the_base(stream):
+    feed(stream, events(600), 2)
+    run(stream)
+    stream.add_partitions({"events": N})
+    feed(stream, events(600, seed=1, prefix="f"), N)
+    run(stream)
+    assert {each["start"] for each in told(stream)} == {1}
+    assert contributions(stream, 3)[-1].round > 3
+    assert all(len(each) == 1 for each in bases(stream).values())
+
+
+def test_contributions_that_no_snapshot_needs_are_deleted(stream):
+    feed(stream, events(3000), N)
+    run(stream, snapshot_interval_records=50, snapshots_kept=1)
+    assert all(stream.bounds("mixes", lane)[0] > 3 for lane in range(N))
+    feed(stream, events(800, seed=1, prefix="f"), N)
+    run(stream)
+    assert all(len(each) == 1 for each in bases(stream).values())
+
+
+def test_a_partition_that_lost_its_state_begins_with_the_base_of_the_others(stream):
+    feed(stream, events(800), N)
+    run(stream)
+    made = settings(**SHARED)
+    with TemporaryMember(stream, made.group, input_topics(made), 5) as visitor:
+        visitor.wait_for(range(N), hint="")
+        reset(stream, made, 2, visitor.consumer, "committed")
+    feed(stream, events(800, seed=1, prefix="f"), N)
+    run(stream)
+    assert {each["start"] for each in told(stream)} == {1}
+    assert all(len(each) == 1 for each in bases(stream).values())
+
+
+def test_a_model_that_cannot_be_mixed_is_refused_by_name(stream):
+    with pytest.raises(ConfigurationError, match="share_model: VotedPerceptron"):
+        run(stream, model="voted-perceptron")
+
+
+def test_progress_names_the_rounds_before_and_after_a_batch(stream):
+    feed(stream, events(400), N)
+    run(stream)
+    for each in progress(stream, 1):
+        if each.rounds:
+            assert 0 <= each.rounds["sent"] - each.rounds["round"] <= 1
+
+
+def test_no_more_bytes_than_agreed_are_contributed(stream, monkeypatch):
+    monkeypatch.setattr("service.sharing.rounds.MOST_BYTES", 150)
+    feed(stream, events(2000), N)
+    run(stream)
+    values = [each.value for lane in range(N) for each in contributions(stream, lane)]
+    assert max(map(len, values)) <= 150
+    assert all(len(each) == 1 for each in bases(stream).values())
+
+
+def test_updates_open_a_round_and_nothing_less(stream, monkeypatch):
+    monkeypatch.setattr(participant, "OPENING_UPDATES", 10**9)
+    feed(stream, events(800), N)
+    run(stream)
+    assert {each["round"] for each in told(stream)} == {1}
+
+
+def test_the_restored_model_is_the_one_that_was_committed(stream, killed):
+    feed(stream, events(700), N)
+    run(stream, snapshot_interval_records=10**6)
+    again = [from_bytes(restore(stream, settings(**SHARED), p).processor.learner.dump()) for p in range(N)]
+    assert [each.weights for each in again] == [each.weights for each in models(stream)]
