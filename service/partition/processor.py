@@ -132,9 +132,8 @@ class Processor:
             "spelling": self._answers.spelling,
             "classes": self._vocabulary.classes,
         }
-        if self.rounds is not None:
-            state["rounds"] = self.rounds.state()
-        return state if self.schemas is None else state | {"schemas": self.schemas.state()}
+        further = {"rounds": self.rounds, "schemas": self.schemas}
+        return state | {name: part.state() for name, part in further.items() if part is not None}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned: the next record has the same effect as it had there.
@@ -200,10 +199,8 @@ class Processor:
             predicted, score, truth = self._predict_new(event, x, timestamp_ms)
         self.counters.predictions += 1
         probability = probability_of(predicted, score) if self._has_log_odds else None
-        headers = trace_headers(self._trace)
-        return self._answers.prediction(
-            event_id, predicted, score, updates, truth, timestamp_ms, probability, headers
-        )
+        further = (timestamp_ms, probability, trace_headers(self._trace))
+        return self._answers.prediction(event_id, predicted, score, updates, truth, *further)
 
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> tuple[Truth, float, Truth | None]:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
@@ -258,10 +255,9 @@ class Processor:
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000
         self._settle(label.id, example, label.truth, delay_seconds)
         self.counters.labels["matched"] += 1
-        time_ms, headers = example.timestamp_ms, trace_headers(example.trace or self._trace)
-        return self._answers.outcome(
-            label.id, label.truth, example.predicted, delay_seconds, time_ms, headers
-        )
+        predicted, time_ms = example.predicted, example.timestamp_ms
+        headers = trace_headers(example.trace or self._trace)
+        return self._answers.outcome(label.id, label.truth, predicted, delay_seconds, time_ms, headers)
 
     def _settle_overdue(self, timestamp_ms: int, truth: Truth) -> None:
         """Learn what an event without a label is, for all whose time is over when event time advances."""

@@ -298,6 +298,63 @@ def test_deleting_moves_the_beginning_and_offsets_keep_growing(stream: Stream, t
     assert record.offset >= end
 
 
+def followed(transport: Transport, topic: str, offsets: dict[int, int], count: int) -> list[Record]:
+    """Follow partitions until so many records have come."""
+    found: list[Record] = []
+    with closing(transport.follow(topic, offsets)) as follower:
+        eventually(lambda: found.extend(follower.poll()) or len(found) >= count)
+    return found
+
+
+def test_a_follower_reads_on_from_its_offsets_and_then_what_comes(
+    stream: Stream, transport: Transport
+) -> None:
+    topic = stream.topic("t")
+    transport.ensure_topics({topic: 2})
+    transport.produce([Output(topic, None, b"%d" % n, (), n % 2) for n in range(6)])
+    found: list[bytes | None] = []
+    with closing(transport.follow(topic, {0: 1, 1: 2})) as follower:
+        eventually(lambda: found.extend(each.value for each in follower.poll()) or len(found) >= 3)
+        assert sorted(found) == [b"2", b"4", b"5"]
+        transport.produce([Output(topic, None, b"new", (), 1)])
+        eventually(lambda: found.extend(each.value for each in follower.poll()) or len(found) >= 4)
+    assert found[-1] == b"new"
+
+
+def test_a_follower_reads_each_partition_in_order(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("t")
+    transport.ensure_topics({topic: 3})
+    transport.produce([Output(topic, None, b"%d" % n, (), n % 3) for n in range(300)])
+    found = followed(transport, topic, {0: 0, 2: 0}, 200)
+    for partition in (0, 2):
+        offsets = [each.offset for each in found if each.partition == partition]
+        assert offsets == sorted(offsets)
+    assert {each.partition for each in found} == {0, 2}
+
+
+def test_a_follower_passes_over_what_was_deleted(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("t")
+    transport.ensure_topics({topic: 1})
+    transport.produce([Output(topic, None, b"%d" % n, (), 0) for n in range(4)])
+    transport.delete_before(topic, 0, 2)
+    assert [each.value for each in followed(transport, topic, {0: 0}, 2)] == [b"2", b"3"]
+
+
+def test_a_follower_that_has_nothing_to_give_does_not_wait(stream: Stream, transport: Transport) -> None:
+    topic = stream.topic("t")
+    transport.ensure_topics({topic: 1})
+    with closing(transport.follow(topic, {0: 0})) as follower:
+        follower.poll()
+        began = time.monotonic()
+        assert not follower.poll()
+        assert time.monotonic() - began < DEADLINE_SECONDS / 10
+
+
+def test_a_topic_that_is_missing_cannot_be_followed(stream: Stream, transport: Transport) -> None:
+    with pytest.raises(TopicMissing):
+        followed(transport, stream.topic("missing"), {0: 0}, 1)
+
+
 def test_a_record_that_is_too_large_is_refused_without_a_trace(stream: Stream, transport: Transport) -> None:
     topic = stream.topic("events")
     transport.ensure_topics({topic: 1})
