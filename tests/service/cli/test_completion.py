@@ -33,7 +33,14 @@ def test_a_model_that_is_a_path_is_completed_as_a_file():
 def test_a_topic_is_completed_by_those_of_the_settings(words, monkeypatch, tmp_path):
     monkeypatch.setenv("PERCEPTRON_EVENTS_TOPIC", "mails")
     (tmp_path / ".env").write_text("PERCEPTRON_LABELS_TOPIC=mail-labels\n", encoding="utf-8")
-    assert names(*words, "") == ["mails", "mail-labels", "predictions", "dead-letters", "checkpoints", "mixes"]
+    assert names(*words, "") == [
+        "mails",
+        "mail-labels",
+        "predictions",
+        "dead-letters",
+        "checkpoints",
+        "mixes",
+    ]
     assert names(*words, "mail-") == ["mail-labels"]
 
 
