@@ -7,6 +7,7 @@ stands there: its place in the list is nothing that a linear model could use. Nu
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from service.mapping.skipping import NOTHING, Skip, skipping
@@ -69,7 +70,7 @@ class Features:
                 if below is not None:
                     self._take_categories(each, f"{name}.{key}", below)
         elif value is not None:
-            self._put(f"{name}={written(value)}", 1.0)
+            self._put(f"{name}={written(value, name)}", 1.0)
 
     def _put(self, name: str, value: object) -> None:
         known = self.found.setdefault(name, value)
@@ -81,12 +82,20 @@ class Features:
             raise Rejection(Reason.TOO_LARGE, f"{name[:80]}: the names of all features have {limit}")
 
 
-def written(value: object) -> str:
+def written(value: object, place: str) -> str:
     """Write a scalar as JSON does, a text without quotes.
 
-    >>> [written(value) for value in ("red", True, 7, 2.5)]
+    >>> [written(value, "tags") for value in ("red", True, 7, 2.5)]
     ['red', 'true', '7', '2.5']
+
+    Raises
+    ------
+    Rejection
+        It is a number that is not finite; the message names the place.
+
     """
+    if isinstance(value, float) and not isfinite(value):
+        raise Rejection(Reason.NOT_FINITE, f"{place}: expected a finite number")
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

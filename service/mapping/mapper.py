@@ -140,6 +140,7 @@ class LabelMapper(Mapper):
         label = parse_path(settings.label or (_WHOLE if settings.format == "text" else "label"))
         super().__init__(settings, vocabulary, "labels", label)
         self._find_label = label.find
+        self._is_text = settings.format == "text"
         self._known = _known(settings, self.uses)
 
     def read(self, document: object, record: Record | None, message_bytes: int) -> Incoming:
@@ -155,6 +156,8 @@ class LabelMapper(Mapper):
         label = checked["label"]
         if label is None:
             raise Rejection(Reason.MISSING_FIELD, f"{self._place('label')}: there is none")
+        if self._is_text:
+            label = self._vocabulary.value_of_text(label)
         truth = self._truth(label)
         return Incoming(checked["id"], None, None, label, truth, True, message_bytes, timestamp_ms)  # noqa: FBT003 - is_label
 
@@ -248,9 +251,11 @@ def _tenant_of(path: Path, document: object) -> str | None:
     if found is None:
         return None
     where = f"{path.expression} (events.tenant)"
-    if isinstance(found, (dict, list)):
-        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected a name or a number")
-    tenant = written(found)
+    if isinstance(found, (dict, list, bool)) or found == "":
+        raise Rejection(Reason.INVALID_TYPE, f"{where}: expected a text, not an empty one, or a number")
+    tenant = written(found, where)
+    if isinstance(found, float) and found.is_integer():
+        tenant = str(int(found))  # in JSON, 5 and 5.0 are the same number
     if len(tenant) > _LONGEST_TENANT:
         raise Rejection(Reason.TOO_LARGE, f"{where}: longer than {_LONGEST_TENANT} characters")
     return tenant
@@ -259,7 +264,7 @@ def _tenant_of(path: Path, document: object) -> str | None:
 def _lines(value: object, path: Path) -> list[str]:
     """Return the texts of a list; a number is one as well. Raises `Rejection`."""
     lines = value if isinstance(value, list) else [value]
+    where = f"{path.expression} (events.text)"
     if any(isinstance(each, (dict, list)) for each in lines):
-        where = f"{path.expression} (events.text)"
         raise Rejection(Reason.INVALID_TYPE, f"{where}: expected text or a list of texts")
-    return [written(each) for each in lines if each is not None]
+    return [written(each, where) for each in lines if each is not None]

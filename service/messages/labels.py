@@ -88,8 +88,16 @@ class Vocabulary:
             If it denotes none.
 
         """
+        return self.truth(self.value_of_text(text))
+
+    def value_of_text(self, text: str) -> LabelValue:
+        """Return the label value that a text is, where values are nothing but text.
+
+        >>> Vocabulary().value_of_text("0"), Vocabulary(["0", "1", "2"]).value_of_text("0")
+        (0, '0')
+        """
         value = _IN_TEXT.get(text, text)
-        return self.truth(value if value in self._truths and text not in self._truths else text)
+        return value if value in self._truths and text not in self._truths else text
 
     def spelling(self, label: LabelValue, current: Spelling) -> Spelling:
         """Return the spelling to answer in after `label` was seen: the stream's own.

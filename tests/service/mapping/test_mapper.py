@@ -251,3 +251,56 @@ def test_an_event_that_is_asked_about_needs_no_label_and_no_time():
     mapper = EventMapper(settings, Vocabulary(), LARGE, asks_only=True)
     read = mapper.read({"id": 1, "x": 5, "verdict": "unheard of", "at": "soon"}, None, 10)
     assert (read.label, read.timestamp_ms, read.features) == (None, None, {"x": 5.0})
+
+
+@pytest.mark.parametrize(
+    ("text", "truth"), [("true", True), ("false", False), ("1", True), ("-1", False), ("0", False)]
+)
+@pytest.mark.parametrize("classes", [(), CLASSES])
+def test_a_label_that_is_text_may_be_any_label_value(text, truth, classes):
+    assert label(text, classes, format="text", id="@key").truth is truth
+
+
+def test_a_label_that_is_text_is_none_but_a_name_where_there_are_several_classes():
+    found = refusal(label, "true", classes=("a", "b", "c"), format="text", id="@key")
+    assert found.reason is Reason.UNKNOWN_LABEL
+
+
+def test_a_label_that_is_text_keeps_the_spelling_of_its_stream():
+    assert label("-1", format="text", id="@key").label == -1
+
+
+def test_a_text_in_json_is_no_boolean():
+    assert refusal(label, {"id": "a", "label": "true"}, id="id").reason is Reason.UNKNOWN_LABEL
+
+
+NOT_FINITE = [float("nan"), float("inf"), float("-inf")]
+
+
+@pytest.mark.parametrize("number", NOT_FINITE)
+@pytest.mark.parametrize("setting", ["text", "tenant"])
+def test_a_number_that_is_not_finite_is_no_text_and_no_tenant(setting, number):
+    found = refusal(event, {"id": "a", "x": 1, "a": {"b": number}}, features="x", **{setting: "a.b"})
+    message = f"a.b (events.{setting}): expected a finite number"
+    assert (found.reason, found.message) == (Reason.NOT_FINITE, message)
+
+
+@pytest.mark.parametrize("number", NOT_FINITE)
+def test_a_number_that_is_not_finite_is_no_category(number):
+    found = refusal(event, {"id": "a", "tags": ["x", number]}, features="*")
+    assert (found.reason, found.message) == (Reason.NOT_FINITE, "tags: expected a finite number")
+
+
+@pytest.mark.parametrize("value", [True, False, "", [], {}])
+def test_a_tenant_is_a_text_that_is_not_empty_or_a_number(value):
+    found = refusal(event, {"id": "a", "x": 1, "who": value}, features="x", tenant="who")
+    assert (found.reason, found.message[:21]) == (Reason.INVALID_TYPE, "who (events.tenant): ")
+
+
+@pytest.mark.parametrize("value", [5, 5.0, "5"])
+def test_a_number_names_the_same_tenant_however_it_is_written(value):
+    assert event({"id": "a", "x": 1, "who": value}, features="x", tenant="who").tenant == "5"
+
+
+def test_a_missing_tenant_is_none():
+    assert event({"id": "a", "x": 1, "who": None}, features="x", tenant="who").tenant is None
