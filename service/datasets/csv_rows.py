@@ -5,13 +5,13 @@ A row that is no example comes out as the bytes it was, for decoding to refuse.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from service.datasets.bad_rows import BadRow, BadRowError, CutLine
 from service.datasets.cells import cell_value, encode_event, label_value
 from service.datasets.columns import Columns, Dialect, HeaderError
+from service.datasets.csv_reader import CsvReader
 from service.datasets.rows import Lines
 
 HEADER_HINT: Final = (
@@ -27,31 +27,40 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
     left out. A row of the wrong length, or not UTF-8, comes out as it was; of a row longer than a line may
     be, the beginning.
     """
-    pending: list[bytes] = []
-    reader = csv.reader(_Decoded(lines, pending), **_format(columns.dialect))
     dialect = columns.dialect
+    reader = CsvReader(lines, dialect)
     header = first = _read_header(reader, dialect)
     if not dialect.has_header:
         header = [str(number) for number in range(1, len(first) + 1)]
     fields = _fields(header, columns)
-    row, cells = 0, _next_row(reader, pending) if dialect.has_header else first or None
-    while cells is not None:
-        if cells or not pending[-1].isspace():
-            row += 1
-            try:
-                yield encode_event(columns.name(row) | fields(cells))
-            except UnicodeEncodeError:
-                yield _bad_row(pending, f"column {_not_text(header, cells)!r} is not UTF-8")
-            except ValueError as error:
-                yield _bad_row(pending, str(error))
-        cells = _next_row(reader, pending)
+    reader.header = header
+    found = _rows(reader, None if dialect.has_header else first)
+    for number, cells in enumerate(found, start=1):
+        if isinstance(cells, BadRowError):
+            yield _bad_row(reader.lines, str(cells))
+            continue
+        try:
+            yield encode_event(columns.name(number) | fields(cells))
+        except UnicodeEncodeError:
+            yield _bad_row(reader.lines, f"column {_not_text(header, cells)!r} is not UTF-8")
+        except ValueError as error:
+            yield _bad_row(reader.lines, str(error))
 
 
-def _format(dialect: Dialect) -> dict[str, Any]:
-    """Return what `csv.reader` is to be told."""
-    if not dialect.quote:
-        return {"delimiter": dialect.delimiter, "quoting": csv.QUOTE_NONE}
-    return {"delimiter": dialect.delimiter, "quotechar": dialect.quote}
+def _rows(reader: CsvReader, first: list[str] | None) -> Iterator[list[str] | BadRowError]:
+    """Yield the cells of each row that is not blank, or what is wrong with its lines."""
+    if first:
+        yield first
+    while True:
+        try:
+            cells = reader.row()
+        except BadRowError as error:
+            yield error
+            continue
+        if cells is None:
+            return
+        if cells or not reader.lines[-1].isspace():
+            yield cells
 
 
 def _not_text(header: list[str], cells: list[str]) -> str:
@@ -66,47 +75,17 @@ def _bad_row(lines: list[bytes], complaint: str) -> bytes:
     return BadRow(whole, complaint + open_quote)
 
 
-def _read_header(reader: Iterator[list[str]], dialect: Dialect) -> list[str]:
+def _read_header(reader: CsvReader, dialect: Dialect) -> list[str]:
     """Return the first row; without a header, the first one that is not blank."""
     try:
-        return next((cells for cells in reader if cells or dialect.has_header), [])
-    except csv.Error as error:
+        cells = reader.row()
+        while cells == [] and not dialect.has_header:
+            cells = reader.row()
+    except BadRowError as error:
         raise HeaderError(
             f"no header row: {error}", "The first line of a CSV file names its columns."
         ) from None
-
-
-def _next_row(reader: Iterator[list[str]], pending: list[bytes]) -> list[str] | None:
-    """Return the next row's cells: none for a blank line or an endless cell, None at the end."""
-    pending.clear()
-    try:
-        return next(reader, None)
-    except csv.Error:  # a cell longer than csv's limit or a row longer than ours: most likely an open quote
-        return []
-
-
-class _Decoded:
-    """Decodes the lines, keeping those of the row being read; what is no UTF-8 fails at encoding again.
-
-    Raises `csv.Error` at a row that is too long, and begins another row with the next line.
-    """
-
-    def __init__(self, lines: Lines, pending: list[bytes]) -> None:
-        self._lines = iter(lines)
-        self._pending = pending
-        self._max_row_bytes = lines.max_line_bytes
-        self._row_bytes = 0
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self._row_bytes = len(line) + (self._row_bytes if self._pending else 0)
-        self._pending.append(line)
-        if self._row_bytes > self._max_row_bytes:
-            raise csv.Error(f"a row is longer than {self._max_row_bytes} bytes")
-        return line.decode(errors="surrogateescape")
+    return cells or []
 
 
 def _fields(header: list[str], columns: Columns) -> Callable[[list[str]], dict[str, Any]]:

@@ -101,7 +101,7 @@ class Source:
         raw: io.RawIOBase,
         form: Format,
         columns: Columns,
-        max_line_bytes: int = rows.MAX_LINE_BYTES,
+        max_message_bytes: int = 0,
         encoding: str = "",
     ) -> None:
         self.name = name
@@ -114,7 +114,7 @@ class Source:
         self._table = Table(stream, columns)
         if encoding:
             stream = io.BufferedReader(Recoded(stream, encoding), _BUFFER_BYTES)
-        self._lines = rows.Lines(stream, max_line_bytes)
+        self._lines = rows.Lines(stream, max_message_bytes)
         self.size_bytes = _regular_size(raw)
         """Size of the file as it lies on disk; None if it has no end yet (a pipe, a terminal)."""
 
@@ -224,7 +224,8 @@ def open_source(
         Class names: a label spelled like one stays text even if it looks like a number.
     max_message_bytes
         The longest message wanted. Of a line longer than this and than `rows.MAX_LINE_BYTES` only the
-        beginning is read into memory: a `CutLine`, longer than any message wanted.
+        beginning is read into memory: a `CutLine`, longer than any message wanted. A longer cell of a CSV
+        file makes a bad row.
     warn
         Called with what is odd about the file, and a hint.
 
@@ -234,7 +235,6 @@ def open_source(
         The file is missing or unreadable, or its format is unknown.
 
     """
-    max_line_bytes = max(max_message_bytes, rows.MAX_LINE_BYTES)
     columns = Columns(
         label_column,
         id_column,
@@ -248,9 +248,9 @@ def open_source(
     if path == STDIN:
         stdin = sys.stdin.buffer
         raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)
-        return Source(_STDIN_NAME, raw, Format(form or Format.NDJSON), columns, max_line_bytes, encoding)
+        return Source(_STDIN_NAME, raw, Format(form or Format.NDJSON), columns, max_message_bytes, encoding)
     chosen = Format(form) if form else _format_of(path)
-    return Source(path, _open(path), chosen, columns, max_line_bytes, encoding)
+    return Source(path, _open(path), chosen, columns, max_message_bytes, encoding)
 
 
 def _format_of(path: str) -> Format:

@@ -6,7 +6,8 @@ without an id is named by its number, from 1, behind a prefix: ``row-1``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -16,6 +17,8 @@ from service.datasets.columns import Columns
 
 MAX_LINE_BYTES = 16 << 20
 """Lines up to here are read, unless a message may be longer."""
+_MAX_CELL_BYTES = 1 << 20
+"""A longer cell is refused, unless a message may be longer."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SKIPPED_BYTES = 1 << 17
 
@@ -23,15 +26,26 @@ _SKIPPED_BYTES = 1 << 17
 class Lines:
     """The lines of a binary file, counted; a byte order mark at its start is not part of a line.
 
-    Of a line longer than `max_line_bytes` only the beginning is kept in memory, as a `CutLine`.
+    Of a line longer than `MAX_LINE_BYTES` and than `max_message_bytes` only the beginning is kept in memory,
+    as a `CutLine`.
     """
 
-    def __init__(self, stream: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> None:
+    def __init__(self, stream: BinaryIO, max_message_bytes: int = 0) -> None:
         self._stream = stream
-        self.max_line_bytes = max_line_bytes
+        self.max_line_bytes = max(max_message_bytes, MAX_LINE_BYTES)
+        self.max_cell_bytes = max_message_bytes or _MAX_CELL_BYTES
         self.number = 0
+        self._again: deque[bytes] = deque()
+
+    def read_again(self, lines: Sequence[bytes]) -> None:
+        """Take back the lines that were taken last: an iteration that begins now begins with them."""
+        self.number -= len(lines)
+        self._again.extendleft(reversed(lines))
 
     def __iter__(self) -> Iterator[bytes]:
+        while self._again:
+            self.number += 1
+            yield self._again.popleft()
         most = self.max_line_bytes + 1
         for line in iter(partial(self._stream.readline, most), b""):
             self.number += 1

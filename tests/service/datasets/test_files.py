@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.datasets import csv_rows, rows
+from service.datasets import csv_reader, csv_rows, rows
 from service.datasets.bad_rows import BadRow, complaint_of
 from service.datasets.columns import Dialect
 from service.datasets.files import Format, open_source
@@ -117,12 +117,50 @@ def test_a_bad_csv_row_comes_out_as_it_was_and_the_next_is_read(messages, row, w
     ], why
 
 
-def test_an_open_quote_costs_no_more_than_one_long_row(messages):
-    good = b"4,1\n" * 100_000
-    found = messages("x.csv", b'a,y\n"open,1\n' + good)
-    assert found[0].startswith(b'"open,1\n4,1\n')
-    assert found[-1] == b'{"id":"row-%d","features":{"a":4},"label":1}' % len(found)
-    assert len(found) > 60_000
+def test_an_open_quote_costs_its_own_line_and_no_other(messages):
+    found = messages("x.csv", b'a,y\n"open,1\n' + b"4,1\n" * 100_000)
+    assert found[0] == b'"open,1'
+    assert found[1:] == [b'{"id":"row-%d","features":{"a":4},"label":1}' % row for row in range(2, 100_002)]
+
+
+def test_a_file_that_ends_inside_a_quote_names_line_and_column_of_the_quote(messages):
+    _, bad, _ = messages("x.csv", b'text,y\nwin,1\n"lose,1\nwin,0\n')
+    assert complaint_of(bad, "") == "the quote that opens in line 3, column 'text', is not closed"
+
+
+def test_a_row_behind_an_open_quote_is_at_its_own_line(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b'text,y\n"win,1\nlose,0\nwin,1')
+    with open_source(str(path)) as source:
+        assert [source.line for _ in source] == [2, 3, 4]
+
+
+def test_a_quoted_cell_over_many_lines_is_bounded_by_the_longest_message(messages):
+    good = b"4,1\n" * 1000
+    found = messages("x.csv", b'a,y\n"open,1\n' + good + b'"5",1\n', max_message_bytes=1000)
+    assert complaint_of(found[0], "") == "the quote that opens in line 2, column 'a', is not closed"
+    assert json.loads(found[-1])["features"] == {"a": 5}
+    assert len(found) == 1002
+
+
+def test_a_file_of_open_quotes_is_read_in_bounded_time(messages, monkeypatch):
+    monkeypatch.setattr(csv_reader, "_MOST_READ_AGAIN_BYTES", 10_000)
+    first, *_, last = messages("x.csv", b"a,y\n" + b'x","\n' * 2000)
+    assert first == b'x","'
+    assert last.endswith(b'x","\nx","')
+
+
+def test_a_cell_as_long_as_a_message_may_be_is_taken(events):
+    (event,) = events("x.csv", "text,y\n" + "x" * 1_000_000 + ",1\n", max_message_bytes=1 << 20)
+    assert event["text"] == "x" * 1_000_000
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_longer_cell_makes_a_bad_row_that_names_its_column(messages, quote):
+    cell = quote + "x" * 2000 + quote
+    bad, good = messages("x.csv", f"text,y\n{cell},1\nwin,1\n", max_message_bytes=1000)
+    assert complaint_of(bad, "") == "column 'text': 2000 characters; max_message_bytes is 1000"
+    assert json.loads(good)["text"] == "win"
 
 
 def test_numbers_that_are_not_finite_are_left_for_decoding_to_refuse(messages):
@@ -191,8 +229,8 @@ def test_a_first_line_of_numbers_is_worth_a_warning(messages, header, is_odd):
         ("x.csv", b"text,label\nwin\n", "1 cells under 2 columns"),
         (
             "x.csv",
-            b'text,label\n"win,1\nlose,0\n',
-            "1 cells under 2 columns in a row of 2 lines: a quote may not be closed",
+            b'text,label\n"win,1\nlose",0,1\n',
+            "3 cells under 2 columns in a row of 2 lines: a quote may not be closed",
         ),
     ],
 )
@@ -329,7 +367,7 @@ def test_a_csv_row_over_many_lines_is_bounded_too(messages):
     cells = b",".join([b'"' + b"y" * 1000 + b'\n"'] * (2 * rows.MAX_LINE_BYTES // 1000))
     first, *_, last = messages("x.csv", b"label,a\n" + cells + b"\n1,2\n")
     assert rows.MAX_LINE_BYTES < len(first) < rows.MAX_LINE_BYTES + 2000
-    assert last.endswith(b"1,2")
+    assert json.loads(last)["features"] == {"a": 2}
 
 
 @pytest.mark.parametrize("header", [LONG, b'"' + b"x" * 200_000])
