@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from service.messages.paths import parse_path
-from service.settings.mapping import EventSettings, is_of_record
+from service.settings.mapping import EventSettings, feature_path, is_of_record
 
 LABEL_COLUMNS: Final = ("label", "class", "target", "y")
 
@@ -77,6 +77,20 @@ class Columns:
         assert self.mapping is not None
         ids = () if is_of_record(self.mapping.id) else (self.mapping.id or "id",)
         return frozenset(_first_keys(*ids, *(self.mapping.text or ("text",))))
+
+    def is_mapped(self, name: str) -> bool:
+        """Return whether a mapping takes anything from a column."""
+        assert self.mapping is not None
+        mapping = self.mapping
+        ids = () if is_of_record(mapping.id) else (mapping.id or "id",)
+        others = (mapping.label or "label", mapping.timestamp, mapping.tenant)
+        paths = [parse_path(path) for path in (*ids, *(mapping.text or ("text",)), *filter(None, others))]
+        if any(place[:1] in {(), (name,)} for path in paths for place in path.uses):
+            return True
+        features = [feature_path(entry)[0] for entry in mapping.features or ("features.*",)]
+        if any(path and (name,) in {place[:1] for place in path.uses} for path in features):
+            return True
+        return None in features and name not in mapping.exclude
 
     def mapped_label(self) -> str | None:
         """Return the column that a mapping takes the label from as it is."""

@@ -1,19 +1,20 @@
 """Rows of Parquet and Arrow files as JSON events. In: a file. Out: messages as bytes.
 
 Columns become what those of a CSV file become; where a mapping says what is what, a row is a document. Lists
-and structs stay what they are. Times become text in ISO 8601, in UTC where they have no zone; bytes must be
-UTF-8.
+and structs stay what they are. Bytes must be UTF-8. A cell that cannot be read makes its row a bad one where
+its column is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Any, BinaryIO, Final
 
 from pydantic_core import to_json
 
+from service.datasets.arrow_cells import Unreadable, cells
 from service.datasets.bad_rows import BadRow
 from service.datasets.columns import Columns, HeaderError
 from service.formats.extra import need
@@ -61,9 +62,9 @@ class Table:
             header, found = batches(self._stream)
             place = self._as_document() if self._columns.mapping else self._as_event(header)
             for batch in found:
-                for row in batch.to_pylist():
+                for row in zip(*map(cells, batch.columns), strict=True):
                     self.number += 1
-                    yield self._event(row, place)
+                    yield self._event(dict(zip(header, row, strict=True)), place)
         except pa.ArrowException as error:
             raise DamagedTable(f"the file is damaged, or of another format: {error}") from None
 
@@ -74,7 +75,20 @@ class Table:
             return BadRow(repr(row).encode(errors="replace"), str(error))
 
     def _as_document(self) -> Callable[[Fields], Fields]:
-        return lambda row: {name: _plain(value, name) for name, value in row.items() if value is not None}
+        is_used = cache(self._columns.is_mapped)
+
+        def document(row: Fields) -> Fields:
+            found = {}
+            for name, value in row.items():
+                if value is not None:
+                    try:
+                        found[name] = _plain(value, name)
+                    except ValueError:
+                        if is_used(name):
+                            raise
+            return found
+
+        return document
 
     def _as_event(self, header: Sequence[str]) -> Callable[[Fields], Fields]:
         label, row_id, text, features = self._columns.places(header)
@@ -132,20 +146,11 @@ def _plain(value: Any, name: str) -> Any:  # noqa: ANN401 - what Arrow makes of 
         return {key: _plain(each, name) for key, each in value.items()}
     if isinstance(value, list):
         return [_plain(each, name) for each in value]
+    if isinstance(value, Unreadable):
+        raise ValueError(f"column {name!r}: {value.complaint}")  # noqa: TRY004 - the value in the file is wrong
     if isinstance(value, bytes):
         try:
             return value.decode()
         except UnicodeDecodeError:
             raise ValueError(f"column {name!r}: bytes that are not UTF-8") from None
-    write = _WRITTEN.get(type(value))
-    return write(value) if write else value
-
-
-_WRITTEN: Final[Mapping[type, Callable[[Any], Any]]] = {
-    datetime: lambda value: (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat(),
-    date: date.isoformat,
-    time: time.isoformat,
-    timedelta: timedelta.total_seconds,
-    Decimal: float,
-}
-"""How values are written that JSON has no form for."""
+    return float(value) if isinstance(value, Decimal) else value

@@ -1,13 +1,17 @@
 """Parquet and Arrow files give the events that the same rows give in other formats."""
 
 import json
+import subprocess
 import sys
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from service.datasets.bad_rows import complaint_of
+from service.datasets.arrow_cells import Unreadable, cells
+from service.datasets.bad_rows import BadRow, complaint_of
 from service.datasets.files import open_source
 from service.datasets.tables import DamagedTable, arrow_batches, parquet_batches
 from service.errors import ConfigurationError, InputFileError
@@ -83,6 +87,105 @@ def test_times_decimals_and_bytes_are_written_as_json_can(read):
         "price": 1.25,
         "name": "café",
     }
+
+
+NANOSECONDS = 1_795_435_200_123_456_789
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "value"),
+    [
+        (NANOSECONDS, pa.timestamp("ns"), "2026-11-23T12:00:00.123456789+00:00"),
+        (NANOSECONDS, pa.timestamp("ns", "Europe/Berlin"), "2026-11-23T13:00:00.123456789+01:00"),
+        (NANOSECONDS // 10**9 * 10**9 + 7, pa.timestamp("ns"), "2026-11-23T12:00:00.000000007+00:00"),
+        (43_200_000_000_001, pa.time64("ns"), "12:00:00.000000001"),
+        (1_500_000_000, pa.duration("ns"), 1.5),
+        (1_500, pa.duration("ms"), 1.5),
+    ],
+    ids=str,
+)
+def test_nanoseconds_are_written_as_other_times_are(number, kind, value):
+    assert cells(pa.array([number, None], pa.int64()).cast(kind)) == [value, None]
+
+
+TIMES = {
+    "timestamp": pa.array([NANOSECONDS], pa.timestamp("ns")),
+    "time": pa.array([43_200_000_000_001], pa.time64("ns")),
+    "duration": pa.array([1_500_000_001], pa.duration("ns")),
+    "nested": pa.array([{"at": [NANOSECONDS]}], pa.struct([("at", pa.list_(pa.timestamp("ns")))])),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_features_do_not_depend_on_pandas(tmp_path, name):
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pa.table({name: TIMES[name]}), path)
+    mapping = EventSettings(features=("*",))
+    with open_source(str(path), mapping=mapping) as source:
+        known = list(source)
+    code = (
+        "import sys; sys.modules['pandas'] = None\n"
+        "from service.datasets.files import open_source\n"
+        "from service.settings.mapping import EventSettings\n"
+        f"print(list(open_source({str(path)!r}, mapping=EventSettings(features=('*',)))))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == repr(known)
+
+
+@given(
+    st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)),  # noqa: DTZ001 - the file says which zone
+    st.sampled_from([None, "UTC", "+05:30", "-08:00"]),
+)
+def test_microseconds_are_written_as_python_writes_them(moment, zone):
+    offset = {"+05:30": timedelta(hours=5, minutes=30), "-08:00": timedelta(hours=-8)}.get(zone, timedelta())
+    local = moment.replace(tzinfo=UTC).astimezone(timezone(offset))
+    column = pa.array([moment.replace(tzinfo=UTC)], pa.timestamp("us", zone))
+    assert cells(column) == [local.isoformat()]
+
+
+@given(st.times())
+def test_times_of_day_are_written_as_python_writes_them(moment):
+    assert cells(pa.array([moment], pa.time64("us"))) == [moment.isoformat()]
+
+
+OUTSIDE = {
+    "dates": pa.array([0, 10_000_000], pa.int32()).cast(pa.date32()),
+    "timestamps": pa.array([0, 2**62], pa.int64()).cast(pa.timestamp("s")),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_time_outside_pythons_years_makes_no_other_cell_unreadable(name):
+    _, outside = cells(OUTSIDE[name])
+    assert outside == Unreadable("a time outside the years 1 to 9999")
+
+
+def test_text_that_is_not_utf_8_makes_a_bad_row_that_names_the_column(tmp_path):
+    path = tmp_path / "x.parquet"
+    text = pa.array([b"good", b"\xff"]).view(pa.string())
+    parquet.write_table(pa.table({"text": text}), path)
+    with open_source(str(path)) as source:
+        good, bad = list(source)
+    assert json.loads(good)["text"] == "good"
+    assert complaint_of(bad, "") == "column 'text': bytes that are not UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("mapping", "is_bad"),
+    [
+        ({"features": ["n"]}, False),
+        ({"features": ["*"]}, True),
+        ({"features": ["*"], "exclude": ["blob"]}, False),
+        ({"features": ["n"], "text": ["blob"]}, True),
+        ({"features": ["n"], "label": "blob == 'x'"}, True),
+        ({"features": ["blob.*"]}, True),
+    ],
+    ids=str,
+)
+def test_a_cell_that_cannot_be_read_makes_a_bad_row_where_it_is_used(read, mapping, is_bad):
+    (row,) = read([{"n": 1, "blob": b"\xff"}], mapping=EventSettings(**mapping))
+    assert isinstance(row, BadRow) == is_bad
 
 
 def test_bytes_that_are_no_text_make_a_bad_row_that_names_the_column(read):
