@@ -10,6 +10,7 @@ import click
 
 from service.cli.app import report_warning
 from service.cli.options import Command, Decorator, with_options
+from service.cli.outputs import check_outputs
 from service.datasets.columns import Dialect
 from service.datasets.files import Format, Source, open_source
 from service.errors import ConfigurationError
@@ -112,6 +113,7 @@ def optional_source_options(command: Command) -> Command:
 def _with_source(command: Command, argument: Decorator) -> Command:
     @functools.wraps(command)
     def run(*args: object, file: str | None, input_format: str | None, **given: Any) -> Any:  # noqa: ANN401 - as above
+        check_outputs(click.get_current_context(), file, given.get("config_file"))
         columns = {name: given.pop(name) for name in _COLUMNS}
         dialect = Dialect(**{name: given.pop(name) for name in _DIALECT})
 

@@ -56,15 +56,6 @@ def refuse_pickle(learner: Learner) -> None:
         )
 
 
-def refuse_no_folder(path: Path) -> None:
-    """Refuse a path in a folder that is not there: before the work, not after it. Raises `ServiceError`."""
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise ServiceError(
-            f"{path}: cannot be written: there is no folder {folder}", hint="make the folder, or name another"
-        )
-
-
 class ModelFile(NamedTuple):
     """What a model file holds."""
 

@@ -19,6 +19,7 @@ from perceptron_core import (
 from perceptron_core.base.linear_rule import LinearRule
 from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, Command, setting_options
+from service.cli.outputs import OutputPath, check_outputs
 from service.cli.pictures import import_charts, write_picture
 from service.cli.progress import progress_bar
 from service.cli.source_options import SourceOptions, source_options
@@ -38,7 +39,7 @@ def _output_option(kind: str) -> Callable[[Command], Command]:
     return click.option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=OutputPath(),
         default=f"{kind}.png",
         metavar="FILE",
         help=f"Picture to write; .png or .svg.  [default: {kind}.png]",
@@ -154,8 +155,10 @@ def calibration(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--top", type=click.IntRange(1, 200), default=20, metavar="INTEGER", help="[default: 20]")
 @_output_option("weights")
-def weights(model: Path, top: int, output: Path) -> None:
+@click.pass_context
+def weights(ctx: click.Context, model: Path, top: int, output: Path) -> None:
     """Draw the largest weights of a model file."""
+    check_outputs(ctx, model)
     charts = import_charts(output)
     shown = read_model_file(model).model
     if not isinstance(shown, LinearRule):

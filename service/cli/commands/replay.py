@@ -13,6 +13,7 @@ from service.cli.app import report, report_warning
 from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
+from service.cli.outputs import OutputPath
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import summary_text
@@ -21,7 +22,7 @@ from service.datasets.labelled_examples import refusal_hint
 from service.datasets.repeated_ids import RepeatedIds
 from service.errors import InputFileError
 from service.models.made_with import made_with
-from service.models.model_file import refuse_no_folder, refuse_pickle, write_model_file
+from service.models.model_file import refuse_pickle, write_model_file
 from service.monitoring.evaluation import Evaluation, summarise
 from service.partition.factory import for_file, make_decoder, make_processor
 from service.partition.learned_examples import Step
@@ -38,7 +39,7 @@ from service.stream import Output, Record
 )
 @click.option(
     "--save",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     metavar="FILE",
     help="Write the model to FILE at the end; `perceptron inspect` shows it.",
 )
@@ -49,8 +50,6 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     does it. While it runs, a row appears at 1, 2, 4, 8, … labelled events; the summary follows.
     """
     settings = loaded.settings
-    if save:
-        refuse_no_folder(save)
     evaluation = Evaluation(settings.classes)
     with (
         source_of(settings) as source,

@@ -15,12 +15,13 @@ from perceptron_core import Training
 from service.cli.app import report
 from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
+from service.cli.outputs import OutputPath
 from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import largest_weights
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.datasets.labelled_examples import ExampleSet
 from service.models.made_with import made_with
-from service.models.model_file import refuse_no_folder, write_model_file
+from service.models.model_file import write_model_file
 from service.models.registry import Learner
 from service.settings.load import Loaded
 
@@ -37,7 +38,7 @@ _REASONS = {
 @setting_options(*LEARNING)
 @click.option(
     "--save",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     metavar="FILE",
     help="Write the model to FILE; `perceptron test` tries it, `perceptron inspect` shows it.",
 )
@@ -53,8 +54,6 @@ def command(
     model of that epoch is the one that is kept. Ends early when an epoch passes without an update.
     """
     settings = loaded.settings
-    if save:
-        refuse_no_folder(save)
     learner = make_trainable(settings)
     found = load_examples(source_of, settings, "read")
     began = perf_counter()

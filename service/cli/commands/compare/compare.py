@@ -16,6 +16,7 @@ from service.cli.completion import complete_model
 from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, setting_options, warn_of_ignored_settings
 from service.cli.output import echo
+from service.cli.outputs import OutputPath
 from service.cli.pictures import import_charts, write_picture
 from service.cli.source_options import SourceOptions, source_options
 from service.datasets.labelled_examples import refusal_hint
@@ -47,7 +48,7 @@ _CURVE_POINTS: Final = 400
 )
 @click.option(
     "--plot",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(),
     metavar="FILE",
     help="Draw the error of each model, along the file, to FILE; .png or .svg.",
 )

@@ -1,0 +1,59 @@
+"""Files that a run writes at its end. In: the paths given. Out: nothing, or why they cannot be written.
+
+They are checked before the work, not after it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from service.datasets.files import STDIN
+from service.errors import ServiceError
+
+
+class OutputPath(click.Path):
+    """The type of an option that names a file to be written."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+
+def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
+    """Refuse outputs of the command that is run which name one of its inputs, or a folder that is not there.
+
+    Raises
+    ------
+    ServiceError
+        A file cannot be written.
+
+    """
+    for parameter in ctx.command.params:
+        path = ctx.params.get(parameter.name or "")
+        if isinstance(parameter.type, OutputPath) and isinstance(path, Path):
+            _refuse_no_folder(path)
+            _refuse_inputs(path, parameter.opts[-1], filter(None, inputs))
+
+
+def _refuse_no_folder(path: Path) -> None:
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise ServiceError(
+            f"{path}: cannot be written: there is no folder {folder}", hint="make the folder, or name another"
+        )
+
+
+def _refuse_inputs(path: Path, option: str, inputs: Iterable[str | Path]) -> None:
+    for name in inputs:
+        with suppress(OSError, ValueError):  # one of them is not there, or stdin is no file
+            known = os.fstat(sys.stdin.fileno()) if name == STDIN else Path(name).stat()
+            if os.path.samestat(path.stat(), known):
+                raise ServiceError(
+                    f"{path}: is read by this command, and would be overwritten",
+                    hint=f"{option} names another file",
+                )

@@ -1,0 +1,67 @@
+"""What a command writes at its end is checked before the run."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROWS = "a,y\n1,1\n2,0\n"
+WRITING = {
+    "train": ("train", "x.png", "--save"),
+    "replay": ("replay", "x.png", "--save"),
+    "compare": ("compare", "x.png", "--plot"),
+    "boundary": ("plot", "boundary", "x.png", "-o"),
+    "calibration": ("plot", "calibration", "x.png", "--model", "auto", "-o"),
+    "learning-curve": ("plot", "learning-curve", "x.png", "-o"),
+    "mistakes": ("plot", "mistakes", "x.png", "-o"),
+}
+
+
+@pytest.fixture(autouse=True)
+def rows(tmp_path):
+    path = tmp_path / "x.png"  # of a name that a picture may have
+    path.write_text(ROWS)
+    return path
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_no_command_overwrites_its_input(perceptron, rows, name):
+    *command, option = WRITING[name]
+    result = perceptron(*command, "--input-format", "csv", option, "x.png")
+    assert (result.exit_code, rows.read_text()) == (1, ROWS)
+    assert "x.png: is read by this command" in result.stderr
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_an_input_is_not_overwritten_by_another_name(perceptron, rows, link):
+    link(rows, rows.with_name("y.bin"))
+    result = perceptron("train", "x.png", "--input-format", "csv", "--save", "y.bin")
+    assert (result.exit_code, rows.read_text()) == (1, ROWS)
+
+
+def test_a_file_of_settings_is_not_overwritten(perceptron):
+    Path("my.toml").write_text("hash_bits = 10\n")
+    result = perceptron(
+        "replay", "x.png", "--input-format", "csv", "--config", "my.toml", "--save", "my.toml"
+    )
+    assert (result.exit_code, Path("my.toml").read_text()) == (1, "hash_bits = 10\n")
+
+
+def test_a_model_file_is_not_overwritten_by_its_picture(perceptron):
+    perceptron("train", "x.png", "--input-format", "csv", "--save", "model.png")
+    known = Path("model.png").read_bytes()
+    assert perceptron("plot", "weights", "model.png", "-o", "model.png").exit_code == 1
+    assert Path("model.png").read_bytes() == known
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_a_folder_that_is_not_there_is_said_before_the_run(perceptron, name):
+    *command, option = WRITING[name]
+    result = perceptron(*command, "--input-format", "csv", option, "nowhere/y.png")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: nowhere/y.png: cannot be written: there is no folder")
+
+
+def test_another_output_is_written(perceptron):
+    result = perceptron("train", "x.png", "--input-format", "csv", "--save", "model.bin")
+    assert (result.exit_code, Path("model.bin").exists()) == (0, True)
