@@ -21,6 +21,11 @@ def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> Co
     return _beginning(BUILT_IN, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
+def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> Completions:
+    """Offer the files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
 def complete_topic(ctx: click.Context, _: click.Parameter, incomplete: str) -> Completions:
     """Offer the topics of the settings in force here; a stream is not asked, as it may be slow to answer."""
     settings = _settings(ctx)

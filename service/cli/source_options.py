@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from service.cli.app import report_warning
+from service.cli.completion import complete_file
 from service.cli.options import Command, Decorator, with_options
 from service.cli.outputs import check_outputs
 from service.datasets.columns import Dialect
@@ -102,12 +103,13 @@ def source_options(command: Command) -> Command:
 
     The command gets the keyword argument `source_of`, which opens FILE under the settings it is given.
     """
-    return _with_source(command, click.argument("file", metavar="FILE|-"))
+    return _with_source(command, click.argument("file", metavar="FILE|-", shell_complete=complete_file))
 
 
 def optional_source_options(command: Command) -> Command:
     """Add what `source_options` adds, FILE being optional: without it, `source_of` is None."""
-    return _with_source(command, click.argument("file", metavar="[FILE|-]", required=False))
+    file = click.argument("file", metavar="[FILE|-]", required=False, shell_complete=complete_file)
+    return _with_source(command, file)
 
 
 def _with_source(command: Command, argument: Decorator) -> Command:

@@ -29,6 +29,13 @@ def test_a_model_that_is_a_path_is_completed_as_a_file():
     assert offered("serve", "--model", "./my") == [("./my", "file")]
 
 
+@pytest.mark.parametrize(
+    "words", [["replay"], ["check-input"], ["produce"], ["plot", "boundary"], ["predict", "m.bin"], ["train"]]
+)
+def test_a_file_of_examples_is_completed_by_its_name(words):
+    assert offered(*words, "my") == [("my", "file")]
+
+
 @pytest.mark.parametrize("words", [["consume"], ["produce", "--topic"], ["serve", "--events-topic"]])
 def test_a_topic_is_completed_by_those_of_the_settings(words, monkeypatch, tmp_path):
     monkeypatch.setenv("PERCEPTRON_EVENTS_TOPIC", "mails")
