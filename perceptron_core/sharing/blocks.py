@@ -12,11 +12,10 @@ from perceptron_core.base.update import Label
 from perceptron_core.formats.model_bytes import pack, unpack
 from perceptron_core.sharing.columns import Plan, SharedColumn, all_rows, based_rows, changed_rows
 from perceptron_core.sharing.contribution import OF_LEARNER, OF_ROWS, Block
-from perceptron_core.sharing.kinds import BY_GAIN
 from perceptron_core.sharing.layouts import Layout
 from perceptron_core.sharing.mixed_block import MixedBlock
 from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
-from perceptron_core.weights.example import Column, Example
+from perceptron_core.weights.example import Example
 from perceptron_core.weights.weight_table import WeightTable
 
 LEARNER: Final = Example(1)
@@ -72,12 +71,10 @@ class SharedBlocks:
                 found.append(shifts)
             yield Block(label, of, which, found)
 
-    def rebase(
-        self, x: Example, mixed: Sequence[MixedBlock], kappa: float, mine: Mine | None, checksum: int
-    ) -> int:
+    def rebase(self, x: Example, mixed: Sequence[MixedBlock], mine: Mine | None, checksum: int) -> int:
         """Move to a new base; return the checksum of its numbers. The classes of the mix are known."""
         self.update()
-        plans = [self._planned(x, block, kappa, mine) for block in mixed]
+        plans = [self._planned(x, block, mine) for block in mixed]
         for plan in plans:
             for bases in plan.bases:
                 checksum = zlib.crc32(to_bytes("d", bases), checksum)
@@ -88,10 +85,10 @@ class SharedBlocks:
                 column.carry_out(at, block, number, plan)
         return checksum
 
-    def _planned(self, x: Example, block: MixedBlock, kappa: float, mine: Mine | None) -> Plan:
+    def _planned(self, x: Example, block: MixedBlock, mine: Mine | None) -> Plan:
         columns = self.columns[block.label, block.of]
         at = LEARNER if block.of == OF_LEARNER else x
-        plan = Plan(block, kappa, precisions_of(columns))
+        plan = Plan(block, columns)
         for own in mine.blocks if mine else ():
             if mine and (own.label, own.of) == (block.label, block.of):
                 positions = all_rows(1) if block.of == OF_LEARNER else mine.positions
@@ -128,11 +125,6 @@ class SharedBlocks:
             at = LEARNER if block.of == OF_LEARNER else x
             for column, bases in zip(self.columns[block.label, block.of], block.columns, strict=True):
                 column.write_base(at, block.rows, bases)
-
-
-def precisions_of(columns: Sequence[SharedColumn]) -> Column | None:
-    """Return the base of the precisions that the first column is weighted by, if it is."""
-    return columns[1].base if columns[0].kind.weighed_by == BY_GAIN else None
 
 
 def as_mixed(layout: Layout, block: Block, n: int) -> MixedBlock:

@@ -1,7 +1,7 @@
 # The C types of columns.py, for compiled code.
 cimport cython
 
-from perceptron_core.sharing.kinds cimport Kind
+from perceptron_core.sharing.kinds cimport Kind, Precision
 from perceptron_core.sharing.mixed_block cimport MixedBlock
 from perceptron_core.weights.example cimport Column, Example
 
@@ -18,7 +18,8 @@ cdef class SharedColumn:
     cpdef int shifts(self, Example x, const int[::1] rows, double[::1] shifts) except -1
 
     @cython.locals(
-        precisions=Column, totals="const double[::1]", weighted="const double[::1]", weights="const double[::1]",
+        precisions=Column, gains="const double[::1]", totals="const double[::1]", weighted="const double[::1]",
+        weights="const double[::1]",
         shifts="const double[::1]", bases="double[::1]", values="double[::1]", entry=Py_ssize_t, slot=int, own_at=int,
         value=double, old=double, precision=double, shift=double, own=double,
     )
@@ -45,6 +46,10 @@ cdef class SharedAttribute(SharedColumn):
     cdef int put(self, int slot, double value) except -1
 
 
+cdef class SharedCount(SharedAttribute):
+    cdef int put(self, int slot, double value) except -1
+
+
 cdef class SharedCell(SharedColumn):
     cdef readonly object learner
     cdef readonly str name
@@ -63,8 +68,8 @@ cdef class Plan:
     cdef readonly list shifts
     cdef readonly list bases
     cdef readonly list values
-    cdef readonly double kappa
     cdef readonly Column precisions
+    cdef readonly int variance_number
 
     @cython.locals(own_rows="const int[::1]", at="int[::1]", entry=Py_ssize_t, position=int)
     cpdef take_own(self, MixedBlock mixed, own, const int[::1] positions, Py_ssize_t n)

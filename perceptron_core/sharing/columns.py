@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from perceptron_core.sharing.kinds import Kind
+from perceptron_core.sharing.kinds import Kind, Precision
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Column, Example
 
@@ -45,14 +45,14 @@ class SharedColumn:
 
     def plan(self, x: Example, mixed: MixedBlock, number: int, plan: Plan) -> None:
         """Compute the new bases and numbers of the rows of a mix, this column being one of several."""
-        precisions = plan.precisions
+        precisions, gains = plan.precisions, mixed.totals[plan.variance_number]
         totals, weighted, weights = mixed.totals[number], mixed.weighted[number], mixed.weights[number]
         shifts, bases, values = plan.shifts[number], plan.bases[number], plan.values[number]
         for entry in range(len(mixed.rows)):
             slot = x.slots[x.first_slot + mixed.rows[entry]]
             value, old, own_at = self.get(slot), self.base.cells[slot], plan.own_at[entry]
             precision = 1.0 + (precisions.cells[slot] if precisions is not None else 0.0)
-            shift = self.kind.mixed(totals[entry], weighted[entry], weights[entry], precision, plan.kappa)
+            shift = self.kind.mixed(totals[entry], weighted[entry], weights[entry], precision, gains[entry])
             own = shifts[own_at] if own_at >= 0 else self.kind.absent(value)
             bases[entry] = self.kind.rebased(old, shift)
             values[entry] = self.kind.moved(value, old, bases[entry], own)
@@ -114,6 +114,14 @@ class SharedAttribute(SharedColumn):
         setattr(self.learner, self.name, value)
 
 
+class SharedCount(SharedAttribute):
+    """A whole number of the learner as a whole."""
+
+    def put(self, slot: int, value: float) -> None:  # noqa: ARG002  there is one row
+        """Replace the learner's number."""
+        setattr(self.learner, self.name, int(value))
+
+
 class SharedCell(SharedColumn):
     """A number of a class, as a column of one row."""
 
@@ -145,10 +153,10 @@ class Plan:
 
     own_at: array[int]
     moves: array[int]
-    kappa: float
     precisions: Column | None
+    variance_number: int
 
-    def __init__(self, mixed: MixedBlock, kappa: float, precisions: Column | None) -> None:
+    def __init__(self, mixed: MixedBlock, columns: list[SharedColumn]) -> None:
         n_rows, n_columns = mixed.n, len(mixed.kinds)
         self.own_at = integers(n_rows)
         """Where a row is in the lane's own contribution; −1 if it is not."""
@@ -158,8 +166,12 @@ class Plan:
         """The lane's own contribution."""
         self.bases = [doubles(n_rows) for _ in range(n_columns)]
         self.values = [doubles(n_rows) for _ in range(n_columns)]
-        self.kappa = kappa
-        self.precisions = precisions
+        self.precisions = None
+        self.variance_number = 0
+        """The precisions of the base, and which column has them, if one has."""
+        for number, column in enumerate(columns):
+            if isinstance(column.kind, Precision):
+                self.precisions, self.variance_number = column.base, number
         for entry in range(n_rows):
             self.own_at[entry] = -1
 

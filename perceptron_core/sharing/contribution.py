@@ -26,13 +26,13 @@ OF_LEARNER: Final = 1
 class Form(NamedTuple):
     """What all lanes of a model agree in."""
 
-    class_name: str
+    layout_name: str
     hash_bits: int | None
 
     @property
     def layout(self) -> Layout:
-        """What is mixed of the class. Raises KeyError for a class that cannot be mixed."""
-        return LAYOUTS[self.class_name]
+        """What is mixed. Raises KeyError for what no release has."""
+        return LAYOUTS[self.layout_name]
 
 
 class Base(NamedTuple):

@@ -1,6 +1,5 @@
 # The C types of kinds.py, for compiled code.
 cdef double _LARGEST_PRECISION
-cdef double _OVERLAP_OF_FEATURES
 
 
 cdef class Kind:
@@ -10,7 +9,7 @@ cdef class Kind:
     cpdef bint is_changed(self, double value, double base) noexcept
     cpdef double absent(self, double value) noexcept
     cpdef double total(self, double total, double shift) noexcept
-    cpdef double mixed(self, double total, double weighted, double weight, double precision, double kappa) noexcept
+    cpdef double mixed(self, double total, double weighted, double weight, double precision, double gain) noexcept
     cpdef double rebased(self, double base, double mixed) noexcept
     cpdef double moved(self, double value, double old, double new, double own) noexcept
 
@@ -20,12 +19,18 @@ cdef class Amount(Kind):
     cpdef double moved(self, double value, double old, double new, double own) noexcept
 
 
-cdef class Mean(Kind):
-    cpdef double mixed(self, double total, double weighted, double weight, double precision, double kappa) noexcept
+cdef class CountMean(Kind):
+    cpdef double mixed(self, double total, double weighted, double weight, double precision, double gain) noexcept
 
 
-cdef class ConfidentMean(Kind):
-    cpdef double mixed(self, double total, double weighted, double weight, double precision, double kappa) noexcept
+cdef class Mean(CountMean):
+    cpdef double mixed(self, double total, double weighted, double weight, double precision, double gain) noexcept
+
+
+cdef class ConfidentMean(CountMean):
+    cdef readonly double kappa
+
+    cpdef double mixed(self, double total, double weighted, double weight, double precision, double gain) noexcept
 
 
 cdef class Precision(Kind):
@@ -33,6 +38,10 @@ cdef class Precision(Kind):
     cpdef bint is_changed(self, double value, double base) noexcept
     cpdef double rebased(self, double base, double mixed) noexcept
     cpdef double moved(self, double value, double old, double new, double own) noexcept
+
+
+cdef class MeanPrecision(Precision):
+    cpdef double mixed(self, double total, double weighted, double weight, double precision, double gain) noexcept
 
 
 cdef class Maximum(Kind):
@@ -43,15 +52,15 @@ cdef class Maximum(Kind):
     cpdef double moved(self, double value, double old, double new, double own) noexcept
 
 
-cdef class Average(Mean):
+cdef class Average(CountMean):
     cpdef double shift(self, double value, double base) noexcept
     cpdef bint is_changed(self, double value, double base) noexcept
     cpdef double absent(self, double value) noexcept
-    cpdef double mixed(self, double total, double weighted, double weight, double precision, double kappa) noexcept
     cpdef double rebased(self, double base, double mixed) noexcept
     cpdef double moved(self, double value, double old, double new, double own) noexcept
 
 
-cpdef double pooled(double total, double weighted, double weight, double prior, double kappa) noexcept
-cpdef double kappa_of(double n_features) noexcept
+cpdef double pooled(double total, double weighted, double weight, double theta) noexcept
+
+
 cdef double _excess(double variance) noexcept

@@ -2,22 +2,28 @@
 
 All that decides what a mixed model is stands here; `layouts` says which number is of which kind.
 
-With s_k the shift of lane k since the base, c_k the updates it is made of, and g_k the precision it gained
-with them, over the lanes that updated a coordinate whose base has the precision P:
+With s_k the shift of lane k since the base, c_k the updates it is made of, and g_k the precision gained with
+them, over the lanes that updated a coordinate whose base has the precision P, a shift is mixed to
 
-- `Mean`: Σ s_k·(1 + c_k) / (1 + Σ c_k). Between the sum of the shifts and their mean weighted by counts:
-  where each lane made few updates, these hardly overlap.
-- `ConfidentMean`: Σ s_k·(P + κ·g_k) / (P + κ·Σ g_k). With κ = 1 it is the product of normal distributions;
-  the larger κ, the nearer to the mean weighted by precisions. κ grows with the features of an example,
-  which a lane moves together.
+    θ·Σ s_k + (1 − θ)·Σ c_k·s_k / Σ c_k
+
+between the sum of the shifts and their mean weighted by updates. Where the base is sure, all lanes have moved
+a little from the same place, and the moves add; where a round brings much, all have moved to about the same
+new place, and the moves are averaged. The sum alone overshoots, the mean alone is slow.
+
+- `Mean`: θ = 1 / (1 + Σ c_k).
+- `ConfidentMean`: θ = P / (P + κ·Σ g_k). κ = 1 would make normal distributions multiply, if the features of
+  an example were independent; an update moves all of them for one error.
 - `Precision`: P + Σ g_k.
+- `CountMean` and `MeanPrecision`, of learners that forget, where a gain may be negative: θ = 0, and P plus
+  the mean of the g_k.
 
-The shift of a lane alone comes out as it is, to the bit.
+The shift of a lane alone comes out as it is, to the bit. docs/decisions.md has what was measured.
 
 References
 ----------
 McDonald, R., Hall, K. and Mann, G. (2010). Distributed training strategies for the structured perceptron.
-Human Language Technologies (NAACL). The mean weighted by the updates of each.
+Human Language Technologies (NAACL). The mean weighted by the updates of each lane.
 
 Zinkevich, M., Weimer, M., Smola, A. and Li, L. (2010). Parallelized stochastic gradient descent. Advances in
 Neural Information Processing Systems 23. The plain mean.
@@ -31,12 +37,10 @@ from typing import Final
 
 BY_NOTHING: Final = 0
 BY_COUNT: Final = 1
-BY_GAIN: Final = 2
-"""What a shift is weighted by: nothing, updates, or the gain in precision that comes with it."""
+BY_LANE: Final = 2
+"""What a shift is weighted by in a mean: nothing, as there is none; its updates; or every lane alike."""
 
 _LARGEST_PRECISION: Final = 1e100
-_OVERLAP_OF_FEATURES: Final = 0.7
-"""κ for each feature of an example."""
 
 
 class Kind:
@@ -63,11 +67,11 @@ class Kind:
         """Add a contribution to those of the lanes before."""
         return total + shift
 
-    def mixed(self, total: float, weighted: float, weight: float, precision: float, kappa: float) -> float:  # noqa: ARG002
+    def mixed(self, total: float, weighted: float, weight: float, precision: float, gain: float) -> float:  # noqa: ARG002
         """Compute what the contributions are mixed to.
 
         `weighted` is the sum of the shifts times their weights, `weight` the sum of these; `precision` is the
-        base's.
+        base's, and `gain` what all lanes add to it.
         """
         return total
 
@@ -92,26 +96,37 @@ class Amount(Kind):
         return max(0.0, new + ((value - old) - own))
 
 
-class Mean(Kind):
+class CountMean(Kind):
     """A mean weighted by updates."""
 
     def __init__(self) -> None:
         self.weighed_by = BY_COUNT
 
-    def mixed(self, total: float, weighted: float, weight: float, precision: float, kappa: float) -> float:  # noqa: ARG002
-        """Compute Σ s·(1 + c) / (1 + Σ c)."""
-        return pooled(total, weighted, weight, 1.0, 1.0)
+    def mixed(self, total: float, weighted: float, weight: float, precision: float, gain: float) -> float:  # noqa: ARG002
+        """Compute what the contributions are mixed to, with θ = 0."""
+        return pooled(total, weighted, weight, 0.0)
 
 
-class ConfidentMean(Kind):
-    """A mean weighted by precisions, which is the next number."""
+class Mean(CountMean):
+    """Between sum and mean, by the number of updates."""
 
-    def __init__(self) -> None:
-        self.weighed_by = BY_GAIN
+    def mixed(self, total: float, weighted: float, weight: float, precision: float, gain: float) -> float:  # noqa: ARG002
+        """Compute what the contributions are mixed to, with θ = 1 / (1 + Σ c)."""
+        return pooled(total, weighted, weight, 1.0 / (1.0 + weight))
 
-    def mixed(self, total: float, weighted: float, weight: float, precision: float, kappa: float) -> float:
-        """Compute Σ s·(P + κ·g) / (P + κ·Σ g)."""
-        return pooled(total, weighted, weight, precision, kappa)
+
+class ConfidentMean(CountMean):
+    """Between sum and mean, by the gain in precision; the next number is the variance."""
+
+    kappa: float
+
+    def __init__(self, kappa: float) -> None:
+        super().__init__()
+        self.kappa = kappa
+
+    def mixed(self, total: float, weighted: float, weight: float, precision: float, gain: float) -> float:
+        """Compute what the contributions are mixed to, with θ = P / (P + κ·Σ g)."""
+        return pooled(total, weighted, weight, precision / (precision + self.kappa * max(0.0, gain)))
 
 
 class Precision(Kind):
@@ -132,6 +147,17 @@ class Precision(Kind):
     def moved(self, value: float, old: float, new: float, own: float) -> float:
         """Compute a lane's variance on the new base."""
         return 1.0 / (1.0 + max(0.0, new + ((_excess(value) - old) - own)))
+
+
+class MeanPrecision(Precision):
+    """A variance of at most 1, whose inverse's gains are averaged."""
+
+    def __init__(self) -> None:
+        self.weighed_by = BY_LANE
+
+    def mixed(self, total: float, weighted: float, weight: float, precision: float, gain: float) -> float:  # noqa: ARG002
+        """Compute the mean of the gains."""
+        return pooled(total, weighted, weight, 0.0)
 
 
 class Maximum(Kind):
@@ -158,10 +184,11 @@ class Maximum(Kind):
         return max(value, new)
 
 
-class Average(Mean):
+class Average(CountMean):
     """A number that follows from others with time, and is taken over: the mean of the lanes' own.
 
-    It changes in all lanes without updates, so shifts would count the same change several times.
+    It changes in all lanes without updates, so shifts would count the same change several times. A lane
+    contributes it with an update of what it follows from.
     """
 
     def shift(self, value: float, base: float) -> float:  # noqa: ARG002  the number itself
@@ -176,10 +203,6 @@ class Average(Mean):
         """Return the number: what a lane did not contribute, it gives up."""
         return value
 
-    def mixed(self, total: float, weighted: float, weight: float, precision: float, kappa: float) -> float:  # noqa: ARG002
-        """Compute Σ v·c / Σ c."""
-        return pooled(total, weighted, weight, 0.0, 1.0)
-
     def rebased(self, base: float, mixed: float) -> float:  # noqa: ARG002  replaced
         """Return what was mixed."""
         return mixed
@@ -189,16 +212,11 @@ class Average(Mean):
         return new + (value - own)
 
 
-def pooled(total: float, weighted: float, weight: float, prior: float, kappa: float) -> float:
-    """Compute (prior·Σs + κ·Σw·s) / (prior + κ·Σw); Σs if the weights do not matter, as of one lane."""
-    if weighted == total * weight or prior + kappa * weight <= 0:
+def pooled(total: float, weighted: float, weight: float, theta: float) -> float:
+    """Compute θ·Σs + (1 − θ)·Σw·s / Σw; Σs if the weights do not matter, as of one lane."""
+    if weighted == total * weight or weight == 0:
         return total
-    return (prior * total + kappa * weighted) / (prior + kappa * weight)
-
-
-def kappa_of(n_features: float) -> float:
-    """Return κ for examples of so many features."""
-    return max(1.0, _OVERLAP_OF_FEATURES * n_features)
+    return theta * total + (1.0 - theta) * (weighted / weight)
 
 
 def _excess(variance: float) -> float:
@@ -209,7 +227,11 @@ def _excess(variance: float) -> float:
 SUM: Final = Kind()
 AMOUNT: Final = Amount()
 MEAN: Final = Mean()
-CONFIDENT_MEAN: Final = ConfidentMean()
+COUNT_MEAN: Final = CountMean()
+CONFIDENT_MEAN: Final = ConfidentMean(10.0)
+CONFIDENT_MEAN_OF_SCW: Final = ConfidentMean(60.0)
+"""Its variances fall faster."""
 PRECISION: Final = Precision()
+MEAN_PRECISION: Final = MeanPrecision()
 MAXIMUM: Final = Maximum()
 AVERAGE: Final = Average()

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perceptron_core.formats.model_bytes import pack
 from perceptron_core.sharing.contribution import OF_LEARNER, Base, Contribution, Form, read
-from perceptron_core.sharing.kinds import kappa_of
-from perceptron_core.sharing.mixed_block import MixedBlock, summed
+from perceptron_core.sharing.mixed_block import MixedBlock
 from perceptron_core.sharing.positions import places, united
 from perceptron_core.weights.buffers import integers, to_bytes
 
@@ -52,7 +51,6 @@ class Mix:
         self.n_updates: int = sum(lane.n_updates for lane in lanes)
         self.coordinates, positions = _aligned(self.form, lanes)
         self.n_coordinates: int = len(self.coordinates)
-        self.kappa = kappa_of(_updates_of_coordinates(lanes) / max(1, self.n_updates))
         self.blocks = self._added(lanes, positions)
         of_lanes = {id(lane): where for lane, where in zip(lanes, positions, strict=True)}
         self._lanes = {data: Lane(lane, of_lanes[id(lane)]) for data, lane in contributions.items()}
@@ -112,18 +110,11 @@ def mix(contributions: Sequence[bytes]) -> Mix:
     for number, lane in enumerate(lanes):
         if (lane.form, lane.base) != (lanes[0].form, lanes[0].base):
             raise ValueError(
-                f"contribution {number} is to {lane.form.class_name} after round {lane.base.n_rounds} "
-                f"({lane.base.checksum:08x}), but contribution 0 to {lanes[0].form.class_name} after round "
+                f"contribution {number} is to {lane.form.layout_name} after round {lane.base.n_rounds} "
+                f"({lane.base.checksum:08x}), but contribution 0 to {lanes[0].form.layout_name} after round "
                 f"{lanes[0].base.n_rounds} ({lanes[0].base.checksum:08x})"
             )
     return Mix(read_already, lanes)
-
-
-def _updates_of_coordinates(lanes: Sequence[Contribution]) -> float:
-    total = 0.0
-    for lane in lanes:
-        total += summed(lane.counts)
-    return total
 
 
 def _aligned(form: Form, lanes: Sequence[Contribution]) -> tuple[Any, list[array[int]]]:

@@ -4,7 +4,7 @@ cimport cython
 from perceptron_core.sharing.kinds cimport Kind
 
 cdef int BY_COUNT
-cdef int BY_GAIN
+cdef int BY_LANE
 
 
 cdef class MixedBlock:
@@ -17,7 +17,7 @@ cdef class MixedBlock:
     cdef readonly list weighted
     cdef readonly list weights
 
-    @cython.locals(number=Py_ssize_t, kind=Kind)
+    @cython.locals(number=Py_ssize_t)
     cpdef add(self, positions, counts, block)
 
     @cython.locals(rows="int[::1]", n=Py_ssize_t, row=Py_ssize_t, number=Py_ssize_t)
@@ -32,9 +32,5 @@ cdef class MixedBlock:
     )
     cdef _add_column(
         self, Kind kind, Py_ssize_t number, const int[::1] positions, const double[::1] counts,
-        const int[::1] rows, const double[::1] shifts, const double[::1] gains
+        const int[::1] rows, const double[::1] shifts
     )
-
-
-@cython.locals(total=double, k=Py_ssize_t)
-cpdef double summed(const double[::1] numbers) except? -1

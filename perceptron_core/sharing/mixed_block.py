@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from perceptron_core.base.update import Label
-from perceptron_core.sharing.kinds import BY_COUNT, BY_GAIN, Kind
+from perceptron_core.sharing.kinds import BY_COUNT, BY_LANE, Kind
 from perceptron_core.weights.buffers import doubles, integers
 
 if TYPE_CHECKING:
@@ -36,11 +36,8 @@ class MixedBlock:
 
     def add(self, positions: array[int], counts: array[float], block: Block) -> None:
         """Add what a lane contributes; its coordinates have these positions and counts."""
-        rows, columns = block.rows, block.columns
         for number in range(len(self.kinds)):
-            kind = self.kinds[number]
-            gains = columns[number + 1] if kind.weighed_by == BY_GAIN else columns[number]
-            self._add_column(kind, number, positions, counts, rows, columns[number], gains)
+            self._add_column(self.kinds[number], number, positions, counts, block.rows, block.columns[number])
 
     def close(self) -> None:
         """Leave out the rows to which no lane contributed."""
@@ -69,7 +66,6 @@ class MixedBlock:
         counts: array[float],
         rows: array[int],
         shifts: array[float],
-        gains: array[float],
     ) -> None:
         totals, weighted, weights = self.totals[number], self.weighted[number], self.weights[number]
         for entry in range(len(rows)):
@@ -77,17 +73,9 @@ class MixedBlock:
             position = positions[row]
             if kind.weighed_by == BY_COUNT:
                 weight = counts[row]
-            elif kind.weighed_by == BY_GAIN:
-                weight = max(0.0, gains[entry])
+            elif kind.weighed_by == BY_LANE:
+                weight = 1.0
             totals[position] = kind.total(totals[position], shift)
             weighted[position] += weight * shift
             weights[position] += weight
             self.rows[position] = 1
-
-
-def summed(numbers: array[float]) -> float:
-    """Add up in order."""
-    total = 0.0
-    for k in range(len(numbers)):
-        total += numbers[k]
-    return total

@@ -12,7 +12,7 @@ from perceptron_core.sharing import rows
 from perceptron_core.sharing.blocks import Mine, SharedBlocks, as_mixed, read_bases
 from perceptron_core.sharing.contribution import OF_LEARNER, Base, Contribution, Form, write
 from perceptron_core.sharing.features import features_of
-from perceptron_core.sharing.layouts import layout_of
+from perceptron_core.sharing.layouts import name_of_layout
 from perceptron_core.sharing.mix import Mix
 from perceptron_core.weights.buffers import from_bytes, to_bytes
 from perceptron_core.weights.example import Example
@@ -79,15 +79,15 @@ class SharedModel:
 
     def __init__(self, model: Any) -> None:
         learner = model.learner if type(model) is HashedClassifier else model
-        layout = layout_of(learner)
+        layout_name = name_of_layout(learner)
         if learner.table.touches is not None:
             raise ValueError(f"this {type(learner).__name__} is shared already")
         self.model = model
         self._learner = learner
         self._table = learner.table
-        self._form = Form(type(learner).__name__, getattr(learner, "hash_bits", None))
+        self._form = Form(layout_name, getattr(learner, "hash_bits", None))
         self._touches = self._table.count_updates()
-        self._blocks = SharedBlocks(learner, layout)
+        self._blocks = SharedBlocks(learner, self._form.layout)
         self._features = features_of(self._table)
         self._base = Base(0, 0)
         self._in_flight: int | None = None
@@ -168,7 +168,7 @@ class SharedModel:
             self._meet(block.label)
         checksum = zlib.crc32(mix.mark.to_bytes(4, "little"), self._base.checksum)
         x = self._features.at(mix.coordinates)
-        checksum = self._blocks.rebase(x, mix.blocks, mix.kappa, mine, checksum)
+        checksum = self._blocks.rebase(x, mix.blocks, mine, checksum)
         rows.drop_zero_rows(self._table, x)
         self._base = Base(self._base.n_rounds + 1, checksum)
         self._in_flight = None
@@ -226,7 +226,7 @@ class SharedModel:
         x = self._features.at(self._features.unpack(state["coordinates"]))
         layout = self._blocks.layout
         mixed = [as_mixed(layout, block, 1 if block.of == OF_LEARNER else x.n) for block in blocks]
-        self._blocks.rebase(x, mixed, 1.0, None, 0)
+        self._blocks.rebase(x, mixed, None, 0)
         rows.drop_zero_rows(self._table, x)
         self._base = Base(*state["base"])
 

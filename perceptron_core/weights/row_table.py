@@ -133,6 +133,8 @@ class RowTable:
         """Ask the memory for the cells of `x.slots[start:end]`: waiting for it is what costs most."""
         for column in self._columns:
             prefetch(column.cells, x.slots, start, end)
+        if self.touches is not None:
+            prefetch(self.touches.counts.cells, x.slots, start, end)
 
     def allocate(self, x: Example) -> None:
         """Assign a slot to every entry that has none and whose value is not 0: an update comes next."""

@@ -41,8 +41,9 @@ class Touches:
             if slot >= 0 and x.values[x.first_value + k] != 0:
                 count = self.counts.cells[slot]
                 self.counts.cells[slot] = count + 1
-                self.slots[self.n] = slot  # again and again, until it is one that was not there
-                self.n += count == 0
+                if count == 0:
+                    self.slots[self.n] = slot
+                    self.n += 1
 
     def add(self, slot: int, count: float) -> None:
         """Add to the count of a row; `make_room` comes first."""

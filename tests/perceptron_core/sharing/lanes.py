@@ -23,12 +23,26 @@ ADDITIVE: dict[str, Make] = {
     "perceptron": lambda core: core.Perceptron(),
     "perceptron-no-intercept": lambda core: core.Perceptron(fit_intercept=False),
 }
+OTHERS: dict[str, Make] = {
+    "arow": lambda core: core.AROW(),
+    "arow-forgetting": lambda core: core.AROW(forgetting=0.9, intercept_forgetting=0.8),
+    "arow-intercept-forgetting": lambda core: core.AROW(intercept_forgetting=0.8),
+    "averaged": lambda core: core.AveragedPerceptron(),
+    "averaged-decay": lambda core: core.AveragedPerceptron(decay=0.9),
+    "bayesian-logistic": lambda core: core.BayesianLogistic(),
+    "coin-betting": lambda core: core.CoinBetting(),
+    "normalized-adagrad": lambda core: core.NormalizedAdaGrad(),
+    "scw": lambda core: core.SCW(),
+}
 MULTICLASS: dict[str, Make] = {
+    "averaged-multiclass": lambda core: core.AveragedMulticlassPerceptron(),
+    "multiclass-arow": lambda core: core.MulticlassAROW(),
+    "multiclass-normalized-adagrad": lambda core: core.MulticlassNormalizedAdaGrad(),
     "multiclass-passive-aggressive": lambda core: core.MulticlassPassiveAggressive(),
     "multiclass-perceptron": lambda core: core.MulticlassPerceptron(),
     "multiclass-perceptron-of-classes": lambda core: core.MulticlassPerceptron(["b", "a", "c"]),
 }
-MODELS: dict[str, Make] = {**ADDITIVE, **MULTICLASS}
+MODELS: dict[str, Make] = {**ADDITIVE, **OTHERS, **MULTICLASS}
 HASHED: dict[str, Make] = {
     f"hashed-{name}": lambda core, make=make: core.HashedClassifier(make(core), bits=5)
     for name, make in MODELS.items()

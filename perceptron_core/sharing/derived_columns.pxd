@@ -1,0 +1,58 @@
+# The C types of derived_columns.py, for compiled code.
+cimport cython
+
+from perceptron_core.binary.averaged cimport AveragedRule
+from perceptron_core.binary.coin_betting cimport CoinBettingRule
+from perceptron_core.multiclass.averaged cimport AveragedMulticlassRule
+from perceptron_core.sharing.columns cimport SharedColumn
+from perceptron_core.weights.example cimport Column
+
+
+cdef class MeanWeights(SharedColumn):
+    cdef readonly AveragedRule rule
+
+    cdef double get(self, int slot) except? -1
+    cdef int put(self, int slot, double value) except -1
+
+
+cdef class MeanBias(SharedColumn):
+    cdef readonly AveragedRule rule
+
+    cdef double get(self, int slot) except? -1
+    cdef int put(self, int slot, double value) except -1
+
+
+cdef class MeanWeightsOfClass(SharedColumn):
+    cdef readonly AveragedMulticlassRule rule
+    cdef readonly Column current
+    cdef readonly Column late
+
+    cdef double get(self, int slot) except? -1
+    cdef int put(self, int slot, double value) except -1
+
+
+cdef class MeanBiasOfClass(SharedColumn):
+    cdef readonly AveragedMulticlassRule rule
+    cdef readonly int number
+
+    cdef double get(self, int slot) except? -1
+
+    @cython.locals(late=double)
+    cdef int put(self, int slot, double value) except -1
+
+
+cdef class Gradients(SharedColumn):
+    cdef readonly CoinBettingRule rule
+
+    cdef double get(self, int slot) except? -1
+    cdef int put(self, int slot, double value) except -1
+
+
+cdef class BiasGradient(SharedColumn):
+    cdef readonly CoinBettingRule rule
+
+    cdef double get(self, int slot) except? -1
+    cdef int put(self, int slot, double value) except -1
+
+
+cdef double late_of(AveragedRule rule, double current, double mean) except? -1

@@ -1,0 +1,153 @@
+"""Shared numbers that follow from others of the learner. In: rows. Out: the numbers; what they follow from.
+
+`derived_columns.pxd` gives this module its C types.
+"""
+
+from __future__ import annotations
+
+from perceptron_core.binary.averaged import AveragedRule
+from perceptron_core.binary.coin_betting import CoinBettingRule
+from perceptron_core.multiclass.averaged import AveragedMulticlassRule
+from perceptron_core.sharing.columns import SharedColumn
+from perceptron_core.sharing.kinds import Kind
+from perceptron_core.weights.example import Column
+
+
+class MeanWeights(SharedColumn):
+    """w̄ of an averaged perceptron, of which the learner keeps w and u. It follows w.
+
+    A lane that had no example takes the mix as its first.
+    """
+
+    rule: AveragedRule
+
+    def __init__(self, kind: Kind, rule: AveragedRule) -> None:
+        self.kind = kind
+        self.base = Column()
+        self.rule = rule
+
+    def get(self, slot: int) -> float:
+        """Return w̄."""
+        return self.rule.mean(self.rule.weight_column.cells[slot], self.rule.late_column.cells[slot])
+
+    def put(self, slot: int, value: float) -> None:
+        """Replace u, so that the mean is this."""
+        self.rule.late_column.cells[slot] = late_of(self.rule, self.rule.weight_column.cells[slot], value)
+
+
+class MeanBias(SharedColumn):
+    """b̄ of an averaged perceptron. It follows b."""
+
+    rule: AveragedRule
+
+    def __init__(self, kind: Kind, rule: AveragedRule) -> None:
+        self.kind = kind
+        self.base = Column()
+        self.base.grow(1)
+        self.rule = rule
+
+    def get(self, slot: int) -> float:  # noqa: ARG002  there is one row
+        """Return b̄."""
+        return self.rule.mean(self.rule.current_bias, self.rule._late_bias)  # noqa: SLF001  as the rule does
+
+    def put(self, slot: int, value: float) -> None:  # noqa: ARG002  there is one row
+        """Replace the late bias, so that the mean is this."""
+        self.rule._late_bias = late_of(self.rule, self.rule.current_bias, value)  # noqa: SLF001  as the rule does
+
+
+class MeanWeightsOfClass(SharedColumn):
+    """w̄ of a class of an averaged multiclass perceptron. It follows w."""
+
+    rule: AveragedMulticlassRule
+    current: Column
+    late: Column
+
+    def __init__(self, kind: Kind, rule: AveragedMulticlassRule, current: Column, late: Column) -> None:
+        self.kind = kind
+        self.base = Column()
+        self.rule = rule
+        self.current = current
+        self.late = late
+
+    def get(self, slot: int) -> float:
+        """Return w̄."""
+        return self.rule.mean(self.current.cells[slot], self.late.cells[slot])
+
+    def put(self, slot: int, value: float) -> None:
+        """Replace u, so that the mean is this."""
+        self.rule.n_examples = max(1, self.rule.n_examples)
+        self.late.cells[slot] = self.rule.n_examples * (self.current.cells[slot] - value)
+
+
+class MeanBiasOfClass(SharedColumn):
+    """b̄ of a class of an averaged multiclass perceptron. It follows b."""
+
+    rule: AveragedMulticlassRule
+    number: int
+
+    def __init__(self, kind: Kind, rule: AveragedMulticlassRule, number: int) -> None:
+        self.kind = kind
+        self.base = Column()
+        self.base.grow(1)
+        self.rule = rule
+        self.number = number
+
+    def get(self, slot: int) -> float:  # noqa: ARG002  there is one row
+        """Return b̄."""
+        return self.rule.mean(self.rule.biases.cells[self.number], self.rule.late_biases.cells[self.number])
+
+    def put(self, slot: int, value: float) -> None:  # noqa: ARG002  there is one row
+        """Replace the late bias, so that the mean is this."""
+        self.rule.n_examples = max(1, self.rule.n_examples)
+        late = self.rule.n_examples * (self.rule.biases.cells[self.number] - value)
+        self.rule.late_biases.cells[self.number] = late
+
+
+class Gradients(SharedColumn):
+    """The gradients of coin betting; the last of what a bet follows from."""
+
+    rule: CoinBettingRule
+
+    def __init__(self, kind: Kind, rule: CoinBettingRule) -> None:
+        self.kind = kind
+        self.base = Column()
+        self.rule = rule
+
+    def get(self, slot: int) -> float:
+        """Return Tᵢ."""
+        return self.rule.gradient_column.cells[slot]
+
+    def put(self, slot: int, value: float) -> None:
+        """Replace Tᵢ, and place the bet."""
+        self.rule.gradient_column.cells[slot] = value
+        self.rule.place(slot)
+
+
+class BiasGradient(SharedColumn):
+    """The gradient of the intercept of coin betting; the last of what its bet follows from."""
+
+    rule: CoinBettingRule
+
+    def __init__(self, kind: Kind, rule: CoinBettingRule) -> None:
+        self.kind = kind
+        self.base = Column()
+        self.base.grow(1)
+        self.rule = rule
+
+    def get(self, slot: int) -> float:  # noqa: ARG002  there is one row
+        """Return T."""
+        return self.rule.bias_gradient
+
+    def put(self, slot: int, value: float) -> None:  # noqa: ARG002  there is one row
+        """Replace T, and place the bet."""
+        self.rule.bias_gradient = value
+        self.rule.place_bias()
+
+
+def late_of(rule: AveragedRule, current: float, mean: float) -> float:
+    """Compute u of w and w̄: what `AveragedRule.mean` computes, the other way round."""
+    if rule.n_examples == 0:
+        rule.tick()
+    if rule.decay == 1:
+        return rule.n_examples * (current - mean)
+    return (current - mean * (1.0 - rule._remainder)) / rule._fade  # noqa: SLF001  as the rule does
