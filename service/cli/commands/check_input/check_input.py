@@ -6,8 +6,8 @@ would be a dead letter.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 
@@ -97,11 +97,24 @@ def _newest(transport: Transport, topic: str, count: int) -> Iterator[Placed]:
     """Yield the newest records of a topic, at most so many, in the order of their timestamps."""
     found: list[Record] = []
     for partition in range(transport.partition_count(topic)):
-        first, end = transport.bounds(topic, partition)
-        found += transport.read(topic, partition, max(first, end - count), end)
+        found += _last(transport, topic, partition, count)
     found.sort(key=lambda record: (record.timestamp_ms, record.partition, record.offset))
     for record in found[-count:]:
         yield f"{topic}[{record.partition}]@{record.offset}", record
+
+
+def _last(transport: Transport, topic: str, partition: int, count: int) -> Collection[Record]:
+    """Return the last records of a partition, at most so many.
+
+    Offsets without a record lie between them: the ends of transactions, and what was aborted or compacted.
+    """
+    (first, end), n_offsets = transport.bounds(topic, partition), count
+    while True:
+        start = max(first, end - n_offsets)
+        found = deque(transport.read(topic, partition, start, end), maxlen=count)
+        if len(found) == count or start == first:
+            return found
+        n_offsets *= 4
 
 
 def _check(records: Iterable[Placed], settings: Settings, decoder: Decoder, name: str, output: str) -> None:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from service.stream import Output
+from service.cli.commands.check_input.check_input import _last
+from service.stream import Output, Record
 from service.transport import open_transport
 
 FOREIGN = b'{"uuid":7,"mail":{"subject":"Win a prize","size":12,"to":null},"status":"spam","tags":["a"]}\n'
@@ -129,3 +130,31 @@ def test_a_file_or_a_topic_is_checked_not_both(perceptron, arguments):
 def test_an_id_of_the_record_is_that_of_the_line(perceptron):
     result = perceptron("check-input", "-", "--format", "json", "--events-id", "@key", stdin=b'{"text":"x"}')
     assert lines(result)[0]["id"] == "events-0-1"
+
+
+class WithMarkers:
+    """A partition in which ends of transactions take offsets."""
+
+    def __init__(self, offsets, first, end):
+        self._offsets, self._bounds = offsets, (first, end)
+
+    def bounds(self, topic, partition):
+        return self._bounds
+
+    def read(self, topic, partition, start, end):
+        return (Record(topic, partition, at, 0, None, b"x") for at in self._offsets if start <= at < end)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "found"),
+    [
+        (range(7, 50), range(45, 50)),
+        (range(7, 100, 2), range(91, 100, 2)),
+        (range(7, 12), range(7, 12)),
+        ([8, 99], [8, 99]),
+        ([], []),
+    ],
+)
+def test_offsets_without_records_count_as_none(offsets, found):
+    newest = _last(WithMarkers(offsets, 7, 100), "events", 0, 5)
+    assert [record.offset for record in newest] == list(found)
