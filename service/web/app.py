@@ -73,7 +73,7 @@ def make_app(
 
 def about(settings: Settings, health: Health, clock: Clock = SYSTEM_CLOCK) -> Callable[[], dict[str, Any]]:
     """Return what tells about the service as a whole: how it is, since when, and which stream it reads."""
-    began = clock.monotonic()
+    began, takes_own = clock.monotonic(), _takes_own(settings)
 
     def now() -> dict[str, Any]:
         return {
@@ -83,9 +83,20 @@ def about(settings: Settings, health: Health, clock: Clock = SYSTEM_CLOCK) -> Ca
             "broker": redacted_url(settings.broker_url),
             "topic": settings.events_topic,
             "group": settings.group,
+            "teaches": takes_own,
         }
 
     return now
+
+
+def _takes_own(settings: Settings) -> bool:
+    """Return whether events and labels that are posted may have the service's own schema, as on the page."""
+    if not settings.labels_topic:
+        return not settings.events.is_mapped
+    return not any(
+        table.model_copy(update={"unknown_fields": ""}).is_mapped
+        for table in (settings.events, settings.labels)
+    )
 
 
 def rules(settings: Settings) -> AccessPolicy:

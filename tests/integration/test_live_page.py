@@ -259,6 +259,12 @@ def test_why_it_cannot_be_taught_is_said(stage, address, open_page):
     open_page.complaints.clear()  # a browser reports each answer of an error status
 
 
+def test_where_records_have_another_schema_it_is_said_that_it_cannot_be_taught_from_here(open_page, serve):
+    page = open_page(serve(Stage(events={"id": "order.id"}).served()))
+    expect(page.locator("#teach-instead")).to_be_visible()
+    expect(page.get_by_label("and teach it")).to_be_hidden()
+
+
 def test_a_label_that_comes_late_is_awaited_first(stage, address, open_page):
     page = open_page(address)
     stage(event("late", "see money"))

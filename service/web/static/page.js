@@ -9,7 +9,7 @@ import { count, percent, say, showPoints, signed } from "./format.js";
 import { show as put } from "./morph.js";
 import { asked, choose, query, showPartitions } from "./partitions.js";
 import { eventsTable, weightsTable } from "./tables.js";
-import { isTeaching, showClasses, teach } from "./teach.js";
+import { isTeaching, offerTeaching, showClasses, teach } from "./teach.js";
 
 const SECOND = 1000;
 const PATIENCE = 10 * SECOND;
@@ -75,6 +75,7 @@ function show(state) {
   isFilled ||= latest !== null;
   at("welcome").hidden = state.counts.predictions > 0;
   showClasses(state.classes);
+  offerTeaching(state.teaches);
 }
 
 function showCurves({ history, bound, window: size }) {

@@ -13,7 +13,14 @@ export function showClasses(classes) {
   at("truth").replaceChildren(...classes.map((each) => element("option", { value: JSON.stringify(each) }, String(each))));
 }
 
-export const isTeaching = () => at("teach").checked;
+// Where records have another schema than the service's own, no event can be made of what one types.
+export function offerTeaching(isOffered) {
+  at("teach-offer").hidden = !isOffered;
+  at("teach-instead").hidden = isOffered;
+  at("teaching").hidden = !isTeaching();
+}
+
+export const isTeaching = () => at("teach").checked && !at("teach-offer").hidden;
 
 at("teach").addEventListener("change", () => {
   at("teaching").hidden = !isTeaching();

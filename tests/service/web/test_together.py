@@ -167,3 +167,26 @@ def test_classes_beyond_the_commonest_thirty_are_one():
         cells = client.get("/state").json()["quality"]["cells"]
     assert sum(count for truth, _, count in cells if truth is None) == 10
     assert sum(count for *_, count in cells) == 40
+
+
+@pytest.mark.parametrize(
+    ("given", "offered"),
+    [
+        ({}, True),
+        ({"events": {"label_on_timeout": "false"}}, True),
+        ({"events": {"unknown_fields": "ignore"}, "labels": {"unknown_fields": "ignore"}}, True),
+        ({"events": {"unknown_fields": "ignore"}, "labels_topic": ""}, False),
+        ({"events": {"id": "order.id"}}, False),
+        ({"labels": {"label": "verdict"}}, False),
+        ({"events": {"id": "@key", "format": "text"}}, False),
+    ],
+)
+def test_the_page_offers_to_teach_where_its_events_and_labels_are_taken(given, offered):
+    stage = Stage(**given)
+    with stage.served() as client:
+        told = client.get("/state").json()
+        answers = [
+            client.post("/events", json={"id": "typed", "text": "win", "features": {}}).status_code,
+            client.post("/labels", json={"id": "typed", "label": True}).status_code,
+        ]
+    assert told["teaches"] is offered is (answers == [200, 200])
