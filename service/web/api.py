@@ -9,16 +9,16 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from pydantic import BeforeValidator, Field
-from starlette.exceptions import HTTPException
 
 from service.messages.rejection import Rejection
 from service.messages.schema import UnlabelledEvent
 from service.monitoring.portrait import RANKED
-from service.web.problems import documented, problem_response
+from service.web.problems import UnsupportedBody, documented, problem_response
 from service.web.responses import Explanation, LivePrediction, ModelDescription
 from service.web.views import Window
 
 JSON: Final = "application/json"
+_NOT_ENCODED: Final = "identity"
 _UTF_8: Final = ("utf-8", "utf8", "us-ascii")
 _WHOLE_NUMBER: Final = re.compile("0|-?[1-9][0-9]*")
 _LONGEST_SHOWN: Final = 40
@@ -74,15 +74,23 @@ async def body_of(request: Request, wanted: str) -> bytes:
     content_type = Message()
     content_type["Content-Type"] = request.headers.get("content-type", "")
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    encoding = request.headers.get("content-encoding", _NOT_ENCODED)
+    if encoding.strip().lower() != _NOT_ENCODED:
+        raise UnsupportedBody(
+            f"the body must be as it is, not {encoding[:_LONGEST_SHOWN]}",
+            "send it without `Content-Encoding`",
+        )
     if media_type != wanted:
-        raise HTTPException(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        like = "as `curl --json` does" if wanted == JSON else "with `curl --data-binary`"
+        raise UnsupportedBody(
             f"the body must be {wanted}, not {media_type or 'without a type'}",
+            f"send `Content-Type: {wanted}`, {like}",
         )
     charset = content_type.get_content_charset(_UTF_8[0])
     if wanted == JSON and charset not in _UTF_8:
-        raise HTTPException(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the body must be {JSON} in UTF-8, not {charset}"
+        raise UnsupportedBody(
+            f"the body must be {JSON} in UTF-8, not {charset}",
+            f"send `Content-Type: {JSON}`, which means UTF-8",
         )
     return await request.body()
 

@@ -17,7 +17,6 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 from pydantic import BeforeValidator, Field
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 
 from service.errors import AppendUnsure, NoSuchModel, PartitionElsewhere, TooFarBehind
 from service.formats.schema_readers import KINDS
@@ -34,7 +33,7 @@ from service.partitioner import partition_for_key
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
 from service.web.api import BODY_READ, JSON, body_of
-from service.web.problems import documented, problem_response
+from service.web.problems import UnsupportedBody, documented, problem_response
 from service.web.responses import Appended, CommittedPrediction
 
 MOST_WAITED_SECONDS: Final = 60.0
@@ -202,9 +201,9 @@ def _add_labels(api: APIRouter, inputs: Inputs, takes: dict[str, Any]) -> None:
 async def _record_of(request: Request, table: LabelSettings) -> bytes:
     """Return the body of a request as a record of a topic, whose format is one that needs no schemas."""
     if table.format in KINDS:
-        raise HTTPException(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        raise UnsupportedBody(
             f"{table.table()}.format is {table.format}: records with schemas are taken from the topic alone",
+            "write the record to the topic, with a producer that knows its schema",
         )
     return await body_of(request, _media_type_of(table))
 

@@ -25,7 +25,6 @@ from service.web.together import ALL
 _HINTS: Final[Mapping[int, str]] = {
     HTTPStatus.NOT_FOUND: "/docs lists everything there is",
     HTTPStatus.METHOD_NOT_ALLOWED: "/docs tells how each address is asked",
-    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "send `Content-Type: application/json`, as `curl --json` does",
 }
 _SOON_SECONDS: Final = "1"
 _STATUSES: Final[Mapping[type[ServiceError], HTTPStatus]] = {
@@ -35,6 +34,14 @@ _STATUSES: Final[Mapping[type[ServiceError], HTTPStatus]] = {
     TooFarBehind: HTTPStatus.TOO_MANY_REQUESTS,
 }
 _PASSING: Final = frozenset({HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS})
+
+
+class UnsupportedBody(HTTPException):
+    """A body in a form that is not read here."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, what)
+        self.hint = hint
 
 
 class Answered(BaseModel):
@@ -115,7 +122,7 @@ def _of_parameters(_: Request, error: Exception) -> Response:
 
 def _of_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    hint = _HINTS.get(error.status_code, "")
+    hint = error.hint if isinstance(error, UnsupportedBody) else _HINTS.get(error.status_code, "")
     response = problem_response(error.status_code, error.detail, _place(request), hint)
     response.headers.update(error.headers or {})
     return response

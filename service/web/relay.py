@@ -35,7 +35,7 @@ _MOST_INPUTS: Final = 200
 
 _QUESTIONS: Final = {"/predict": "POST", "/explain": "POST", "/model": "GET", "/state": "GET"}
 _INPUTS: Final = ("/events", "/labels")
-_ASKED_WITH: Final = ("authorization", "content-type")
+_ASKED_WITH: Final = ("authorization", "content-encoding", "content-type")
 _TOLD_WITH: Final = ("content-type", "retry-after")
 
 

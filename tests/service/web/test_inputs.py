@@ -284,3 +284,29 @@ def test_a_worker_says_where_a_record_goes_whose_id_its_parent_cannot_read():
 def test_a_parent_without_workers_tells_to_come_later():
     with relayed() as parent:
         assert parent.post("/labels", json=label("a", value=True)).status_code == 503
+
+
+@pytest.mark.parametrize(
+    ("given", "what", "hint"),
+    [
+        (
+            {"format": "text", "id": "@key"},
+            "application/octet-stream",
+            "Content-Type: application/octet-stream",
+        ),
+        ({"format": "avro", "schema_file": "event.avsc"}, "events.format is avro", "to the topic"),
+        ({}, "must be application/json", "Content-Type: application/json"),
+    ],
+)
+def test_the_hint_of_a_body_in_another_form_fits_what_is_wrong(given, what, hint):
+    with Stage(events=given).served() as client:
+        said = client.post("/events", content=b"x", headers={"content-type": "text/html"}).json()
+    assert (what in said["what"], hint in said["hint"]) == (True, True)
+
+
+@pytest.mark.parametrize("path", ["/events", "/labels", "/predict"])
+def test_a_compressed_body_is_refused_as_what_it_is(client, path):
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    answer = client.post(path, content=b"\x1f\x8b", headers=headers)
+    assert (answer.status_code, answer.json()["what"]) == (415, "the body must be as it is, not gzip")
+    assert "Content-Encoding" in answer.json()["hint"]
