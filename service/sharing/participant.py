@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from service.clock import Clock
-from service.errors import TransportError
+from service.errors import OwnershipLost, TransportError
 from service.settings.load import Settings
 from service.sharing.contribution import Contribution, as_output
 from service.sharing.lanes import Lanes
@@ -117,6 +117,11 @@ class Participant:
             _log.info("partition %d: takes part from round %d on", self._lane, self._rounds.round + 1)
         rounds = self._rounds
         while rounds.has_begun and (found := self._lanes.complete(*self._next(), rounds.n_lanes)):
+            if rounds.sent < found[0].round and rounds.is_member(self._lane):
+                raise OwnershipLost(
+                    f"partition {self._lane}: another process has contributed to round "
+                    f"{found[0].round} for it"
+                )
             rounds.apply(found, self._lanes.mix_of(found), self._lane)
             self.waits_since = None
             size = sum(len(each.value) for each in found)

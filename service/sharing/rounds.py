@@ -76,6 +76,10 @@ class Rounds:
         """Whether this partition takes part."""
         return self.start >= 0
 
+    def is_member(self, lane: int) -> bool:
+        """Return whether this partition contributes to the next round, and none of its former states has."""
+        return lane < self.n_lanes and self.round + 1 > self.taken_over
+
     def open(self, start: int) -> None:
         """Open a share as lane 0: with a round of its own, in which nothing is mixed."""
         self.start, self.round, self.sent, self.n_lanes, self.taken_over = start, start - 1, start, 1, -1
@@ -108,8 +112,7 @@ class Rounds:
         if contributions[0].round != number:
             raise ValueError(f"round {contributions[0].round} after {self.round}")
         if mix is not None:
-            is_own = lane < self.n_lanes and number > self.taken_over
-            self.shared.apply(mix, contributions[lane].value if is_own else None)
+            self.shared.apply(mix, contributions[lane].value if self.is_member(lane) else None)
         self.round = number
         self.sent = max(self.sent, number)
         self.n_lanes = max(self.n_lanes, *(each.n_lanes for each in contributions))

@@ -4,16 +4,37 @@ import pytest
 
 from perceptron_core import from_bytes
 from service.dead_letters.temporary_member import TemporaryMember
-from service.errors import CheckpointError, ConfigurationError
+from service.errors import CheckpointError, ConfigurationError, OwnershipLost
 from service.loop.recovery import restore
 from service.loop.reset import reset
 from service.loop.task import Task
+from service.partition.factory import make_processor
 from service.sharing import participant
+from service.sharing.contribution import Contribution
+from service.sharing.participant import Participant
 from service.transport.topics import input_topics
-from tests.service.building import settings
+from tests.service.building import SetClock, settings
 from tests.service.sharing.streams import SHARED, bases, contributions, events, feed, progress, run, told
 
 N = 4
+
+
+class StubLanes:
+    """Rounds that are complete, of one lane."""
+
+    newest_start = 1
+
+    def __init__(self, values):
+        self._values = values
+
+    def latest(self, lane):
+        return None
+
+    def complete(self, start, number, n_lanes):
+        return [Contribution(0, start, number, 1, 0, each) for each in self._values.get(number, ())]
+
+    def mix_of(self, contributions):
+        return None
 
 
 @pytest.fixture
@@ -193,3 +214,23 @@ def test_the_restored_model_is_the_one_that_was_committed(stream, killed):
     run(stream, snapshot_interval_records=10**6)
     again = [from_bytes(restore(stream, settings(**SHARED), p).processor.learner.dump()) for p in range(N)]
     assert [each.weights for each in again] == [each.weights for each in models(stream)]
+
+
+def test_a_process_that_was_frozen_learns_from_the_lanes_that_its_partition_has_another_owner():
+    """It applies nothing that it has not contributed to."""
+    rounds = make_processor(settings(**SHARED)).rounds
+    rounds.open(1)
+    lanes = StubLanes({1: [b""], 2: [b"of the new owner"]})
+    frozen = Participant(
+        0,
+        rounds,
+        lanes,
+        find_base=lambda: None,
+        count_lanes=lambda: 1,
+        transport=None,
+        settings=settings(**SHARED),
+        clock=SetClock(),
+    )
+    with pytest.raises(OwnershipLost, match="another process has contributed to round 2"):
+        frozen.prepare()
+    assert rounds.round == 1
