@@ -15,6 +15,8 @@ _MOST_NAMED: Final = 3
 class RepeatedIds(Decoder):
     """Decodes messages, and counts the events whose id an earlier event had.
 
+    One that brings the first label of that event is no repetition: it is its label.
+
     Attributes
     ----------
     count : int
@@ -28,7 +30,8 @@ class RepeatedIds(Decoder):
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
-        self._known: set[str] = set()
+        self._is_labelled: dict[str, bool] = {}
+        """Each id that is known, and whether its label has come."""
         self.maps_time = decoder.maps_time
         self.count = 0
         self.named: list[str] = []
@@ -37,12 +40,13 @@ class RepeatedIds(Decoder):
     def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:
         """Return the message. Raises `Rejection`."""
         found = self._decoder.decode(value, record)
-        if found.is_label:
-            return found
-        if found.id in self._known:
+        has_label, is_labelled = found.truth is not None, self._is_labelled.get(found.id)
+        if is_labelled is not None and not found.is_label and (is_labelled or not has_label):
             self._note(found.id)
-        elif len(self._known) < _MOST_KNOWN:
-            self._known.add(found.id)
+        elif is_labelled is not None:
+            self._is_labelled[found.id] = True
+        elif not found.is_label and len(self._is_labelled) < _MOST_KNOWN:
+            self._is_labelled[found.id] = has_label
         return found
 
     def place_of_time(self, record: Record) -> str:

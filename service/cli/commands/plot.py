@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from service.cli.source_options import SourceOptions, source_options
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.datasets.labelled_examples import Example, refusal_hint
 from service.errors import ConfigurationError, InputFileError
+from service.messages.labels import BINARY
 from service.models.model_file import read_model_file
 from service.partition.factory import make_processor
 from service.settings.load import Loaded
@@ -135,8 +136,7 @@ def calibration(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
     if not processor.learner.has_log_odds:
         raise ConfigurationError(
             f"model: the scores of {settings.model} are no log-odds, so its predictions have no probability",
-            hint="use one that has: --model auto, mixture, logistic-regression, normalized-adagrad, "
-            "coin-betting or bayesian-logistic",
+            hint=_calibrated(settings.classes),
         )
     with source_of(settings) as source, progress_bar(source, "replay") as (messages, _):
         FileBatches(
@@ -149,6 +149,16 @@ def calibration(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
     from service.monitoring.reliability_diagram import reliability_diagram  # noqa: PLC0415 - Matplotlib
 
     write_picture(charts, reliability_diagram(found), output)
+
+
+def _calibrated(classes: Sequence[str]) -> str:
+    """Name the models whose predictions have a probability, for that many classes."""
+    if len(classes) > BINARY:
+        return f"of {len(classes)} classes, --model auto has one"
+    return (
+        "use one that has: --model auto, mixture, logistic-regression, normalized-adagrad, coin-betting or "
+        "bayesian-logistic"
+    )
 
 
 @command.command("weights")

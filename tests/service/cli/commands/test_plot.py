@@ -115,6 +115,14 @@ def test_a_calibration_of_text_by_auto_is_named_after_its_kind(perceptron, tmp_p
     assert Path("calibration.png").read_bytes().startswith(PNG)
 
 
+def test_a_calibration_of_three_classes_names_the_model_that_has_one(perceptron, tmp_path):
+    (tmp_path / "mails.tsv").write_text("ham\tsee you\nspam\twin a prize\neggs\tbreakfast\n" * 20)
+    given = ("plot", "calibration", "mails.tsv", "--classes", "ham,spam,eggs", "--model")
+    refused = perceptron(*given, "normalized-adagrad")
+    assert "hint: of 3 classes, --model auto has one" in refused.stderr
+    assert perceptron(*given, "auto").exit_code == 0
+
+
 def test_a_calibration_of_a_model_without_log_odds_names_those_that_have_them(perceptron, pages):
     result = perceptron("plot", "calibration", pages, "--model", "arow")
     assert result.exit_code == 2

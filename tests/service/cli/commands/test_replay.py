@@ -294,6 +294,21 @@ def test_repeated_ids_are_counted_and_named(perceptron):
     assert "2 events have the id of an earlier one (a)" in result.stderr
 
 
+EVENT, LABELLED = b'{"id":"a","text":"win"}', b'{"id":"a","text":"win","label":true}'
+
+
+def test_an_event_that_comes_again_with_its_first_label_is_no_repeated_id(perceptron):
+    result = perceptron("replay", "-", "--format", "json", stdin=ndjson([EVENT, LABELLED]))
+    summary = json.loads(result.stdout)
+    assert (summary["labelled"], summary["repeated_ids"], "warning" in result.stderr) == (1, 0, False)
+
+
+@pytest.mark.parametrize("again", [[EVENT], [LABELLED, LABELLED], [b'{"id":"a","label":true}', LABELLED]])
+def test_an_event_that_comes_again_and_brings_no_first_label_is_a_repeated_id(perceptron, again):
+    result = perceptron("replay", "-", "--format", "json", stdin=ndjson([EVENT, *again]))
+    assert json.loads(result.stdout)["repeated_ids"] == 1
+
+
 def test_a_label_is_no_repeated_id(perceptron):
     messages = [b'{"id":"a","text":"win"}', b'{"id":"a","label":true}']
     result = perceptron("replay", "-", "--format", "json", stdin=ndjson(messages))
