@@ -41,6 +41,9 @@ _PATIENCE_SECONDS: Final = 10.0
 """How long an append may take: longer than the loop takes to get ready for the first one."""
 _READ_AT_ONCE_BYTES: Final = 16_384
 """Longer messages are read on a thread of their own: the server's answers others meanwhile."""
+_ELSEWHERE: Final = (
+    "send it to the other processes of the group, until one takes it, or write it to the topic"
+)
 _OCTETS: Final = "application/octet-stream"
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 
@@ -120,6 +123,8 @@ class Inputs:
     def _submit(self, submission: Submission) -> tuple[Ticket, int]:
         n_partitions = self.live.n_partitions
         if not n_partitions:
+            if self.health.state is State.READY:
+                raise NoSuchModel("this process stands by: others have all partitions", hint=_ELSEWHERE)
             raise NoSuchModel("no partition is served yet", hint="/readyz shows the state")
         partition = partition_for_key(submission.output.key, n_partitions)
         intake = self._intake(partition)
@@ -133,7 +138,7 @@ class Inputs:
         if self.health.state is State.READY:
             raise PartitionElsewhere(
                 f"partition {partition} is served by another process of the group",
-                hint="send it to that process: /readyz and `perceptron status` show who has what",
+                hint=_ELSEWHERE,
                 partition=partition,
             )
         raise NoSuchModel(f"partition {partition} is not served yet", hint="/readyz shows the state")

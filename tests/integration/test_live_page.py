@@ -3,6 +3,7 @@
 import json
 import re
 from contextlib import ExitStack
+from itertools import pairwise
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -453,6 +454,11 @@ def test_a_link_to_a_partition_shows_that_one(address_of_two, open_page):
 def test_a_link_to_a_partition_that_is_elsewhere_shows_what_there_is(address_of_two, open_page):
     page = open_page(address_of_two, "/?partition=7")
     expect(page.locator("#predictions")).to_have_text("21")
+    expect(page.get_by_role("alert")).to_have_text(
+        "Partition 7 is not served here: all that are here are shown."
+    )
+    page.get_by_role("combobox", name="Partition").select_option("1")
+    expect(page.locator("#notice")).to_be_hidden()
     open_page.complaints.clear()  # the browser notes the answer that there is no such partition
 
 
@@ -581,6 +587,54 @@ def test_trouble_is_told(stage, open_page):
     expect(page.get_by_role("alert")).to_contain_text("does not answer")
     page.close()
     open_page.complaints.clear()  # the browser notes the refused connections
+
+
+def test_a_process_that_stands_by_says_who_has_the_partitions(serve, open_page):
+    stage = Stage(partitions=())
+    stage.health.become(State.READY, "standing by: other members have all the partitions")
+    page = open_page(serve(stage.served()))
+    expect(page.get_by_role("status")).to_have_text("standing by")
+    expect(page.get_by_role("alert")).to_contain_text("other members have all the partitions")
+    page.close()
+    open_page.complaints.clear()  # the browser notes the answer that there is no model
+
+
+def test_a_curve_of_one_point_is_seen(serve, open_page):
+    stage = Stage()
+    feed = stage.feeds[0]
+    records = [feed.record(event(f"m-{n}", "win", label=n % 2 == 0)) for n in range(300)]
+    with stage.models[0].learning:
+        feed.processor.process_batch(records)
+    stage.models[0].committed(stage.metrics.publish(0, feed.processor))
+    page = open_page(serve(stage.served()))
+    expect(page.locator("#predictions")).to_have_text("300")
+    coloured = """canvas => {
+        const ink = getComputedStyle(document.documentElement).getPropertyValue("--recent").trim();
+        const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const [r, g, b] = [1, 3, 5].map((at) => parseInt(ink.slice(at, at + 2), 16));
+        let n = 0;
+        for (let i = 0; i < data.length; i += 4) n += data[i] === r && data[i + 1] === g && data[i + 2] === b;
+        return n;
+    }"""
+    assert page.locator("#error-chart canvas").evaluate(coloured) > 20
+
+
+@pytest.mark.parametrize("n_events", [1, 6])
+def test_long_class_names_overprint_nothing_on_a_phone(serve, open_page, n_events):
+    stage = Stage(model="auto", classes=("legitimate_transaction", "fraudulent_transaction"))
+    for n in range(20):
+        truth = ("legitimate_transaction", "fraudulent_transaction")[n % 2]
+        stage(event(f"transaction-2026-11-23-{n:06d}", f"win {n % 2}", label=truth))
+    page = open_page(serve(stage.served()), viewport={"width": 390, "height": 844})
+    cells = page.locator("#events tbody tr").nth(n_events - 1).locator("th, td:not(.content)")
+    expect(cells.first).to_be_visible()
+    boxes = sorted(
+        (box for box in (each.bounding_box() for each in cells.all()) if box), key=lambda box: box["x"]
+    )
+    for left, right in pairwise(boxes):
+        assert left["x"] + left["width"] <= right["x"]
+    hides = "cell => cell.scrollWidth <= cell.clientWidth || getComputedStyle(cell).overflowX === 'hidden'"
+    assert all(each.evaluate(hides) for each in page.locator("#events tbody .class").all())
 
 
 def test_the_page_of_a_parent_of_workers_shows_the_partitions_of_all(serve, open_page):

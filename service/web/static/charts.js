@@ -50,7 +50,7 @@ export class Chart {
         ],
         series: [
           {},
-          ...this.series.map(({ name, width, dash }) => ({ stroke: colour(name), width, dash, points: { show: false } })),
+          ...this.series.map(({ name, width, dash }) => ({ stroke: colour(name), width, dash, points: { show: isPoint, size: 8, fill: colour(name) } })),
         ],
       },
       this.data,
@@ -58,6 +58,9 @@ export class Chart {
     );
   }
 }
+
+// A curve of one point has no line to be seen.
+const isPoint = (plot, series) => plot.data[series].filter((value) => value !== null).length === 1;
 
 // The first few answers are a matter of chance, and would squeeze all that follows.
 export function settled(labelled, curve) {

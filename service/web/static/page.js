@@ -21,6 +21,7 @@ const mistakesChart = new MistakesChart(at("mistakes-chart"));
 let timer = null; // null: an answer is on its way
 let paused = false;
 let latest = null;
+let missing = null; // the partition of the address, if it is not served here
 let isFilled = false; // the form is filled once: what one deletes stays deleted
 
 async function look() {
@@ -29,7 +30,7 @@ async function look() {
   try {
     const answer = await fetch(`/state${place}`, { signal: AbortSignal.timeout(PATIENCE) });
     const told = await answer.json();
-    if (place === query()) showAnswer(answer, told); // else another partition was chosen meanwhile
+    if (place === query()) await showAnswer(answer, told); // else another partition was chosen meanwhile
   } catch {
     showCondition("bad", "no answer", "The service does not answer. This page goes on trying.");
   }
@@ -39,14 +40,23 @@ async function look() {
 
 // Another partition was chosen: look at it now, unless an answer is on its way.
 function lookNow() {
+  missing = null;
   if (timer === null) return;
   clearTimeout(timer);
   look();
 }
 
-function showAnswer(answer, told) {
+async function showAnswer(answer, told) {
   if (answer.ok) show(told);
-  else if (answer.status === 404 || answer.status === 422) choose(null); // it has moved, or never was
+  else if (answer.status === 404 || answer.status === 422) {
+    missing = asked(); // it has moved, or never was
+    choose(null);
+  } else showNoModel(told, await (await fetch("/readyz", { signal: AbortSignal.timeout(PATIENCE) })).json());
+}
+
+// A process that is ready without a model stands by for others of its group.
+function showNoModel(told, { state, reason }) {
+  if (state === "ready" && reason) showCondition("good", "standing by", `${reason}. Their pages show them.`);
   else showCondition("bad", "not ready", `${told.what}. ${told.hint}`);
 }
 
@@ -59,7 +69,7 @@ function showCondition(kind, text, notice = "") {
 
 function show(state) {
   const isReady = state.state === "ready";
-  showCondition(isReady ? "good" : "bad", state.state, isReady ? "" : state.reason);
+  showCondition(isReady ? "good" : "bad", state.state, isReady ? absence(state) : state.reason);
   say("model", state.model);
   showPartitions(state);
   showFigures(state);
@@ -76,6 +86,12 @@ function show(state) {
   at("welcome").hidden = state.counts.predictions > 0;
   showClasses(state.classes);
   offerTeaching(state.teaches);
+}
+
+function absence({ partition }) {
+  if (missing === null) return "";
+  const shown = partition === "all" ? "all that are here are shown" : `partition ${partition} is shown`;
+  return `Partition ${missing} is not served here: ${shown}.`;
 }
 
 function showCurves({ history, bound, window: size }) {

@@ -78,7 +78,7 @@ export function eventsTable(events, ofAll) {
     ...(ofAll ? [element("td", { class: "number partition" }, String(event.partition))] : []),
     element("td", { class: "content", title: contentOf(event) }, element("div", {}, contentOf(event))),
     element("td", { class: "number score" }, signed(event.score && Number(event.score.toPrecision(4)))),
-    element("td", { class: "class" }, String(event.predicted)),
+    element("td", { class: "class", title: String(event.predicted) }, String(event.predicted)),
     ...onlyIfProbable(element("td", { class: "number probability" }, percent(event.probability))),
     truthOf(event),
   ]);
@@ -97,5 +97,5 @@ function contentOf({ text, features }) {
 function truthOf({ truth, mistake, label_delay_seconds: delay }) {
   if (truth === null) return element("td", { class: "class waiting" }, "awaited");
   const late = delay === null ? "" : element("span", { class: "delay" }, ` after ${Number(delay.toPrecision(3))} s`);
-  return element("td", { class: `class ${mistake ? "wrong" : "right"}` }, `${mistake ? "✗" : "✓"} ${truth}`, late);
+  return element("td", { class: `class ${mistake ? "wrong" : "right"}`, title: String(truth) }, `${mistake ? "✗" : "✓"} ${truth}`, late);
 }

@@ -179,6 +179,23 @@ def test_a_partition_that_another_process_has_is_named():
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
 
+def test_where_another_process_has_the_partition_the_hint_is_to_ask_the_others():
+    stage = Stage(partitions=(1,))
+    name = next(name for name in IDS if partition_for_key(name.encode(), 2) == 0)
+    with stage.served() as client:
+        hint = client.post("/labels", json=label(name, value=True)).json()["hint"]
+    assert hint.startswith("send it to the other processes of the group")
+
+
+def test_a_process_that_stands_by_says_so(stage, client):
+    stage.live.n_partitions = 0
+    answer = client.post("/labels", json=label("a", value=True))
+    assert (answer.status_code, answer.json()["what"]) == (
+        503,
+        "this process stands by: others have all partitions",
+    )
+
+
 def test_before_the_partitions_are_known_who_asks_is_told_to_come_later(stage, client):
     stage.live.n_partitions = 0
     assert client.post("/labels", json=label("a", value=True)).status_code == 503
