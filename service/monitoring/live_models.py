@@ -264,7 +264,7 @@ class LiveModels:
             what = "no partition" if partition is None else f"partition {partition}: not"
             raise NoSuchModel(
                 f"{what} served by this process; served here: {here}",
-                hint="another member of the group may have the partition; /readyz shows the state of this one",
+                hint="another member of the group may have it; /readyz shows the state of this one",
             )
         return models[partition]
 

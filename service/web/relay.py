@@ -157,7 +157,7 @@ def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
     here = ", ".join(map(str, sorted(addresses)))
     return NoSuchModel(
         f"partition {partition}: not served by this service; served here: {here}",
-        hint="another member of the group may have the partition; /readyz shows the state of this one",
+        hint="another member of the group may have it; /readyz shows the state of this one",
     )
 
 
