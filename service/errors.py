@@ -1,10 +1,11 @@
 """Every error the service raises on purpose, in one tree, and the exit codes of the command line.
 
-    ServiceError                  exit code 1, as every class below but the first
+    ServiceError                  exit code 1, as every class below but two
      ├─ ConfigurationError        a setting is wrong; exit code 2
      ├─ InputFileError            a file given by the user cannot be read as said
      ├─ ServerError               the HTTP address cannot be used
      ├─ CheckpointError           what was committed cannot be restored
+     │   ├─ SettingsDiffer        it was made under other settings; exit code 2
      │   └─ InputLost             records that are needed are gone from an input topic
      ├─ TooManyRejected           the poison limit: the stream itself seems wrong
      ├─ NoSuchModel               a question about a partition that is not served here
@@ -37,10 +38,10 @@ from __future__ import annotations
 from typing import Final
 
 FAILURE: Final = 1
-"""Exit code after any other error than a `ConfigurationError`."""
+"""Exit code after an error that is not about settings."""
 
 USAGE: Final = 2
-"""Exit code after a `ConfigurationError`, or a command line that cannot be parsed."""
+"""Exit code after `ConfigurationError` and `SettingsDiffer`, or a command line that cannot be parsed."""
 
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C."""
@@ -78,6 +79,10 @@ class ServerError(ServiceError):
 
 class CheckpointError(ServiceError):
     """A snapshot or the log behind it is missing, damaged, or does not fit the settings."""
+
+
+class SettingsDiffer(CheckpointError):
+    """A checkpoint was made under another setting: to start once more with the same one will not help."""
 
 
 class InputLost(CheckpointError):

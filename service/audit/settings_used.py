@@ -7,7 +7,7 @@ from typing import Final
 
 from perceptron_core.formats.model_bytes import pack, unpack
 from service.audit.history import LIMITS, CommitHistory
-from service.errors import CheckpointError
+from service.errors import SettingsDiffer
 from service.settings.forms import written
 from service.settings.load import Settings
 from service.settings.mapping import MAPPING, mapping_given
@@ -30,7 +30,7 @@ def check_settings(histories: Iterable[CommitHistory], settings: Settings) -> No
 
     Raises
     ------
-    CheckpointError
+    SettingsDiffer
         A setting is another one; the message names it and what it was.
 
     """
@@ -42,7 +42,7 @@ def check_settings(histories: Iterable[CommitHistory], settings: Settings) -> No
     for name in given:
         used = [each[name] for each in known if name in each]  # earlier releases lack newer ones
         if used and given[name] not in used:
-            raise CheckpointError(
+            raise SettingsDiffer(
                 f"{name}: the checkpoint was made with {written(used[0])}, "
                 f"the setting is {written(given[name])}",
                 hint=f"give the settings that the service runs under: {_as_option(name, used[0])}",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from perceptron_core.formats.model_bytes import pack, unpack
 from service.checkpoints.snapshot import Snapshot
-from service.errors import CheckpointError
+from service.errors import SettingsDiffer
 from service.messages.labels import BINARY
 from service.settings.fields import Settings
 from service.settings.forms import written
@@ -51,7 +51,7 @@ def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) ->
             may_change = name in _OF_RECORDS or (
                 name == "classes" and _names_two_classes(snapshot.identity, wanted)
             )
-            raise CheckpointError(
+            raise SettingsDiffer(
                 f"{name}: the checkpoint was made with {written(made[name])}, "
                 f"the setting is {written(wanted[name])}",
                 hint="set it back, start and stop the service once (which makes a snapshot), then change it"

@@ -18,7 +18,15 @@ import click
 from click.shell_completion import CompletionItem
 
 from service.cli.output import echo, echo_line
-from service.errors import FAILURE, INTERRUPTED, USAGE, ConfigurationError, ServiceError, StorageFull
+from service.errors import (
+    FAILURE,
+    INTERRUPTED,
+    USAGE,
+    ConfigurationError,
+    ServiceError,
+    SettingsDiffer,
+    StorageFull,
+)
 from service.logs import end_log, logs_json
 from service.settings.clients_own import instead_of
 from service.visible import one_line
@@ -114,7 +122,7 @@ class LazyGroup(click.Group):
             code = USAGE
         except ServiceError as error:
             report_error(*error.lines, hint=error.hint)
-            code = FAILURE
+            code = USAGE if isinstance(error, SettingsDiffer) else FAILURE
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             code = USAGE

@@ -125,7 +125,7 @@ def test_export_refuses_a_setting_that_contradicts_the_checkpoint(checkpoint, st
     produce(stream, *EVENTS)
     serve(stream, classes=("ham", "spam"))
     result = checkpoint("export", "--partition", "0", tmp_path / "x.bin", "--classes", "spam,ham")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "classes: the checkpoint was made with ham,spam, the setting is spam,ham" in result.stderr
 
 
@@ -136,7 +136,7 @@ def test_export_runs_no_code_that_a_checkpoint_names(checkpoint, stream, tmp_pat
     serve(stream, model=f"{model}:make", checkpoint_key="k")
     model.write_text("raise SystemExit('it ran')")
     result = checkpoint("export", "--partition", "0", tmp_path / "x.bin")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "model: the checkpoint was made with" in result.stderr
 
 

@@ -171,6 +171,14 @@ def test_a_wrong_setting_fails_at_start_naming_the_setting(serve, setting, value
     assert "Traceback" not in process.stderr
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_setting_that_makes_another_model_is_a_wrong_setting(stream, serve, workers):
+    assert serve("--exit-at-end").wait() == 0
+    process = serve("--exit-at-end", "--model", "arow", workers=workers)
+    assert process.wait() == 2
+    assert "model: the checkpoint was made with 'perceptron', the setting is 'arow'" in process.stderr
+
+
 def test_an_address_where_nobody_listens_is_a_clear_error_within_seconds(serve):
     port = free_port()
     process = serve(broker=f"kafka://127.0.0.1:{port}")

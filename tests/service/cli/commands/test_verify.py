@@ -86,3 +86,10 @@ def test_of_many_offenders_the_first_are_shown_and_the_others_counted(perceptron
     result = perceptron("verify", "--broker", broker)
     assert len(result.stdout.splitlines()) == 21
     assert "... and 5 more" in result.stdout
+
+
+def test_a_setting_that_is_not_the_services_is_no_contradiction_but_a_wrong_setting(
+    perceptron, broker, stream
+):
+    result = perceptron("verify", "--broker", broker, "--max-pending", "7")
+    assert (result.exit_code, "max_pending: the checkpoint was made with" in result.stderr) == (2, True)
