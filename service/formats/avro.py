@@ -58,10 +58,23 @@ def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
     try:
         parsed = [parse_schema(json.loads(part), named_schemas=named) for part in parts]
         return AvroDecoder(_Planner(named).plan(parsed[-1])).read
-    except (SchemaParseException, UnknownType) as error:
-        raise UnusableSchema(f"{type(error).__name__}: {error}") from None
+    except UnknownType as error:
+        raise UnusableSchema(f"it names a type that is not known: {error}") from None
+    except SchemaParseException as error:
+        raise UnusableSchema(f"this is no Avro schema: {error}") from None
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise UnusableSchema(f"this is no Avro schema: {error!r}") from None
+        raise UnusableSchema(f"this is no Avro schema: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """Say in words why a text is no schema."""
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+        return f"it is not JSON: {error}"
+    if isinstance(error, KeyError):
+        return f"{error.args[0]} is missing"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return str(error)
 
 
 class _Planner:

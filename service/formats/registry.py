@@ -41,6 +41,10 @@ class SchemaMissing(Exception):
     """The registry says that it has no such schema."""
 
 
+class ReferenceMissing(SchemaMissing):
+    """It has a schema, but not what that refers to."""
+
+
 class SchemaRegistry:
     """Asks a registry for schemas.
 
@@ -72,7 +76,7 @@ class SchemaRegistry:
         Raises
         ------
         SchemaMissing
-            The registry has none of that id.
+            The registry has none of that id; or, `ReferenceMissing`, not all that it refers to.
         RegistryUnavailable
             It does not answer, or not as a registry does.
 
@@ -114,7 +118,11 @@ class SchemaRegistry:
                     continue
                 seen.add((subject, version))
                 path = f"/subjects/{quote(subject, safe='')}/versions/{version}"
-                found = self._get(f"{path}?format=serialized&deleted=true")
+                try:
+                    found = self._get(f"{path}?format=serialized&deleted=true")
+                except SchemaMissing:
+                    named = f"{reference['name']!r:.150}, version {version} of the subject {subject!r:.150}"
+                    raise ReferenceMissing(f"it refers to {named}: the Schema Registry has none") from None
                 yield from walk(found)
                 yield reference["name"], found
 

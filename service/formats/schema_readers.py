@@ -64,7 +64,8 @@ class WireReader:
     def _make(self, key: bytes) -> _Read:
         what, schema = f"schema {name_of(key)}", self._schemas[key]
         if schema is None:
-            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: the Schema Registry has none of this id")
+            why = self._schemas.complaints.get(key, "the Schema Registry has none of this id")
+            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: {why}")
         if schema.kind == SchemaKind.UNUSABLE:
             raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what} cannot be used: {schema.parts[0].decode()}")
         if schema.kind != self._kind:

@@ -30,6 +30,11 @@ class Schemas:
     keys_of
         By topic, for those whose records need schemas.
 
+    Attributes
+    ----------
+    complaints
+        Why schemas that were looked for last were not found, by key, where more is to be said than that.
+
     """
 
     def __init__(self, keys_of: Mapping[str, KeysOf]) -> None:
@@ -37,6 +42,7 @@ class Schemas:
         self._known: dict[bytes, Schema] = {}
         """The one last used is last."""
         self._readers: dict[str, dict[bytes, Any]] = {}
+        self.complaints: Mapping[bytes, str] = {}
 
     def __getitem__(self, key: bytes) -> Schema | None:
         return self._known.get(key)

@@ -17,7 +17,7 @@ from service.errors import ConfigurationError
 from service.formats.answers import ANSWER_KEY, schema_of
 from service.formats.extra import need
 from service.formats.protobuf_files import UnusableSchema, compile_file
-from service.formats.registry import SchemaMissing, SchemaRegistry
+from service.formats.registry import ReferenceMissing, SchemaMissing, SchemaRegistry
 from service.formats.schema import Schema, SchemaKind
 from service.formats.schema_readers import KINDS, plain_reader
 from service.formats.schemas import Schemas
@@ -66,6 +66,8 @@ class Sources:
         self._found: dict[bytes, Schema] = {}
         self._absent: dict[bytes, float] = {}
         """Until when (monotonic seconds) the registry is not asked for a schema again."""
+        self._complaints: dict[bytes, str] = {}
+        """Of absent schemas, what they refer to and the registry does not have."""
         self._patient_from = -inf
 
     def find(self, schemas: Schemas, records: Sequence[Record]) -> dict[bytes, Schema]:
@@ -81,6 +83,7 @@ class Sources:
         found |= self._answers(schemas)
         if missing := [key for key in schemas.missing(records) if key not in self._files]:
             found |= self._fetch(missing)
+            schemas.complaints = {key: self._complaints[key] for key in missing if key in self._complaints}
         return found
 
     def _answers(self, schemas: Schemas) -> dict[bytes, Schema]:
@@ -117,7 +120,9 @@ class Sources:
         assert self._registry is not None
         try:
             schema = self._registry.schema(key)
-        except SchemaMissing:
+        except SchemaMissing as error:
+            if isinstance(error, ReferenceMissing):
+                self._complaints[key] = str(error)
             return False
         if len(self._found) >= _MOST_REMEMBERED:
             self._found.pop(next(iter(self._found)))
@@ -127,6 +132,7 @@ class Sources:
     def _remember_absent(self, keys: Sequence[bytes]) -> None:
         if len(self._absent) + len(keys) > _MOST_REMEMBERED:
             self._absent.clear()
+            self._complaints = {key: why for key, why in self._complaints.items() if key in keys}
         self._absent |= dict.fromkeys(keys, self._clock.monotonic() + _DOUBT_SECONDS)
 
 

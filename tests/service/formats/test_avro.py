@@ -1,6 +1,7 @@
 import datetime as dt
 import decimal
 import json
+import re
 import uuid
 
 import pytest
@@ -94,3 +95,21 @@ def test_without_fastavro_the_error_says_what_to_install(monkeypatch):
     with pytest.raises(ConfigurationError, match="needs the package fastavro") as caught:
         avro_reader([json.dumps("int").encode()])
     assert "online-perceptron[schemas]" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"# no JSON", "this is no Avro schema: it is not JSON: Expecting value"),
+        (b"\xff\xfe\x00", "this is no Avro schema: it is not JSON: "),
+        (b'{"name": "R"}', "this is no Avro schema: type is missing"),
+        (b'{"type": "array"}', "this is no Avro schema: items is missing"),
+        (b'"Elsewhere"', "it names a type that is not known: Elsewhere"),
+        (b"17", "this is no Avro schema: "),
+        (b"[" * 100_000, "this is no Avro schema: it is nested too deeply"),
+    ],
+)
+def test_what_is_no_schema_is_refused_in_words(text, reason):
+    with pytest.raises(UnusableSchema, match=f"^{reason}") as refused:
+        avro_reader([text])
+    assert not re.search(r"[A-Z]\w+(Error|Exception)|UnknownType", str(refused.value))

@@ -336,3 +336,19 @@ def test_a_service_that_waits_for_the_registry_never_says_ready_meanwhile(stream
         runner.step()
     runner.close()
     assert outputs(stream)
+
+
+def test_a_reference_that_the_registry_does_not_have_is_named(stream, registry, monkeypatch):
+    monkeypatch.setattr("service.formats.sources._PATIENCE_SECONDS", 0.0)
+    registry.register("person-value", record("Person", age="int"))
+    reference = {"name": "Person", "subject": "person-value", "version": 1}
+    schema_id = registry.register("m", record(id="string", who="Person"), references=[reference])
+    registry.catalog.delete("person-value")
+    registry.catalog.delete("person-value", permanent=True)
+    produce(stream, [framed(schema_id, b"x")])
+    run(stream, given_for(registry))
+    (letter,) = stream.read("dead-letters", 0)
+    assert dict(letter.headers)["error.message"].decode() == (
+        f"schema {schema_id}: it refers to 'Person', version 1 of the subject 'person-value': "
+        "the Schema Registry has none"
+    )
