@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
 
+from service.cli.app import report
 from service.datasets.files import STDIN
 from service.errors import ServiceError
 
@@ -24,6 +25,35 @@ class OutputPath(click.Path):
         super().__init__(path_type=Path, dir_okay=False)
 
 
+@contextmanager
+def saying_what_is_unsaved(ctx: click.Context) -> Iterator[None]:
+    """Say which outputs of the command are not written if it is interrupted."""
+    before = [(path, _version(path)) for _, path in _outputs(ctx)]
+    try:
+        yield
+    except KeyboardInterrupt:
+        for path, version in before:
+            if _version(path) == version:
+                report("interrupted", "yellow", f"nothing was saved to {path}")
+        raise
+
+
+def _version(path: Path) -> tuple[int, int] | None:
+    """Return what changes when a file is written; None while there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _outputs(ctx: click.Context) -> Iterator[tuple[click.Parameter, Path]]:
+    for parameter in ctx.command.params:
+        path = ctx.params.get(parameter.name or "")
+        if isinstance(parameter.type, OutputPath) and isinstance(path, Path):
+            yield parameter, path
+
+
 def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
     """Refuse outputs of the command that is run which name one of its inputs, or a folder that is not there.
 
@@ -33,11 +63,9 @@ def check_outputs(ctx: click.Context, *inputs: str | Path | None) -> None:
         A file cannot be written.
 
     """
-    for parameter in ctx.command.params:
-        path = ctx.params.get(parameter.name or "")
-        if isinstance(parameter.type, OutputPath) and isinstance(path, Path):
-            _refuse_no_folder(path)
-            _refuse_inputs(path, parameter.opts[-1], filter(None, inputs))
+    for parameter, path in _outputs(ctx):
+        _refuse_no_folder(path)
+        _refuse_inputs(path, parameter.opts[-1], [each for each in inputs if each])
 
 
 def _refuse_no_folder(path: Path) -> None:

@@ -11,8 +11,8 @@ import click
 from service.cli.app import report_warning
 from service.cli.completion import complete_file
 from service.cli.options import Command, Decorator, with_options
-from service.cli.outputs import check_outputs
-from service.datasets.columns import Dialect
+from service.cli.outputs import check_outputs, saying_what_is_unsaved
+from service.datasets.columns import COMMAS, Dialect
 from service.datasets.files import Format, Source, open_source
 from service.errors import ConfigurationError
 from service.settings.load import Settings
@@ -134,12 +134,25 @@ def _with_source(command: Command, argument: Decorator) -> Command:
                 warn=report_warning,
                 **columns,
             )
+            if dialect != COMMAS or columns["encoding"]:
+                _refuse_text_options(source)
             _check_mappable(source, settings.events)
             return source
 
-        return command(*args, source_of=None if file is None else source_of, **given)
+        with saying_what_is_unsaved(click.get_current_context()):
+            return command(*args, source_of=None if file is None else source_of, **given)
 
     return with_options(run, argument, *_SOURCE)
+
+
+def _refuse_text_options(source: Source) -> None:
+    """Refuse to say of a table how its text is written."""
+    if source.format in {Format.PARQUET, Format.ARROW}:
+        source.close()
+        raise click.UsageError(
+            f"{source.name}: --delimiter, --quote, --no-header and --encoding are about text, "
+            f"and the file is {source.format}"
+        )
 
 
 def _check_mappable(source: Source, events: EventSettings) -> None:

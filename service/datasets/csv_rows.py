@@ -18,6 +18,7 @@ HEADER_HINT: Final = (
     "The first line of a CSV file names its columns; if it is data, say --no-header, "
     "or put a line before it: x1,x2,label"
 )
+_DELIMITERS: Final = ";\t|,"
 
 
 def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
@@ -32,6 +33,7 @@ def csv_events(lines: Lines, columns: Columns) -> Iterator[bytes]:
     header = first = _read_header(reader, dialect)
     if not dialect.has_header:
         header = [str(number) for number in range(1, len(first) + 1)]
+    _warn_of_delimiter(first, columns)
     fields = _fields(header, columns)
     reader.header = header
     found = _rows(reader, None if dialect.has_header else first)
@@ -73,6 +75,14 @@ def _bad_row(lines: list[bytes], complaint: str) -> bytes:
         return CutLine(whole)
     open_quote = f" in a row of {len(lines)} lines: a quote may not be closed" if len(lines) > 1 else ""
     return BadRow(whole, complaint + open_quote)
+
+
+def _warn_of_delimiter(first: list[str], columns: Columns) -> None:
+    """Warn of a first row of one cell that has another delimiter in it."""
+    other = next((each for each in _DELIMITERS if len(first) == 1 and each in first[0]), None)
+    if other is not None:
+        option = "tab" if other == "\t" else f"'{other}'"
+        columns.warn("the first line has one column only", f"if it has several: --delimiter {option}")
 
 
 def _read_header(reader: CsvReader, dialect: Dialect) -> list[str]:

@@ -25,6 +25,7 @@ from typing_extensions import Buffer
 from service.datasets import rows
 from service.datasets.columns import COMMAS, Columns, Dialect, HeaderError
 from service.datasets.csv_rows import csv_events
+from service.datasets.magic import refuse_binary
 from service.datasets.recoded import Recoded
 from service.datasets.tables import DamagedTable, Table, arrow_batches, parquet_batches
 from service.errors import InputFileError
@@ -110,6 +111,7 @@ class Source:
         if name.endswith(".gz"):  # buffered again: reading lines from a GzipFile itself is slow
             stream = io.BufferedReader(gzip.GzipFile(fileobj=stream, mode="rb"), _BUFFER_BYTES)
         self.format = form
+        self._stream = stream
         self._columns = columns
         self._table = Table(stream, columns)
         if encoding:
@@ -162,6 +164,8 @@ class Source:
             raise InputFileError(f"{self.name}: cannot be read: {error.strerror or error}") from None
 
     def _messages(self) -> Iterator[bytes]:
+        if self.format not in _TABLES:
+            refuse_binary(self._stream, self.name, self.format)
         if self.format is Format.NDJSON:
             return self._lines.without_newlines()
         if self.format is Format.CSV:
@@ -266,6 +270,11 @@ def _open(path: str) -> io.FileIO:
     try:
         return Path(path).open("rb", buffering=0)
     except FileNotFoundError:
+        if Path(path).is_symlink():
+            target = Path(path).readlink()
+            raise InputFileError(
+                f"{path}: a link to {target}, which is not there", hint="Mend the link."
+            ) from None
         raise InputFileError(f"{path}: no such file", hint=_similar(path)) from None
     except IsADirectoryError:
         raise InputFileError(f"{path}: is a directory", hint="Name a file in it.") from None

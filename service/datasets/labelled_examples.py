@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from perceptron_core import FeatureError, Hyperplane
 from service.datasets.bad_rows import complaint_of
@@ -19,6 +20,10 @@ from service.partition.factory import make_decoder, make_extractor
 from service.settings.load import Settings
 
 Example = tuple[X, Truth]
+
+NO_LABEL_HINT: Final = (
+    "a CSV's column of labels is named by --label-column; --no-header says that its first line is data"
+)
 
 
 @dataclass(slots=True)
@@ -82,9 +87,14 @@ def read_examples(
             found.unlabelled += 1
         else:
             found.examples.append((x, incoming.truth))
+    if not found.examples and not found.rejected and not found.unlabelled:
+        raise InputFileError(f"{found.name}: there is no record")
     if not found.examples:
         raise InputFileError(
-            f"{found.name}: no labelled example in it; {_why(found)}", hint=refusal_hint(found.rejected)
+            f"{found.name}: no labelled example in it; {_why(found)}",
+            hint=refusal_hint(found.rejected)
+            if found.rejected
+            else f"`perceptron schema event` shows what is expected; {NO_LABEL_HINT}",
         )
     return found
 
@@ -95,6 +105,11 @@ def refusal_hint(reasons: Container[str]) -> str:
         return "name the classes, the negative one first: --classes ham,spam"
     if Reason.MODEL_ERROR in reasons:
         return "what stands above was raised by the model of --model"
+    if Reason.INVALID_TYPE in reasons:
+        return (
+            "`perceptron schema event` shows what is expected; objects and lists are mapped: "
+            "--events-features '*'"
+        )
     return "`perceptron schema event` shows what is expected; --input-format says how to read the file"
 
 

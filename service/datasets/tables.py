@@ -21,6 +21,7 @@ from service.formats.extra import need
 
 _BATCH_ROWS: Final = 1024
 _ARROW_FILE: Final = b"ARROW1"
+_FEATHER_1: Final = b"FEA1"
 Fields = dict[str, Any]
 
 
@@ -125,7 +126,10 @@ def arrow_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:
     """Open an Arrow file (Feather, version 2) or stream; return its columns and its record batches."""
     from pyarrow import ipc  # noqa: PLC0415 - an extra
 
-    if stream.peek(len(_ARROW_FILE)).startswith(_ARROW_FILE):  # type: ignore[attr-defined]
+    beginning = stream.peek(len(_ARROW_FILE))  # type: ignore[attr-defined]
+    if beginning.startswith(_FEATHER_1):
+        raise DamagedTable("Feather of version 1, an old format: write it again in version 2")
+    if beginning.startswith(_ARROW_FILE):
         if not stream.seekable():
             raise DamagedTable("an Arrow file cannot be read from a pipe, a stream can: name the file")
         file = ipc.open_file(stream)

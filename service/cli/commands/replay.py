@@ -18,7 +18,7 @@ from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import summary_text
 from service.datasets.files import Source
-from service.datasets.labelled_examples import refusal_hint
+from service.datasets.labelled_examples import NO_LABEL_HINT, refusal_hint
 from service.datasets.repeated_ids import RepeatedIds
 from service.errors import InputFileError
 from service.models.made_with import made_with
@@ -88,6 +88,7 @@ class _Replay:
         self.processor: Processor = make_processor(settings, self._observe, decoder=self.repeated)
         self._batches = FileBatches(source, settings.events_topic, self._process)
         self._evaluation = evaluation
+        self._n_records = 0
         self._table = ProgressTable(write_line, settings.classes)
 
     def feed(self, messages: Iterable[bytes]) -> None:
@@ -104,8 +105,10 @@ class _Replay:
         """Warn of a file without labels, and of ids that occur more than once."""
         counters = self.processor.counters
         if counters.predictions and not counters.labelled:
-            hint = "a CSV's column of labels is named by --label-column; `perceptron predict` needs no labels"
+            hint = f"{NO_LABEL_HINT}; `perceptron predict` needs no labels"
             report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
+        if not self._n_records:
+            report_warning("there is no record")
         if self.repeated.count:
             names = ", ".join(self.repeated.named)
             report_warning(
@@ -115,6 +118,7 @@ class _Replay:
             )
 
     def _process(self, batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
+        self._n_records += len(batch)
         return self.processor.process_batch(batch).dead_letters
 
     def _observe(self, steps: Sequence[Step]) -> None:

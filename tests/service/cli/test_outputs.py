@@ -62,6 +62,16 @@ def test_a_folder_that_is_not_there_is_said_before_the_run(perceptron, name):
     assert result.stderr.startswith("error: nowhere/y.png: cannot be written: there is no folder")
 
 
+@pytest.mark.parametrize("command", ["train", "replay"])
+def test_an_interrupted_command_says_that_nothing_was_saved(perceptron, monkeypatch, command):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("service.datasets.files.csv_events", interrupt)
+    result = perceptron(command, "x.png", "--input-format", "csv", "--save", "model.bin")
+    assert (result.exit_code, "nothing was saved to model.bin" in result.stderr) == (130, True)
+
+
 def test_another_output_is_written(perceptron):
     result = perceptron("train", "x.png", "--input-format", "csv", "--save", "model.bin")
     assert (result.exit_code, Path("model.bin").exists()) == (0, True)

@@ -76,6 +76,40 @@ def test_rows_without_fields_are_not_mapped(perceptron, native):
     assert "own schema" in result.stderr
 
 
+@pytest.mark.parametrize("option", [("--delimiter", ";"), ("--no-header",), ("--encoding", "cp1252")])
+def test_how_text_is_written_is_not_said_of_a_table(perceptron, tmp_path, option):
+    parquet.write_table(pa.table({"a": [1], "y": [1]}), tmp_path / "x.parquet")
+    result = perceptron("replay", tmp_path / "x.parquet", *option)
+    assert (result.exit_code, "are about text, and the file is parquet" in result.stderr) == (2, True)
+
+
+EMPTY = {"x.csv": b"a,y\n", "x.ndjson": b"", "x.tsv": b"\n"}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize(("command", "code"), [("replay", 0), ("train", 1), ("check-input", 1)])
+def test_a_file_without_rows_is_said_to_have_no_record(perceptron, tmp_path, command, code, name):
+    (tmp_path / name).write_bytes(EMPTY[name])
+    result = perceptron(command, name)
+    assert (result.exit_code, "there is no record" in result.stderr) == (code, True)
+
+
+def test_a_file_of_labels_alone_has_records(perceptron):
+    result = perceptron("replay", "-", stdin='{"id":"a","label":true}\n')
+    assert "there is no record" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["replay", "train"])
+def test_without_labels_the_hint_names_the_options_of_the_header(perceptron, tmp_path, command):
+    (tmp_path / "x.csv").write_text("red,1,yes\nblue,2,no\n")
+    assert "--no-header says that its first line is data" in perceptron(command, "x.csv").stderr
+
+
+def test_structs_without_a_mapping_are_hinted_at(perceptron, tmp_path):
+    parquet.write_table(pa.table({"s": [{"k": 1}], "y": [1]}), tmp_path / "x.parquet")
+    assert "--events-features '*'" in perceptron("replay", tmp_path / "x.parquet").stderr
+
+
 def test_a_column_is_named_in_one_way(perceptron):
     result = perceptron("replay", "-", "--events-id", "n", "--label-column", "kind")
     assert result.exit_code == 2

@@ -281,6 +281,31 @@ def test_a_missing_file_names_a_similar_one(tmp_path):
     assert caught.value.hint == f"Did you mean {tmp_path / 'events.csv'}?"
 
 
+def test_a_link_to_nothing_names_what_it_leads_to(tmp_path):
+    (tmp_path / "x.csv").symlink_to("nowhere.csv")
+    with pytest.raises(InputFileError, match=r"x\.csv: a link to nowhere\.csv, which is not there"):
+        open_source(str(tmp_path / "x.csv"))
+
+
+@pytest.mark.parametrize(
+    ("content", "known"),
+    [(gzip.compress(b"a,y\n"), "gzip"), (b"PAR1\x15\0", "Parquet"), (b"ARROW1\0\0", "Arrow")],
+)
+@pytest.mark.parametrize("name", ["x.csv", "x.ndjson", "x.tsv"])
+def test_content_that_is_no_text_is_known_by_its_beginning(messages, name, content, known):
+    with pytest.raises(InputFileError, match=f"the content is {known}, not"):
+        messages(name, content)
+
+
+@pytest.mark.parametrize(
+    ("header", "option"), [("a;b;y", "--delimiter ';'"), ("a\ty", "--delimiter tab"), ("a", None)]
+)
+def test_a_header_with_another_delimiter_is_worth_a_warning(messages, header, option):
+    hints = []
+    messages("x.csv", f"{header}\n1\n", warn=lambda _, hint: hints.append(hint))
+    assert [hint.removeprefix("if it has several: ") for hint in hints] == [option] * (option is not None)
+
+
 def test_a_directory_is_an_error(tmp_path):
     with pytest.raises(InputFileError, match="is a directory"):
         open_source(str(tmp_path), "csv")

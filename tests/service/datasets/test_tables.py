@@ -222,6 +222,15 @@ def test_what_has_its_index_at_the_end_is_not_read_from_a_pipe(tmp_path, name, b
             batches(file)
 
 
+def test_feather_of_version_1_is_named(tmp_path):
+    (tmp_path / "x.feather").write_bytes(b"FEA1\0\0\0\0")
+    with (
+        open_source(str(tmp_path / "x.feather")) as source,
+        pytest.raises(InputFileError, match="Feather of version 1, an old format"),
+    ):
+        list(source)
+
+
 def test_a_column_that_was_named_must_be_there(read):
     with pytest.raises(InputFileError, match="no column 'verdict'"):
         read(ROWS, label_column="verdict")

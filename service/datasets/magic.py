@@ -1,0 +1,30 @@
+"""How files of binary formats begin. In: a stream that is to be text. Out: nothing, or what it is instead."""
+
+from __future__ import annotations
+
+import io
+from typing import Final
+
+from service.errors import InputFileError
+
+_MAGIC: Final = {
+    b"\x1f\x8b\x08": ("gzip", "The name of a gzipped file ends in .gz; a pipe is unpacked by gunzip -c."),
+    b"PAR1\x15": ("Parquet", "Say so: --input-format parquet."),
+    b"ARROW1\0\0": ("Arrow", "Say so: --input-format arrow."),
+}
+"""The first bytes of a format, its name, and what to do."""
+
+
+def refuse_binary(stream: io.BufferedReader, name: str, wanted: str) -> None:
+    """Refuse a file whose content is none of the text formats, whatever its name says.
+
+    Raises
+    ------
+    InputFileError
+        It names what the content is.
+
+    """
+    beginning = stream.peek(max(map(len, _MAGIC)))
+    for magic, (found, hint) in _MAGIC.items():
+        if beginning.startswith(magic):
+            raise InputFileError(f"{name}: the content is {found}, not {wanted}", hint=hint)
