@@ -97,7 +97,8 @@ class LazyGroup(click.Group):
         """Run the command; a reader that went away (``| head``) is a quiet end."""
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except BrokenPipeError:
             _let_go_of_stdout()
             return None

@@ -7,11 +7,21 @@ from typing import TextIO
 
 import click
 
+from service.errors import ServiceError
 from service.visible import one_line, visible
 
 
+def open_stdout() -> TextIO:
+    """Return stdout. Raises `ServiceError` if it was closed when the program began."""
+    if sys.stdout is None:
+        raise ServiceError("stdout is closed", hint="> /dev/null discards what is printed")
+    return sys.stdout
+
+
 def echo(text: str, *, err: bool = False) -> None:
-    """Print text, of one or several lines, or JSON."""
+    """Print text, of one or several lines, or JSON. Raises `ServiceError` if stdout is closed."""
+    if not err:
+        open_stdout()
     click.echo(visible(text), err=err)
 
 

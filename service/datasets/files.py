@@ -250,6 +250,8 @@ def open_source(
         lambda oddity, hint: warn(f"{path}: {oddity}", hint),
     )
     if path == STDIN:
+        if sys.stdin is None:  # Python's name for a stream that is closed from the start
+            raise InputFileError("stdin: is closed", hint="Name a file, or connect a pipe.")
         stdin = sys.stdin.buffer
         raw = stdin.raw if isinstance(stdin, io.BufferedReader) else cast("io.RawIOBase", stdin)
         return Source(_STDIN_NAME, raw, Format(form or Format.NDJSON), columns, max_message_bytes, encoding)

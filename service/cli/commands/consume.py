@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -16,6 +15,7 @@ import click
 
 from service.cli.completion import complete_topic
 from service.cli.options import STREAM, broker_url, setting_options, topic_name
+from service.cli.output import open_stdout
 from service.errors import ConfigurationError
 from service.formats.answers import answer_reader
 from service.partition.factory import open_stream
@@ -69,7 +69,7 @@ def command(
     """
     if begin == "end" and from_offset is not None:
         raise click.UsageError("--from end and --from-offset name two places to begin at")
-    stdout, settings = sys.stdout.buffer, loaded.settings
+    stdout, settings = open_stdout().buffer, loaded.settings
     is_answer = topic == settings.predictions_topic
     plain = answer_reader(settings.predictions_format if is_answer else "json")
     transport = open_stream(settings, broker_url(loaded), create=False)

@@ -275,6 +275,18 @@ def test_a_file_of_numbers_without_a_header_is_read_with_a_warning(perceptron, t
     assert result.stderr.startswith("warning: x.csv: most names of columns, in the first line, are numbers\n")
 
 
+@pytest.mark.parametrize(
+    ("redirection", "said"), [("<&-", "error: stdin: is closed\n"), (">&-", "error: stdout is closed\n")]
+)
+def test_a_closed_stream_is_said(tmp_path, redirection, said):
+    source = "-" if "<" in redirection else "events.ndjson"
+    line = f"{sys.executable} -m service replay {source} {redirection}"
+    done = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == FAILURE
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize(
     "arguments", [["replay", "events.ndjson", "--format", "json"], ["consume", "events", "--exit-at-end"]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,6 +14,7 @@ from service.cli.app import report
 from service.cli.commands.predict.predictor import Predictor
 from service.cli.model_files import load_model_file, refuse_other_classes
 from service.cli.options import LEARNING, setting_options
+from service.cli.output import open_stdout
 from service.cli.progress import progress_bar
 from service.cli.source_options import SourceOptions, source_options
 from service.datasets.bad_rows import complaint_of
@@ -47,7 +47,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
     predictor = Predictor(asked, loaded.settings)
     with source_of(loaded.settings) as source:
         # A bar would stand between the predictions.
-        shown = nullcontext((source, None)) if sys.stdout.isatty() else progress_bar(source, "predict")
+        shown = nullcontext((source, None)) if open_stdout().isatty() else progress_bar(source, "predict")
         with shown as (messages, _):
             predicted, rejected = _predict(predictor, source, messages)
         hint = refusal_hint(rejected) if rejected else ""
@@ -62,7 +62,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
 
 def _predict(predictor: Predictor, source: Source, messages: Iterable[bytes]) -> tuple[int, list[str]]:
     """Print a prediction for each message; return their number, and the reasons why rows were rejected."""
-    stdout = sys.stdout.buffer
+    stdout = open_stdout().buffer
     source.before_wait(stdout.flush)
     predicted, rejected = 0, list[str]()
     for message in messages:
