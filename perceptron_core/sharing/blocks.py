@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,38 +70,28 @@ class SharedBlocks:
                 found.append(shifts)
             yield Block(label, of, which, found)
 
-    def rebase(self, x: Example, mixed: Sequence[MixedBlock], mine: Mine | None, checksum: int) -> int:
-        """Move to a new base; return the checksum of its numbers. The classes of the mix are known."""
+    def plans(self, x: Example, mixed: Sequence[MixedBlock], mine: Mine | None) -> list[Plan]:
+        """Return how to move to the base of a mix, whose classes are known; nothing is written."""
         self.update()
-        plans = [self._planned(x, block, mine) for block in mixed]
-        for plan in plans:
-            for bases in plan.bases:
-                checksum = zlib.crc32(to_bytes("d", bases), checksum)
-        # From here on all is there.
-        for block, plan in zip(mixed, plans, strict=True):
-            at = LEARNER if block.of == OF_LEARNER else x
-            for number, column in enumerate(self.columns[block.label, block.of]):
-                column.carry_out(at, block, number, plan)
-        return checksum
+        return [self._planned(x, block, mine) for block in mixed]
 
     def _planned(self, x: Example, block: MixedBlock, mine: Mine | None) -> Plan:
-        columns = self.columns[block.label, block.of]
         at = LEARNER if block.of == OF_LEARNER else x
-        plan = Plan(block, columns)
+        plan = Plan(self.columns[block.label, block.of], at, block)
         for own in mine.blocks if mine else ():
             if mine and (own.label, own.of) == (block.label, block.of):
-                positions = all_rows(1) if block.of == OF_LEARNER else mine.positions
-                plan.take_own(block, own, positions, at.n)
-        for number, column in enumerate(columns):
-            column.plan(at, block, number, plan)
+                plan.take_own(own, all_rows(1) if block.of == OF_LEARNER else mine.positions)
+        plan.compute()
         return plan
 
     def squared_distance(self, x: Example) -> float:
-        """Compute the sum of the squared shifts of what the scores are sums of."""
+        """Compute the sum of the squared shifts of what has a sign: weights, or what they follow from."""
         total = 0.0
         for (_, of), columns in self.columns.items():
-            total += columns[0].squared_distance(LEARNER if of == OF_LEARNER else x)
-        return math.fsum([total])
+            for column in columns:
+                if column.kind.is_signed:
+                    total += column.squared_distance(LEARNER if of == OF_LEARNER else x)
+        return total
 
     def row_columns(self) -> list[SharedColumn]:
         """Return the columns of features."""
@@ -125,6 +114,14 @@ class SharedBlocks:
             at = LEARNER if block.of == OF_LEARNER else x
             for column, bases in zip(self.columns[block.label, block.of], block.columns, strict=True):
                 column.write_base(at, block.rows, bases)
+
+
+def checksum_of(plans: Sequence[Plan], checksum: int) -> int:
+    """Return the checksum of new bases, that of all before being given."""
+    for plan in plans:
+        for bases in plan.bases:
+            checksum = zlib.crc32(to_bytes("d", bases), checksum)
+    return checksum
 
 
 def as_mixed(layout: Layout, block: Block, n: int) -> MixedBlock:

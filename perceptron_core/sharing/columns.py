@@ -8,8 +8,8 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from perceptron_core.sharing.kinds import Kind, Precision
-from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.sharing.kinds import Kind, Precision, nearest_whole
+from perceptron_core.weights.buffers import columns_of, doubles, integers
 from perceptron_core.weights.example import Column, Example
 
 if TYPE_CHECKING:
@@ -43,30 +43,37 @@ class SharedColumn:
             slot = x.slots[x.first_slot + rows[entry]]
             shifts[entry] = self.kind.shift(self.get(slot), self.base.cells[slot])
 
-    def plan(self, x: Example, mixed: MixedBlock, number: int, plan: Plan) -> None:
+    def plan(self, plan: Plan, number: int) -> None:
         """Compute the new bases and numbers of the rows of a mix, this column being one of several."""
+        x, mixed = plan.x, plan.mixed
         precisions, gains = plan.precisions, mixed.totals[plan.variance_number]
         totals, weighted, weights = mixed.totals[number], mixed.weighted[number], mixed.weights[number]
-        shifts, bases, values = plan.shifts[number], plan.bases[number], plan.values[number]
+        fractions = mixed.fractions[number]
+        shifts, new = plan.shifts[number], plan.new[number]
         for entry in range(len(mixed.rows)):
             slot = x.slots[x.first_slot + mixed.rows[entry]]
             value, old, own_at = self.get(slot), self.base.cells[slot], plan.own_at[entry]
             precision = 1.0 + (precisions.cells[slot] if precisions is not None else 0.0)
             shift = self.kind.mixed(totals[entry], weighted[entry], weights[entry], precision, gains[entry])
+            if self.kind.keeps_whole and not fractions[entry]:
+                shift = nearest_whole(shift)
             own = shifts[own_at] if own_at >= 0 else self.kind.absent(value)
-            bases[entry] = self.kind.rebased(old, shift)
-            values[entry] = self.kind.moved(value, old, bases[entry], own)
+            new.bases[entry] = self.kind.rebased(old, shift)
+            new.values[entry] = self.kind.moved(value, old, new.bases[entry], own)
             if own_at < 0 or shift != own:
                 plan.moves[entry] = 1
 
-    def carry_out(self, x: Example, mixed: MixedBlock, number: int, plan: Plan) -> None:
-        """Write what was planned."""
-        bases, values = plan.bases[number], plan.values[number]
+    def prepare(self, values: array[float]) -> None:
+        """Allocate what `put` needs for the only row."""
+
+    def carry_out(self, plan: Plan, number: int) -> None:
+        """Write what was planned; a column allocates nothing."""
+        x, mixed, new = plan.x, plan.mixed, plan.new[number]
         for entry in range(len(mixed.rows)):
             slot = x.slots[x.first_slot + mixed.rows[entry]]
-            self.base.cells[slot] = bases[entry]
+            self.base.cells[slot] = new.bases[entry]
             if plan.moves[entry]:
-                self.put(slot, values[entry])
+                self.put(slot, new.values[entry])
 
     def squared_distance(self, x: Example) -> float:
         """Compute the sum of the squared differences to the base."""
@@ -104,22 +111,29 @@ class SharedAttribute(SharedColumn):
         self.base.grow(1)
         self.learner = learner
         self.name = name
+        self.prepared: float = 0.0
 
     def get(self, slot: int) -> float:  # noqa: ARG002  there is one row
         """Return the learner's number."""
         return float(getattr(self.learner, self.name))
 
-    def put(self, slot: int, value: float) -> None:  # noqa: ARG002  there is one row
+    def prepare(self, values: array[float]) -> None:
+        """Make an object of the number."""
+        if len(values):
+            self.prepared = values[0]
+
+    def put(self, slot: int, value: float) -> None:  # noqa: ARG002  as prepared
         """Replace the learner's number."""
-        setattr(self.learner, self.name, value)
+        setattr(self.learner, self.name, self.prepared)
 
 
 class SharedCount(SharedAttribute):
     """A whole number of the learner as a whole."""
 
-    def put(self, slot: int, value: float) -> None:  # noqa: ARG002  there is one row
-        """Replace the learner's number."""
-        setattr(self.learner, self.name, int(value))
+    def prepare(self, values: array[float]) -> None:
+        """Make an object of the number."""
+        if len(values):
+            self.prepared = int(values[0])
 
 
 class SharedCell(SharedColumn):
@@ -148,6 +162,17 @@ class SharedCell(SharedColumn):
         column.cells[self.number] = value
 
 
+class NewNumbers:
+    """The new bases and numbers of a column."""
+
+    bases: array[float]
+    values: array[float]
+
+    def __init__(self, bases: array[float], values: array[float]) -> None:
+        self.bases = bases
+        self.values = values
+
+
 class Plan:
     """The new bases and numbers of a block, computed before anything is written."""
 
@@ -156,29 +181,33 @@ class Plan:
     precisions: Column | None
     variance_number: int
 
-    def __init__(self, mixed: MixedBlock, columns: list[SharedColumn]) -> None:
-        n_rows, n_columns = mixed.n, len(mixed.kinds)
+    def __init__(self, columns: list[SharedColumn], x: Example, mixed: MixedBlock) -> None:
+        n_rows, n_columns = mixed.n, len(columns)
+        self.columns = columns
+        self.x = x
+        self.mixed = mixed
         self.own_at = integers(n_rows)
         """Where a row is in the lane's own contribution; −1 if it is not."""
         self.moves = integers(n_rows)
         """Whether the numbers of a row change: not if only the lane contributed."""
         self.shifts: list[array[float]] = [doubles(0)] * n_columns
         """The lane's own contribution."""
-        self.bases = [doubles(n_rows) for _ in range(n_columns)]
-        self.values = [doubles(n_rows) for _ in range(n_columns)]
+        self.bases = columns_of(n_columns, n_rows)
+        self.new: list[NewNumbers] = []
         self.precisions = None
         self.variance_number = 0
         """The precisions of the base, and which column has them, if one has."""
         for number, column in enumerate(columns):
+            self.new.append(NewNumbers(self.bases[number], doubles(n_rows)))
             if isinstance(column.kind, Precision):
                 self.precisions, self.variance_number = column.base, number
         for entry in range(n_rows):
             self.own_at[entry] = -1
 
-    def take_own(self, mixed: MixedBlock, own: Block, positions: array[int], n: int) -> None:
-        """Take the lane's own block, whose coordinates have positions among the n of the mix."""
-        own_rows = own.rows
-        at = integers(n)
+    def take_own(self, own: Block, positions: array[int]) -> None:
+        """Take the lane's own block, whose coordinates have these positions among those of the mix."""
+        mixed, own_rows = self.mixed, own.rows
+        at = integers(self.x.n)
         for entry in range(len(own_rows)):
             position = positions[own_rows[entry]]
             at[position] = entry + 1
@@ -186,6 +215,20 @@ class Plan:
             position = mixed.rows[entry]
             self.own_at[entry] = at[position] - 1
         self.shifts = own.columns
+
+    def compute(self) -> None:
+        """Compute the new bases and numbers."""
+        for number in range(len(self.columns)):
+            column = self.columns[number]
+            column.plan(self, number)
+            new = self.new[number]
+            column.prepare(new.values)
+
+    def carry_out(self) -> None:
+        """Write them."""
+        for number in range(len(self.columns)):
+            column = self.columns[number]
+            column.carry_out(self, number)
 
 
 def changed_rows(columns: list[SharedColumn], x: Example) -> array[int]:

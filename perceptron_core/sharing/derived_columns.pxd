@@ -7,6 +7,8 @@ from perceptron_core.multiclass.averaged cimport AveragedMulticlassRule
 from perceptron_core.sharing.columns cimport SharedColumn
 from perceptron_core.weights.example cimport Column
 
+cdef double _SMALLEST_SCALE
+
 
 cdef class MeanWeights(SharedColumn):
     cdef readonly AveragedRule rule
@@ -38,6 +40,13 @@ cdef class MeanBiasOfClass(SharedColumn):
     cdef double get(self, int slot) except? -1
 
     @cython.locals(late=double)
+    cdef int put(self, int slot, double value) except -1
+
+
+cdef class ScaledWeights(SharedColumn):
+    cdef readonly Column scales
+
+    cdef double get(self, int slot) except? -1
     cdef int put(self, int slot, double value) except -1
 
 

@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from perceptron_core.binary.averaged import AveragedRule
 from perceptron_core.binary.coin_betting import CoinBettingRule
 from perceptron_core.multiclass.averaged import AveragedMulticlassRule
 from perceptron_core.sharing.columns import SharedColumn
 from perceptron_core.sharing.kinds import Kind
 from perceptron_core.weights.example import Column
+
+_SMALLEST_SCALE: Final = 1e-100
+"""By which a weight is divided: so it stays finite."""
 
 
 class MeanWeights(SharedColumn):
@@ -101,6 +106,27 @@ class MeanBiasOfClass(SharedColumn):
         self.rule.n_examples = max(1, self.rule.n_examples)
         late = self.rule.n_examples * (self.rule.biases.cells[self.number] - value)
         self.rule.late_biases.cells[self.number] = late
+
+
+class ScaledWeights(SharedColumn):
+    """Weights w of normalised AdaGrad, which keeps w·L. They follow the scales L."""
+
+    column: Column
+    scales: Column
+
+    def __init__(self, kind: Kind, column: Column, scales: Column) -> None:
+        self.kind = kind
+        self.column = column
+        self.base = Column()
+        self.scales = scales
+
+    def get(self, slot: int) -> float:
+        """Return w."""
+        return self.column.cells[slot] / max(self.scales.cells[slot], _SMALLEST_SCALE)
+
+    def put(self, slot: int, value: float) -> None:
+        """Replace w."""
+        self.column.cells[slot] = value * max(self.scales.cells[slot], _SMALLEST_SCALE)
 
 
 class Gradients(SharedColumn):

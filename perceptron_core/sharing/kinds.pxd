@@ -1,9 +1,14 @@
 # The C types of kinds.py, for compiled code.
+cdef extern from "math.h":
+    cpdef double floor(double x)
+
 cdef double _LARGEST_PRECISION
 
 
 cdef class Kind:
     cdef readonly int weighed_by
+    cdef readonly bint keeps_whole
+    cdef readonly bint is_signed
 
     cpdef double shift(self, double value, double base) noexcept
     cpdef bint is_changed(self, double value, double base) noexcept
@@ -25,6 +30,11 @@ cdef class CountMean(Kind):
 
 cdef class Mean(CountMean):
     cpdef double mixed(self, double total, double weighted, double weight, double precision, double gain) noexcept
+
+
+cdef class MeanAmount(Mean):
+    cpdef double rebased(self, double base, double mixed) noexcept
+    cpdef double moved(self, double value, double old, double new, double own) noexcept
 
 
 cdef class ConfidentMean(CountMean):
@@ -61,6 +71,9 @@ cdef class Average(CountMean):
 
 
 cpdef double pooled(double total, double weighted, double weight, double theta) noexcept
+
+
+cpdef double nearest_whole(double number) noexcept
 
 
 cdef double _excess(double variance) noexcept

@@ -11,7 +11,7 @@ between the sum of the shifts and their mean weighted by updates. Where the base
 a little from the same place, and the moves add; where a round brings much, all have moved to about the same
 new place, and the moves are averaged. The sum alone overshoots, the mean alone is slow.
 
-- `Mean`: θ = 1 / (1 + Σ c_k).
+- `Mean`: θ = 1 / (1 + Σ c_k), rounded to a whole number if all s_k are whole.
 - `ConfidentMean`: θ = P / (P + κ·Σ g_k). κ = 1 would make normal distributions multiply, if the features of
   an example were independent; an update moves all of them for one error.
 - `Precision`: P + Σ g_k.
@@ -33,6 +33,7 @@ Neural Information Processing Systems 23. The plain mean.
 
 from __future__ import annotations
 
+from math import floor
 from typing import Final
 
 BY_NOTHING: Final = 0
@@ -47,9 +48,15 @@ class Kind:
     """A sum: the shifts of all lanes add up."""
 
     weighed_by: int
+    keeps_whole: bool
+    is_signed: bool
 
     def __init__(self) -> None:
         self.weighed_by = BY_NOTHING
+        self.keeps_whole = False
+        """Whether whole shifts are mixed to a whole one."""
+        self.is_signed = True
+        """Whether its shifts measure how far a lane is from the base."""
 
     def shift(self, value: float, base: float) -> float:
         """Compute what a lane contributes, whose number is `value`."""
@@ -87,6 +94,10 @@ class Kind:
 class Amount(Kind):
     """A sum of what is never negative."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_signed = False
+
     def rebased(self, base: float, mixed: float) -> float:
         """Compute the new base."""
         return max(0.0, base + mixed)
@@ -100,6 +111,7 @@ class CountMean(Kind):
     """A mean weighted by updates."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.weighed_by = BY_COUNT
 
     def mixed(self, total: float, weighted: float, weight: float, precision: float, gain: float) -> float:  # noqa: ARG002
@@ -108,11 +120,34 @@ class CountMean(Kind):
 
 
 class Mean(CountMean):
-    """Between sum and mean, by the number of updates."""
+    """Between sum and mean, by the number of updates; whole where all shifts are.
+
+    Weights of the perceptron on counts are whole, and its ties (a = 0) are part of its rule.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keeps_whole = True
 
     def mixed(self, total: float, weighted: float, weight: float, precision: float, gain: float) -> float:  # noqa: ARG002
         """Compute what the contributions are mixed to, with θ = 1 / (1 + Σ c)."""
         return pooled(total, weighted, weight, 1.0 / (1.0 + weight))
+
+
+class MeanAmount(Mean):
+    """Between sum and mean, never negative."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_signed = False
+
+    def rebased(self, base: float, mixed: float) -> float:
+        """Compute the new base."""
+        return max(0.0, base + mixed)
+
+    def moved(self, value: float, old: float, new: float, own: float) -> float:
+        """Compute a lane's number on the new base."""
+        return max(0.0, new + ((value - old) - own))
 
 
 class ConfidentMean(CountMean):
@@ -131,6 +166,10 @@ class ConfidentMean(CountMean):
 
 class Precision(Kind):
     """A variance of at most 1, whose inverses add up. Contributed and kept as base is 1/σ − 1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_signed = False
 
     def shift(self, value: float, base: float) -> float:
         """Compute the gain in precision."""
@@ -153,6 +192,7 @@ class MeanPrecision(Precision):
     """A variance of at most 1, whose inverse's gains are averaged."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.weighed_by = BY_LANE
 
     def mixed(self, total: float, weighted: float, weight: float, precision: float, gain: float) -> float:  # noqa: ARG002
@@ -162,6 +202,10 @@ class MeanPrecision(Precision):
 
 class Maximum(Kind):
     """The largest that any lane has seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_signed = False
 
     def shift(self, value: float, base: float) -> float:  # noqa: ARG002  the number itself
         """Return the number itself."""
@@ -191,6 +235,10 @@ class Average(CountMean):
     contributes it with an update of what it follows from.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_signed = False
+
     def shift(self, value: float, base: float) -> float:  # noqa: ARG002  the number itself
         """Return the number itself."""
         return value
@@ -219,6 +267,11 @@ def pooled(total: float, weighted: float, weight: float, theta: float) -> float:
     return theta * total + (1.0 - theta) * (weighted / weight)
 
 
+def nearest_whole(number: float) -> float:
+    """Round to the nearest whole number, from a half away from 0."""
+    return float(floor(number + 0.5)) if number >= 0 else -float(floor(0.5 - number))
+
+
 def _excess(variance: float) -> float:
     """Compute 1/σ − 1."""
     return 1.0 / max(variance, 1.0 / _LARGEST_PRECISION) - 1.0
@@ -227,6 +280,7 @@ def _excess(variance: float) -> float:
 SUM: Final = Kind()
 AMOUNT: Final = Amount()
 MEAN: Final = Mean()
+MEAN_AMOUNT: Final = MeanAmount()
 COUNT_MEAN: Final = CountMean()
 CONFIDENT_MEAN: Final = ConfidentMean(10.0)
 CONFIDENT_MEAN_OF_SCW: Final = ConfidentMean(60.0)

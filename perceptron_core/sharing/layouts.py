@@ -32,6 +32,7 @@ from perceptron_core.sharing.derived_columns import (
     MeanBiasOfClass,
     MeanWeights,
     MeanWeightsOfClass,
+    ScaledWeights,
 )
 from perceptron_core.sharing.kinds import (
     AMOUNT,
@@ -41,6 +42,7 @@ from perceptron_core.sharing.kinds import (
     COUNT_MEAN,
     MAXIMUM,
     MEAN,
+    MEAN_AMOUNT,
     MEAN_PRECISION,
     PRECISION,
     SUM,
@@ -108,10 +110,14 @@ _AVERAGED: Final = Layout(
     [attribute(MEAN, "current_bias"), Part(AVERAGE, lambda kind, rule, _: MeanBias(kind, rule))],
 )
 _NORMALIZED_ADAGRAD: Final = Layout(
-    [column(MEAN, "weight_column"), column(MAXIMUM, "scale_column"), column(AMOUNT, "square_column")],
+    [
+        column(MAXIMUM, "scale_column"),
+        Part(MEAN, lambda kind, rule, _: ScaledWeights(kind, rule.weight_column, rule.scale_column)),
+        column(MEAN_AMOUNT, "square_column"),
+    ],
     [
         attribute(MEAN, "bias"),
-        attribute(AMOUNT, "bias_square"),
+        attribute(MEAN_AMOUNT, "bias_square"),
         attribute(AMOUNT, "squared_sum"),
         count("n_examples"),
     ],
@@ -120,13 +126,13 @@ _COIN_BETTING: Final = Layout(
     [
         column(MAXIMUM, "bound_column"),
         column(AMOUNT, "size_column"),
-        column(AMOUNT, "reward_column"),
+        column(MEAN_AMOUNT, "reward_column"),
         Part(SUM, lambda kind, rule, _: Gradients(kind, rule)),
     ],
     [
         attribute(MAXIMUM, "bias_bound"),
         attribute(AMOUNT, "bias_size"),
-        attribute(AMOUNT, "bias_reward"),
+        attribute(MEAN_AMOUNT, "bias_reward"),
         Part(SUM, lambda kind, rule, _: BiasGradient(kind, rule)),
     ],
 )
@@ -158,8 +164,11 @@ _AROW_BY_CLASS: Final = Layout(
 _NORMALIZED_ADAGRAD_BY_CLASS: Final = Layout(
     of_rows=[column(MAXIMUM, "scale_column")],
     of_learner=[attribute(AMOUNT, "squared_sum"), count("n_examples")],
-    of_class_rows=[column_of_class(MEAN, "weight_columns"), column_of_class(AMOUNT, "square_columns")],
-    of_class=[cell_of_class(MEAN, "biases"), cell_of_class(AMOUNT, "bias_squares")],
+    of_class_rows=[
+        Part(MEAN, lambda kind, rule, k: ScaledWeights(kind, rule.weight_columns[k], rule.scale_column)),
+        column_of_class(MEAN_AMOUNT, "square_columns"),
+    ],
+    of_class=[cell_of_class(MEAN, "biases"), cell_of_class(MEAN_AMOUNT, "bias_squares")],
 )
 
 

@@ -3,6 +3,9 @@ cimport cython
 
 from perceptron_core.sharing.kinds cimport Kind
 
+cdef extern from "math.h":
+    cpdef double floor(double x)
+
 cdef int BY_COUNT
 cdef int BY_LANE
 
@@ -16,6 +19,7 @@ cdef class MixedBlock:
     cdef readonly list totals
     cdef readonly list weighted
     cdef readonly list weights
+    cdef readonly list fractions
 
     @cython.locals(number=Py_ssize_t)
     cpdef add(self, positions, counts, block)
@@ -23,11 +27,15 @@ cdef class MixedBlock:
     @cython.locals(rows="int[::1]", n=Py_ssize_t, row=Py_ssize_t, number=Py_ssize_t)
     cpdef close(self)
 
-    @cython.locals(picked="double[::1]", entry=Py_ssize_t, row=int)
-    cdef _picked(self, const double[::1] column)
+    @cython.locals(
+        totals="double[::1]", weighted="double[::1]", weights="double[::1]", fractions="int[::1]", entry=Py_ssize_t,
+        row=int,
+    )
+    cdef _close_column(self, Py_ssize_t number)
 
     @cython.locals(
-        totals="double[::1]", weighted="double[::1]", weights="double[::1]", entry=Py_ssize_t, row=int, position=int,
+        totals="double[::1]", weighted="double[::1]", weights="double[::1]", fractions="int[::1]", entry=Py_ssize_t,
+        row=int, position=int,
         shift=double, weight=double,
     )
     cdef _add_column(

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from math import floor
 from typing import TYPE_CHECKING
 
 from perceptron_core.base.update import Label
 from perceptron_core.sharing.kinds import BY_COUNT, BY_LANE, Kind
-from perceptron_core.weights.buffers import doubles, integers
+from perceptron_core.weights.buffers import columns_of, integers
 
 if TYPE_CHECKING:
     from perceptron_core.sharing.contribution import Block
@@ -30,9 +31,13 @@ class MixedBlock:
         self.n = n
         self.rows = integers(n)
         """The rows to which some lane contributed; before `close`, whether one did."""
-        self.totals = [doubles(n) for _ in kinds]
-        self.weighted = [doubles(n) for _ in kinds]
-        self.weights = [doubles(n) for _ in kinds]
+        self.totals = columns_of(len(kinds), n)
+        self.weighted = columns_of(len(kinds), n)
+        self.weights = columns_of(len(kinds), n)
+        self.fractions = []
+        """Whether a shift is not whole."""
+        for _ in kinds:
+            self.fractions.append(integers(n))
 
     def add(self, positions: array[int], counts: array[float], block: Block) -> None:
         """Add what a lane contributes; its coordinates have these positions and counts."""
@@ -47,16 +52,16 @@ class MixedBlock:
             rows[n] = row
             n += self.rows[row]
         self.rows, self.n = memoryview(rows)[:n], n  # type: ignore[assignment]
-        for columns in (self.totals, self.weighted, self.weights):
-            for number in range(len(columns)):
-                columns[number] = self._picked(columns[number])
+        for number in range(len(self.kinds)):
+            self._close_column(number)
 
-    def _picked(self, column: array[float]) -> array[float]:
-        picked = doubles(len(self.rows))
+    def _close_column(self, number: int) -> None:
+        totals, weighted, weights = self.totals[number], self.weighted[number], self.weights[number]
+        fractions = self.fractions[number]
         for entry in range(len(self.rows)):
-            row = self.rows[entry]
-            picked[entry] = column[row]
-        return picked
+            row = self.rows[entry]  # at or behind the entry
+            totals[entry], weighted[entry], weights[entry] = totals[row], weighted[row], weights[row]
+            fractions[entry] = fractions[row]
 
     def _add_column(
         self,
@@ -68,6 +73,7 @@ class MixedBlock:
         shifts: array[float],
     ) -> None:
         totals, weighted, weights = self.totals[number], self.weighted[number], self.weights[number]
+        fractions = self.fractions[number]
         for entry in range(len(rows)):
             row, shift, weight = rows[entry], shifts[entry], 0.0
             position = positions[row]
@@ -78,4 +84,5 @@ class MixedBlock:
             totals[position] = kind.total(totals[position], shift)
             weighted[position] += weight * shift
             weights[position] += weight
+            fractions[position] |= shift != floor(shift)
             self.rows[position] = 1

@@ -8,7 +8,7 @@ from perceptron_core.weights.touches cimport Touches
 from perceptron_core.weights.weight_table cimport WeightTable
 
 
-@cython.locals(x=Example)
+@cython.locals(x=Example, names=list)
 cpdef Example at_slots(WeightTable table, slots)
 
 
@@ -31,7 +31,10 @@ cpdef slots_of(Example x)
 cpdef counts(Touches touches, Example x)
 
 
-cpdef take(Touches touches, Py_ssize_t n)
+cpdef take(Touches touches, Example x)
+
+
+cpdef take_all(Touches touches)
 
 
 @cython.locals(row=Py_ssize_t, slot=int)

@@ -26,7 +26,10 @@ def at_slots(table: WeightTable, slots: array[int]) -> Example:
     x.slots = slots
     x.n = len(slots)
     if not table.is_fixed:
-        x.names = [table.name_at(slot) for slot in slots]
+        names = []
+        for slot in slots:  # Cython 3.3 frees what a list comprehension cannot append twice
+            names.append(table.name_at(slot))  # noqa: PERF401
+        x.names = names
     return x
 
 
@@ -75,9 +78,15 @@ def counts(touches: Touches, x: Example) -> array[float]:
     return found
 
 
-def take(touches: Touches, n: int) -> None:
-    """Forget the counts of the first n rows that were updated, and that of updates: they are taken."""
-    touches.take(n)
+def take(touches: Touches, x: Example) -> None:
+    """Forget the counts of rows, the first that were updated, and that of updates: they are taken."""
+    touches.take(x.n)
+    touches.n_updates = 0
+
+
+def take_all(touches: Touches) -> None:
+    """Forget all updates: they are taken."""
+    touches.take(touches.n)
     touches.n_updates = 0
 
 

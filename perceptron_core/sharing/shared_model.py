@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.sharing import rows
-from perceptron_core.sharing.blocks import Mine, SharedBlocks, as_mixed, read_bases
+from perceptron_core.sharing.blocks import Mine, SharedBlocks, as_mixed, checksum_of, read_bases
 from perceptron_core.sharing.contribution import OF_LEARNER, Base, Contribution, Form, write
 from perceptron_core.sharing.features import features_of
 from perceptron_core.sharing.layouts import name_of_layout
 from perceptron_core.sharing.mix import Mix
+from perceptron_core.sharing.mixed_block import MixedBlock
 from perceptron_core.weights.buffers import from_bytes, to_bytes
 from perceptron_core.weights.example import Example
 
@@ -134,12 +135,13 @@ class SharedModel:
             )
         self._blocks.update()
         x, data = self._fitting(max_bytes)
-        n_before, n_updates = self._touches.n, self.n_updates
-        rows.take(self._touches, x.n)
+        n_left, n_before = self._touches.n - x.n, self._touches.n
+        n_updates_left = max(1, self.n_updates * n_left // n_before) if n_left else 0
+        mark = zlib.crc32(data)
+        # From here on nothing is allocated.
+        rows.take(self._touches, x)
         rows.drop_zero_rows(self._table, x)
-        n_after = self._touches.n
-        self._n_left = max(1, n_updates * n_after // n_before) if n_after else 0
-        self._in_flight = zlib.crc32(data)
+        self._in_flight, self._n_left = mark, n_updates_left
         return data
 
     def apply(self, mix: Mix, own: bytes | None) -> None:
@@ -166,11 +168,7 @@ class SharedModel:
             mine = Mine(lane.contribution.blocks, lane.positions)
         for block in mix.blocks:
             self._meet(block.label)
-        checksum = zlib.crc32(mix.mark.to_bytes(4, "little"), self._base.checksum)
-        x = self._features.at(mix.coordinates)
-        checksum = self._blocks.rebase(x, mix.blocks, mine, checksum)
-        rows.drop_zero_rows(self._table, x)
-        self._base = Base(self._base.n_rounds + 1, checksum)
+        self._move(mix.coordinates, mix.blocks, mine, mix.mark)
         self._in_flight = None
 
     def distance(self) -> float:
@@ -202,7 +200,7 @@ class SharedModel:
         """
         self._check_form(state)
         coordinates = self._features.unpack(state["coordinates"])
-        rows.take(self._touches, self._touches.n)
+        rows.take_all(self._touches)
         self._features.arrange(coordinates)
         self._blocks.update()
         self._blocks.load_bases(self._features.at(coordinates), read_bases(state["bases"]))
@@ -223,12 +221,32 @@ class SharedModel:
         blocks = read_bases(state["bases"])
         for block in blocks:
             self._meet(block.label)
-        x = self._features.at(self._features.unpack(state["coordinates"]))
-        layout = self._blocks.layout
-        mixed = [as_mixed(layout, block, 1 if block.of == OF_LEARNER else x.n) for block in blocks]
-        self._blocks.rebase(x, mixed, None, 0)
-        rows.drop_zero_rows(self._table, x)
-        self._base = Base(*state["base"])
+        coordinates, layout = self._features.unpack(state["coordinates"]), self._form.layout
+        mixed = [
+            as_mixed(layout, block, 1 if block.of == OF_LEARNER else len(coordinates)) for block in blocks
+        ]
+        self._move(coordinates, mixed, None, 0, Base(*state["base"]))
+
+    def _move(
+        self,
+        coordinates: Any,
+        mixed: Sequence[MixedBlock],
+        mine: Mine | None,
+        mark: int,
+        base: Base | None = None,
+    ) -> None:
+        """Move to the base of a mix: the next one, unless it is given. `mark` is that of the coordinates."""
+        x = self._features.at(coordinates)
+        try:
+            plans = self._blocks.plans(x, mixed, mine)
+            checksum = checksum_of(plans, zlib.crc32(mark.to_bytes(4, "little"), self._base.checksum))
+            new_base = base or Base(self._base.n_rounds + 1, checksum)
+            # From here on nothing is allocated but single numbers.
+            for plan in plans:
+                plan.carry_out()
+            self._base = new_base
+        finally:
+            rows.drop_zero_rows(self._table, x)
 
     def _touch_all(self) -> None:
         """Count all that was learned before."""

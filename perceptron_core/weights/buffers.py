@@ -19,6 +19,11 @@ def doubles(n: int) -> array[float]:
     return array("d", bytes(8 * n))
 
 
+def columns_of(n_columns: int, n: int) -> list[array[float]]:
+    """Return so many columns of n zeros."""
+    return [doubles(n) for _ in range(n_columns)]
+
+
 def integers(n: int) -> array[int]:
     """Return so many zeros of 32 bits."""
     return array("i", bytes(4 * n))

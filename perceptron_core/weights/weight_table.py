@@ -67,7 +67,9 @@ class WeightTable(RowTable):
 
     def arrange(self, names: Sequence[Any]) -> None:
         """Store these features in this order, all that are stored among them; they keep what rules read."""
-        cells = [self.stored(column) for column in self._columns]
+        cells = []
+        for column in self._columns:
+            cells.append(self.stored(column))  # noqa: PERF401  as in `dump`
         self.clear()
         for column, found in zip(self._columns, cells, strict=True):
             self.write(column, {name: found.get(name, column.default) for name in names})

@@ -20,7 +20,15 @@ HASHING = [
     "hasher-characters",
     "hasher-counts",
 ]
-CASES = [*LEARNERS, *MULTICLASS, "auto", *HASHING]
+SHARED = [
+    "shared-perceptron",
+    "shared-hashed-arow",
+    "shared-averaged",
+    "shared-multiclass-arow",
+    "shared-coin-betting",
+    "shared-hashed-normalized-adagrad",
+]
+CASES = [*LEARNERS, *MULTICLASS, "auto", *HASHING, *SHARED]
 
 pytestmark = [
     pytest.mark.slow,

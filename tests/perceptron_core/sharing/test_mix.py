@@ -15,11 +15,23 @@ def test_a_mix_weighs_shifts_by_their_updates():
     lanes[0].model.learn_one({"f1": 1.0}, True)
     lanes[1].model.learn_one({"f1": 1.0}, False)
     lanes[1].model.learn_one({"f1": 2.0, "f2": 4.0}, False)
-    lanes[1].model.learn_one({"f1": 4.0, "f2": 1.0}, True)
+    lanes[1].model.learn_one({"f1": 4.5, "f2": 1.0}, True)
+    assert lanes[1].model.weights["f1"] == -1 + 4.5  # in two updates
     close(lanes)
-    # Shifts 1 of one update, and −1 − 2·0 + 4 = 3 of two.
-    assert lanes[1].model.n_updates == 2
-    assert lanes[0].model.weights["f1"] == pytest.approx((1 * 2 + 3 * 3) / (1 + 3))
+    assert lanes[0].model.weights["f1"] == pytest.approx((1 * 2 + 3.5 * 3) / (1 + 3))
+
+
+def test_whole_shifts_are_mixed_to_a_whole_one():
+    lanes = lanes_of("perceptron-no-intercept", 2)
+    for lane, shift in zip(lanes, (1.0, 2.0), strict=True):
+        lane.model.learn_one({"f1": shift, "f2": shift / 2}, True)
+    close(lanes)
+    assert lanes[0].model.weights == {"f1": 2.0, "f2": 1.0}  # 6 / 3, 3 / 3
+    for lane, shift in zip(lanes, (3.0, 1.0), strict=True):
+        lane.model.learn_one({"f1": -shift, "f3": shift}, True)
+        lane.model.learn_one({"f1": -shift, "f3": shift, "f4": -shift}, False)
+    close(lanes)
+    assert all(weight == int(weight) for weight in lanes[0].model.weights.values())
 
 
 def test_a_coordinate_of_one_lane_keeps_its_shift():
