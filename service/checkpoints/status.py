@@ -33,6 +33,8 @@ class PartitionStatus(NamedTuple):
     """Committed batches that a restart would have to learn again."""
     log_held: int | None = None
     """Records that a log without checkpoints has held, from before it was read."""
+    round: int | None = None
+    """The last round of a model that the partitions share; None where each has its own."""
 
 
 def read_logs(transport: Transport, topic: str, group: str) -> dict[int, CheckpointLog]:
@@ -125,13 +127,23 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
     stored, snapshot = newest_sound(log)
     offsets: Mapping[str, int] = {}
     counts: Mapping[str, int | None] = {}
+    rounds: Mapping[str, Any] = {}
     if log.progress and (snapshot is None or log.progress[-1].sequence >= snapshot.sequence):
-        offsets, counts = log.progress[-1].offsets, log.progress[-1].counts
+        last = log.progress[-1]
+        offsets, counts, rounds = last.offsets, last.counts, last.rounds
     if snapshot is not None and (not log.progress or snapshot.sequence > log.progress[-1].sequence):
         offsets, counts = snapshot.offsets, _counts(snapshot.state)
+        rounds = snapshot.state.get("rounds") or {}
     lag = {topic: _lag(transport, topic, partition, offset) for topic, offset in offsets.items()}
     after = 0 if snapshot is None else snapshot.sequence
-    return PartitionStatus(partition, lag, counts, stored, len(log.progress_after(after)) if snapshot else 0)
+    return PartitionStatus(
+        partition,
+        lag,
+        counts,
+        stored,
+        len(log.progress_after(after)) if snapshot else 0,
+        round=rounds["round"] if rounds.get("start", -1) >= 0 else None,
+    )
 
 
 def _lag(transport: Transport, topic: str, partition: int, offset: int | None = None) -> int:

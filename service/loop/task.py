@@ -91,6 +91,7 @@ class Task:
         self._settings = settings
         self._metrics = metrics
         self._live = live
+        self._learning = live.learning if live else nullcontext()
         self._letter_limit = letter_limit
         self._sources = sources
         written = settings.predictions_format
@@ -146,7 +147,7 @@ class Task:
         """Commit what the rounds ask of this partition, if anything, without records. Raises as above."""
         if self._share is None:
             return
-        with self._live.learning if self._live else nullcontext():
+        with self._learning:
             self._share.prepare()
         if self._share.wants_commit:
             self._process_and_commit(())
@@ -159,7 +160,9 @@ class Task:
         outputs, compress = self._process(records, now_ms)
         n_outputs = len(outputs)
         if self._share is not None:
-            outputs += self._share.contribution()
+            with self._learning:
+                self._share.look()
+                outputs += self._share.contribution()
         self._sequence += 1
         self._offsets |= _next_offsets(records)
         self._snapshots.count(len(records))
@@ -235,7 +238,7 @@ class Task:
     def _process(self, records: Sequence[Record], now_ms: int) -> tuple[list[Output], bool]:
         """Return what is to be written, and whether it has to be compressed."""
         began = self._clock.monotonic()
-        with self._live.learning if self._live else nullcontext():
+        with self._learning:
             if self._share is not None:
                 self._share.prepare()
             outputs, dead_letters = self._processor.process_batch(records, now_ms)
@@ -285,7 +288,7 @@ class Task:
             self._share.snapshot_committed()
 
     def _publish(self, records: Sequence[Record] = (), outputs: Sequence[Output] = ()) -> None:
-        published = self._metrics.publish(self._partition, self._processor)
+        published = self._metrics.publish(self._partition, self._processor, self._share)
         if self._live:
             self._live.committed(published, records, outputs)
 

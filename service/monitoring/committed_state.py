@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
@@ -13,6 +13,25 @@ from perceptron_core import OnlineMistakeBound, Perceptron
 from service.models.auto import MixtureStatus
 from service.models.registry import Learner
 from service.partition.counters import WINDOW, Counters
+from service.sharing.participant import Participant
+
+
+class Share(NamedTuple):
+    """One partition's part in a model that all share: as of its last commit, and what it waits for now."""
+
+    n_rounds: int
+    """Rounds mixed since the share began."""
+    round: int
+    """The last one that was mixed; 0 before the first."""
+    distance: float
+    """Norm of what the partition had learned and not contributed yet."""
+    participant: Participant
+
+    @classmethod
+    def of(cls, participant: Participant) -> Self:
+        """Note how a partition stands."""
+        rounds = participant.rounds
+        return cls(rounds.round - rounds.start, max(0, rounds.round), participant.distance, participant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +46,8 @@ class Published:
     bound: OnlineMistakeBound | None = None
     mixture: MixtureStatus | None = None
     """None of a model that is no mixture, or has met no event yet."""
+    share: Share | None = None
+    """None of a partition that has a model of its own."""
 
 
 def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
@@ -36,6 +57,7 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     yield from _calibration(published)
     yield from _weights(published)
     yield from _experts(published)
+    yield from _shares(published)
 
 
 def _counts(published: Mapping[int, Published]) -> Iterator[Metric]:
@@ -176,3 +198,29 @@ def _experts(published: Mapping[int, Published]) -> Iterator[Metric]:
             if expert.recent_error is not None:
                 error.add_metric([expert.name, str(partition)], expert.recent_error)
     yield from (weight, mistakes, error)
+
+
+def _shares(published: Mapping[int, Published]) -> Iterator[Metric]:
+    """Yield what is known of the rounds; nothing where each partition has a model of its own."""
+    shares = {partition: state.share for partition, state in published.items() if state.share}
+    if not shares:
+        return
+    rounds = CounterMetricFamily(
+        "perceptron_mix_rounds", "Rounds mixed since the share began.", labels=["partition"]
+    )
+    lag = GaugeMetricFamily(
+        "perceptron_mix_round_lag",
+        "Seconds since the partition contributed to a round that waits for other partitions; "
+        "0 if it waits for none.",
+        labels=["partition"],
+    )
+    distance = GaugeMetricFamily(
+        "perceptron_mix_distance",
+        "Euclidean norm of what the partition had learned and not contributed to the shared model yet.",
+        labels=["partition"],
+    )
+    for partition, share in shares.items():
+        rounds.add_metric([str(partition)], share.n_rounds)
+        lag.add_metric([str(partition)], share.participant.waited_seconds())
+        distance.add_metric([str(partition)], share.distance)
+    yield from (rounds, lag, distance)

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from perceptron_core import COMPILED, OnlineMistakeBound, Perceptron, __version__
@@ -21,9 +21,11 @@ from service.clock import SYSTEM_CLOCK, Clock
 from service.models.auto import mixture_of
 from service.models.registry import Learner
 from service.monitoring.buckets import Buckets
-from service.monitoring.committed_state import Published, committed_families
+from service.monitoring.committed_state import Published, Share, committed_families
 from service.partition.learned_examples import Observer, Step
 from service.partition.processor import Processor
+from service.sharing.lanes import Lanes
+from service.sharing.participant import Participant
 
 _MICROSECOND: Final = 1e-6
 _DURATION_BUCKETS: Final = tuple(
@@ -54,6 +56,8 @@ class Metrics:
     """When (monotonic seconds, the same for all processes of a machine) each published partition came."""
     bounds: dict[int, OnlineMistakeBound] = field(default_factory=dict)
     lag: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    lanes: Lanes | None = None
+    """What partitions that share a model contribute; None where each has its own."""
 
     def __post_init__(self) -> None:
         self.rebalances = Counter(
@@ -122,7 +126,7 @@ class Metrics:
         self.snapshot_size.labels(partition).set(size_bytes)
         self.snapshot_time.labels(partition).set(timestamp_seconds)
 
-    def publish(self, partition: int, processor: Processor) -> Published:
+    def publish(self, partition: int, processor: Processor, share: Participant | None = None) -> Published:
         """Publish a partition's state, which has just been committed; return what is published."""
         state = Published(
             processor.counters.copy(),
@@ -132,6 +136,7 @@ class Metrics:
             processor.learner,
             self.bounds.get(partition),
             mixture_of(processor.learner),
+            None if share is None else Share.of(share),
         )
         self.published[partition] = self.last_published[partition] = state
         self.at_work_since.setdefault(partition, self.clock.monotonic())
@@ -190,3 +195,16 @@ class _CommittedState(Collector):
         for (topic, partition), count in dict(self._metrics.lag).items():
             lag.add_metric([topic, str(partition)], count)
         yield lag
+        if self._metrics.lanes is not None:
+            yield _mixed_bytes(self._metrics.lanes)
+
+
+def _mixed_bytes(lanes: Lanes) -> Metric:
+    family = CounterMetricFamily(
+        "perceptron_mix_bytes",
+        "Contributions to the shared model: bytes that this process has written, and that it has read.",
+        labels=["direction"],
+    )
+    family.add_metric(["written"], lanes.n_bytes_written)
+    family.add_metric(["read"], lanes.n_bytes_read)
+    return family

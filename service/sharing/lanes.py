@@ -29,8 +29,8 @@ class Lanes:
 
     Attributes
     ----------
-    n_bytes : int
-        Bytes of contributions read so far.
+    n_bytes_read, n_bytes_written : int
+        Bytes of contributions that this process has read, and that its partitions have made, so far.
 
     """
 
@@ -43,7 +43,7 @@ class Lanes:
         self._latest: dict[int, Contribution] = {}
         self._positions: dict[int, int] = {}
         self._follower: Follower | None = None
-        self.n_bytes = 0
+        self.n_bytes_read = self.n_bytes_written = 0
 
     @property
     def newest_start(self) -> int:
@@ -179,7 +179,7 @@ class Lanes:
         for record in records:
             found = from_record(record, self._group)
             self._positions[found.lane] = record.offset + 1
-            self.n_bytes += len(found.value)
+            self.n_bytes_read += len(found.value)
             self._rounds[found.start, found.round].setdefault(found.lane, found)
             latest = self._latest.get(found.lane)
             if latest is None or (found.start, found.round) >= (latest.start, latest.round):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from service.clock import Clock
 from service.errors import OwnershipLost, TransportError
@@ -31,8 +31,21 @@ BYTES_PER_SECOND: Final = 1_048_576
 _LOOK_SECONDS: Final = 1.0
 """How often a partition that cannot begin looks for another one's base."""
 
+_SHARE_FOR_DISTANCE: Final = 0.02
+"""Of the time, for finding how far a model is from the base: that takes long where much was learned alone."""
+
 FindBase = Callable[[], Mapping[str, Any] | None]
 """Returns what the newest snapshot of any other partition says of the rounds."""
+
+
+class _Waiting(NamedTuple):
+    """What a partition waits for; replaced as a whole, as other threads read it."""
+
+    since: float
+    """Monotonic seconds."""
+    start: int
+    round: int
+    n_lanes: int
 
 
 class Participant:
@@ -84,10 +97,10 @@ class Participant:
         self._has_opened = False
         self.has_just_begun = False
         """Whether it has begun since the last commit: that is to have a snapshot."""
-        self.waits_since: float | None = None
-        """When (monotonic seconds) it contributed to the round that is open; None if it waits for no lane."""
+        self._waiting: _Waiting | None = None
         self.distance = 0.0
-        """Of its model from the base, as of the last look."""
+        """Norm of what its model had learned and not contributed yet, as of the last look."""
+        self._distance_at = clock.monotonic()
 
     @property
     def rounds(self) -> Rounds:
@@ -96,13 +109,27 @@ class Participant:
 
     @property
     def waits_for(self) -> Sequence[int]:
-        """The lanes that have yet to contribute to the round to which this partition has."""
-        rounds = self._rounds
-        return () if self.waits_since is None else self._lanes.waits_for(*self._next(), rounds.n_lanes)
+        """The other lanes that have yet to contribute to the round to which this partition has.
+
+        Any thread may ask, here and below.
+        """
+        if (waiting := self._waiting) is None:
+            return ()
+        found = self._lanes.waits_for(waiting.start, waiting.round, waiting.n_lanes)
+        return [lane for lane in found if lane != self._lane]
+
+    def waited_seconds(self) -> float:
+        """Return for how long it has waited for other lanes; 0 if it waits for none."""
+        waiting = self._waiting
+        return self._clock.monotonic() - waiting.since if waiting is not None and self.waits_for else 0.0
 
     def look(self) -> None:
-        """Note how far the model is from the base now."""
+        """Note how far the model is from the base now, unless that was noted a moment ago."""
+        if (began := self._clock.monotonic()) < self._distance_at:
+            return
         self.distance = self._rounds.shared.distance()
+        took_seconds = self._clock.monotonic() - began
+        self._distance_at = began + took_seconds / _SHARE_FOR_DISTANCE
 
     @property
     def wants_commit(self) -> bool:
@@ -113,6 +140,7 @@ class Participant:
         """Begin, if that is possible now, and apply the rounds that are complete."""
         if self._begins():
             self.has_just_begun = True
+            self._waiting = None
             self._kept = self._rounds.round
             _log.info("partition %d: takes part from round %d on", self._lane, self._rounds.round + 1)
         rounds = self._rounds
@@ -123,9 +151,10 @@ class Participant:
                     f"{found[0].round} for it"
                 )
             rounds.apply(found, self._lanes.mix_of(found), self._lane)
-            self.waits_since = None
+            self._waiting = None
             size = sum(len(each.value) for each in found)
             self._next_round_at = self._clock.monotonic() + size / BYTES_PER_SECOND
+        self._note_waiting()
 
     def _begins(self) -> bool:
         newest = self._lanes.newest_start
@@ -174,7 +203,8 @@ class Participant:
         rounds, number = self._rounds, self._rounds.round + 1
         value = b"" if self._has_opened else rounds.contribute()
         self._has_opened = False
-        self.waits_since = self._clock.monotonic()
+        self._note_waiting()
+        self._lanes.n_bytes_written += len(value)
         n_lanes = max(rounds.n_lanes, self._count_lanes())
         found = Contribution(self._lane, rounds.start, number, n_lanes, self._kept, value)
         return [as_output(found, self._settings.mixes_topic, self._settings.group)]
@@ -195,6 +225,12 @@ class Participant:
             self._transport.delete_before(topic, self._lane, self._lanes.end_of(self._lane, last))
         except TransportError as error:  # tidying up must not stop the stream; the next snapshot tries again
             _log.warning("%s[%d]: old contributions stay: %s", topic, self._lane, error)
+
+    def _note_waiting(self) -> None:
+        """Note since when it waits for other lanes, also if it contributed before it was opened."""
+        rounds = self._rounds
+        if rounds.sent > rounds.round and self._waiting is None:
+            self._waiting = _Waiting(self._clock.monotonic(), *self._next(), rounds.n_lanes)
 
     def _next(self) -> tuple[int, int]:
         """Return what names the next round."""

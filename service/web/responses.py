@@ -200,6 +200,19 @@ class Memory(Answered):
     snapshot_bytes: int | None = Field(description="The last snapshot: the model and what waits for labels.")
 
 
+class SharedModelState(Answered):
+    """A partition's part in the model that all partitions share."""
+
+    round: int = Field(ge=0, description="The last round that its model was mixed in; 0 before the first.")
+    distance: float = Field(
+        ge=0, description="Euclidean norm of what it had learned and not contributed yet, at its last commit."
+    )
+    waits_for: list[int] = Field(
+        description="The partitions that have yet to contribute to the round to which it has."
+    )
+    waited_seconds: float = Field(ge=0, description="How long it has waited for them; 0 if for none.")
+
+
 class ModelDescription(Answered):
     """A partition's model."""
 
@@ -214,6 +227,9 @@ class ModelDescription(Answered):
     bias: float | dict[str, float] | None = Field(description="Of several classes one each.")
     bound: Bound | None = Field(description="Null of a model that the theorem is not about.")
     memory: Memory
+    share: SharedModelState | None = Field(
+        None, exclude_if=_is_none, description="Absent where each partition has a model of its own."
+    )
 
 
 def _finite(value: float) -> float | None:

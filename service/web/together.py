@@ -57,6 +57,7 @@ def together(states: Sequence[State]) -> dict[str, Any]:
         "history": with_ratios(_summed([state["history"] for state in states])),
         "quality": _quality([state["quality"] for state in states]),
         "experts": None,
+        "share": None,
         "weights": None,
         "weights_nonzero": None,
         "bias": None,
@@ -72,7 +73,7 @@ def row(state: State) -> dict[str, Any]:
     """Return what the table of partitions shows of one."""
     history, quality = state["history"], state["quality"]
     return {
-        **{name: state[name] for name in ("partition", "counts", "events_per_second", "lag")},
+        **{name: state[name] for name in ("partition", "counts", "events_per_second", "lag", "share")},
         **{name: history[name][-1] if history[name] else None for name in ("error", "recent_error")},
         "auc": _ratio(quality["ordered_pairs"], quality["pairs"]),
         "log_loss": _ratio(quality["loss"], quality["probabilities"]),

@@ -16,7 +16,7 @@ from river import base
 from service.messages.labels import Truth
 from service.models.model_file import ModelKind
 from service.models.river import RiverLearner
-from service.monitoring.committed_state import Published
+from service.monitoring.committed_state import Published, Share
 from service.monitoring.error_history import RECENT, Point
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
@@ -24,7 +24,7 @@ from service.monitoring.portrait import Portrait
 from service.monitoring.recent_predictions import Recent
 from service.partition.confusion import Confusion
 from service.web.experts import experts_shown
-from service.web.responses import Bound, Counts, Memory, ModelDescription, Weight
+from service.web.responses import Bound, Counts, Memory, ModelDescription, SharedModelState, Weight
 from service.web.together import ALL, CURVES, row, together, with_ratios
 
 _PAGE_WEIGHTS: Final = 12
@@ -62,6 +62,7 @@ class Window:
             bias=weights and weights.bias,
             bound=bound and Bound.of(bound, portrait.bound_examples),
             memory=self._memory(model.partition),
+            share=share_of(published.share),
         )
 
     def state(self, partition: int | str | None) -> dict[str, Any]:
@@ -93,6 +94,7 @@ class Window:
             "history": with_ratios(_curves(points)),
             "quality": _quality(published),
             "experts": experts_shown(published.mixture, points),
+            "share": (share := share_of(published.share)) and share.model_dump(),
             **_weights(portrait),
             "shows_events": model.recent is not None,
             "events": [_event(each, model.partition) for each in model.recent.latest()]
@@ -137,6 +139,19 @@ def counts_of(published: Published) -> Counts:
         updates=published.updates,
         rejected=counters.rejected.total(),
         pending_labels=published.pending,
+    )
+
+
+def share_of(share: Share | None) -> SharedModelState | None:
+    """Return how a partition stands in the rounds; None where it has a model of its own."""
+    if share is None:
+        return None
+    participant = share.participant
+    return SharedModelState(
+        round=share.round,
+        distance=share.distance,
+        waits_for=list(participant.waits_for),
+        waited_seconds=participant.waited_seconds(),
     )
 
 

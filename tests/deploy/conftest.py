@@ -22,17 +22,17 @@ STARTS_WITHIN_SECONDS = 60
 def exported(tmp_path_factory):
     """Run `perceptron serve` over a stream with every kind of input; return each sample's label names."""
     labels = defaultdict(set)
-    for model in ("perceptron", "auto"):
-        for name, found in _labels_of(model, tmp_path_factory.mktemp(model)).items():
+    for options in (("--share-model",), ("--model", "auto")):
+        for name, found in _labels_of(options, tmp_path_factory.mktemp("exported")).items():
             labels[name] |= found
     return dict(labels)
 
 
-def _labels_of(model, folder):
+def _labels_of(options, folder):
     url = f"sqlite:///{folder}/stream.db"
     n_messages = _fill(url)
     command = [sys.executable, "-m", "service", "serve", "--broker", url, "--http", "127.0.0.1:0"]
-    command += ["--model", model]
+    command += options
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as serving:
         try:
             return _scrape(_address(serving), n_messages)

@@ -43,6 +43,7 @@ def command(loaded: Loaded, *, output: str) -> None:
     pending      predictions that wait for their label
     snapshot     age of the newest sound snapshot of the model, and its size
     to relearn   batches committed since, which a restart would learn again
+    round        of a model that all partitions share: the last that was mixed
     """  # noqa: D301 - \b is click's mark for lines to be left as they are
     settings = loaded.settings
     transport = open_stream(settings, broker_url(loaded), create=False)
@@ -96,6 +97,7 @@ def _as_json(each: PartitionStatus) -> dict[str, Any]:
         "snapshot_age_seconds": _age_seconds(each),
         "snapshot_size_bytes": each.snapshot.size_bytes if each.snapshot else None,
         "batches_to_learn_again": each.batches_to_learn,
+        **({} if each.round is None else {"round": each.round}),
     }
 
 
@@ -103,7 +105,11 @@ def _as_text(found: Sequence[PartitionStatus]) -> str:
     topics = list(dict.fromkeys(topic for each in found for topic in each.lag))
     lags = [f"lag {topic}" for topic in topics]
     head = ["partition", *lags, *_COUNTS[:3], "error", *_COUNTS[3:], "snapshot", "size", "to relearn"]
-    return table([head, *(_row(each, topics) for each in found)])
+    rows = [_row(each, topics) for each in found]
+    if any(each.round is not None for each in found):
+        head.append("round")
+        rows = [[*row, count_text(each.round)] for row, each in zip(rows, found, strict=True)]
+    return table([head, *rows])
 
 
 def _row(each: PartitionStatus, topics: Sequence[str]) -> list[str]:

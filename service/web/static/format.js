@@ -14,6 +14,9 @@ export const number = (value) => {
   return String(short).replace("-", "−").replace("e+", "e");
 };
 
+// With as many digits as tell sizes apart.
+export const rough = (value) => number(Number(value.toPrecision(3)));
+
 export const signed = (value) => (value > 0 ? `+${number(value)}` : number(value));
 
 // A weight of an expert, of the size of 1: as many digits for each.

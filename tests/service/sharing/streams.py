@@ -10,8 +10,10 @@ from service.loop.runner import Runner
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.sharing.contribution import from_record
+from service.sharing.lanes import Lanes
+from service.sharing.participant import Participant
 from service.stream import Output
-from tests.service.building import settings
+from tests.service.building import Feed, SetClock, event, settings
 from tests.support.shared_rounds import checksums_of
 
 N_FEATURES = 40
@@ -67,3 +69,54 @@ def bases(stream):
 
 def contributions(stream, lane):
     return [from_record(record, "online-perceptron") for record in stream.read("mixes", lane)]
+
+
+class Party:
+    """Partitions that take part in rounds when a test says so.
+
+    What each contributes is committed at once; `clock` stands still.
+    """
+
+    def __init__(self, stream, *feeds):
+        self.settings = settings(share_model=True)
+        stream.ensure_topics({"mixes": len(feeds)})
+        self.stream, self.clock, self.lanes = stream, SetClock(), Lanes(stream, self.settings)
+        self.feeds = feeds
+        self.members = [self.open(lane) for lane in range(len(feeds))]
+
+    def open(self, lane):
+        """Make the participant of a partition, as it was left."""
+        return Participant(
+            lane,
+            self.feeds[lane].processor.rounds,
+            self.lanes,
+            find_base=lambda: None,
+            count_lanes=lambda: len(self.feeds),
+            transport=self.stream,
+            settings=self.settings,
+            clock=self.clock,
+        )
+
+    @classmethod
+    def of_three(cls, stream):
+        """Make three partitions that have begun, of which 0 has learned enough to open a round."""
+        feeds = [Feed(share_model=True) for _ in range(3)]
+        party = cls(stream, *feeds)
+        party.take_part(0, 1, 2)
+        for number in range(40):
+            feeds[0](event(str(number), f"w{number}", label=number % 2 == 0))
+        return party
+
+    def take_part(self, *lanes):
+        """Let these partitions do what the rounds ask of them, all that they can."""
+        for _ in range(4):
+            self.lanes.look()
+            for lane in lanes:
+                self.clock.seconds += 1e-3
+                self.members[lane].prepare()
+                if self.members[lane].is_due():
+                    self.members[lane].look()
+                    self.stream.produce(self.members[lane].contribution())
+
+    def close(self):
+        self.lanes.close()

@@ -14,7 +14,17 @@ from service.sharing.contribution import Contribution
 from service.sharing.participant import Participant
 from service.transport.topics import input_topics
 from tests.service.building import SetClock, settings
-from tests.service.sharing.streams import SHARED, bases, contributions, events, feed, progress, run, told
+from tests.service.sharing.streams import (
+    SHARED,
+    Party,
+    bases,
+    contributions,
+    events,
+    feed,
+    progress,
+    run,
+    told,
+)
 
 N = 4
 
@@ -234,3 +244,73 @@ def test_a_process_that_was_frozen_learns_from_the_lanes_that_its_partition_has_
     with pytest.raises(OwnershipLost, match="another process has contributed to round 2"):
         frozen.prepare()
     assert rounds.round == 1
+
+
+@pytest.fixture
+def party(stream):
+    party = Party.of_three(stream)
+    yield party
+    party.close()
+
+
+def test_it_names_the_partitions_that_a_round_waits_for_and_since_when(party):
+    party.take_part(0)
+    first, second, _ = party.members
+    assert list(first.waits_for) == [1, 2]
+    assert list(second.waits_for) == []
+    party.clock.seconds += 30
+    party.take_part(1)
+    assert list(first.waits_for) == [2]
+    assert 30 < first.waited_seconds() < 31
+    assert second.waited_seconds() < 1
+
+
+def test_it_waits_for_nobody_once_the_round_is_mixed(party):
+    party.take_part(0, 1)
+    party.take_part(0, 1, 2)
+    party.clock.seconds += 30
+    assert [each.waited_seconds() for each in party.members] == [0, 0, 0]
+    assert {each.rounds.round for each in party.members} == {2}
+
+
+def test_one_that_was_opened_again_waits_for_the_others_from_then_on(party):
+    party.take_part(0)
+    party.members[0] = party.open(0)
+    party.take_part(0)
+    party.clock.seconds += 5
+    assert list(party.members[0].waits_for) == [1, 2]
+    assert 5 < party.members[0].waited_seconds() < 6
+
+
+def test_the_distance_is_the_length_of_what_was_not_contributed_yet(party):
+    first, second, _ = party.members
+    first.look()
+    second.look()
+    assert first.distance == pytest.approx(first.rounds.shared.distance())
+    assert first.distance > 1
+    assert second.distance == 0
+
+
+def test_a_distance_that_takes_long_to_find_is_kept_for_a_while(party, monkeypatch):
+    shared = party.members[0].rounds.shared
+
+    def find_slowly():
+        party.clock.seconds += 1
+        return party.clock.seconds
+
+    monkeypatch.setattr(shared, "distance", find_slowly)
+    party.members[0].look()
+    found = party.members[0].distance
+    party.clock.seconds += 40
+    party.members[0].look()
+    assert party.members[0].distance == found
+    party.clock.seconds += 40
+    party.members[0].look()
+    assert party.members[0].distance > found
+
+
+def test_bytes_are_counted_where_they_are_written_and_where_they_are_read(party):
+    party.take_part(0, 1, 2)
+    lanes = party.lanes
+    written = sum(len(each.value) for lane in range(3) for each in contributions(party.stream, lane))
+    assert lanes.n_bytes_written == lanes.n_bytes_read == written > 0

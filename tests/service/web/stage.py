@@ -12,7 +12,8 @@ from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.web.app import make_app
 from service.web.server import HttpServer
-from tests.service.building import Feed
+from tests.service.building import Feed, event
+from tests.service.sharing.streams import Party
 
 ANY_PORT = "127.0.0.1:0"
 
@@ -66,6 +67,24 @@ class Stage:
             httpx.Client(base_url=server.url, headers=headers, timeout=30) as client,
         ):
             yield client
+
+
+class SharingStage(Stage):
+    """Two partitions that share a model, and commit when they are told."""
+
+    def __init__(self, stream):
+        super().__init__(partitions=(0, 1), share_model=True)
+        self.party = Party(stream, *self.feeds.values())
+        self.party.take_part(0, 1)
+        for number in range(40):
+            self(event(str(number), f"w{number}", label=number % 2 == 0))
+        self.party.take_part(0)
+        self.commit()
+
+    def commit(self):
+        for partition, feed in self.feeds.items():
+            published = self.metrics.publish(partition, feed.processor, self.party.members[partition])
+            self.models[partition].committed(published)
 
 
 class Appender:

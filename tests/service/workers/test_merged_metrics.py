@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from service.monitoring.metrics import Metrics
 from service.workers.merged_metrics import Exposition, merged, outlasting
 from tests.service.building import Feed, event
+from tests.service.sharing.streams import Party
 
 
 def worker(events=0, partition=0, since=1.0):
@@ -72,6 +73,24 @@ def test_of_a_partition_that_two_show_the_one_who_got_it_last_is_right(swapped):
     assert value(both, "perceptron_predictions_total", partition="0") == 2
     assert value(both, "perceptron_consumer_lag_messages", topic="events", partition="0") == 2
     assert value(both, "perceptron_margin_bucket", le="+Inf") == 9  # what each has done stays done
+
+
+def test_bytes_of_contributions_add_up_and_rounds_are_those_of_each_partition(stream):
+    party = Party.of_three(stream)
+    expositions = []
+    for partition, (feed, member) in enumerate(zip(party.feeds, party.members, strict=True)):
+        metrics = Metrics(CollectorRegistry(), lanes=party.lanes)
+        metrics.publish(partition, feed.processor, member)
+        expositions.append(Exposition(list(metrics.registry.collect()), {partition: 1.0}))
+    party.close()
+    for direction in ("written", "read"):
+        shown = [
+            value(each, "perceptron_mix_bytes_total", direction=direction)
+            for each in (expositions[:1], expositions)
+        ]
+        assert shown[1] == 3 * shown[0]
+    rounds = [value(expositions, "perceptron_mix_rounds_total", partition=str(each)) for each in range(3)]
+    assert rounds == [0, 0, 0]
 
 
 def test_a_partition_that_nobody_claims_is_not_shown():

@@ -193,3 +193,14 @@ def test_a_service_that_begins_meanwhile_has_lost_no_checkpoints(perceptron, bro
     )
     told = perceptron("status", "--broker", broker)
     assert (told.exit_code, told.stderr) == (0, "")
+
+
+def test_of_a_shared_model_the_last_round_is_told(perceptron, broker, stream, monkeypatch):
+    messages = [event(str(number), f"w{number}", number % 2 == 0) for number in range(400)]
+    produce(stream, *messages)
+    crash(stream, monkeypatch, share_model=True, max_batch_records=20)
+    before = [each["round"] for each in status(perceptron, broker)]
+    serve(stream, share_model=True)
+    assert [each["round"] for each in status(perceptron, broker)] >= before > [1, 1]
+    head, first, _ = perceptron("status", "--broker", broker).stdout.splitlines()
+    assert (head.split()[-1], int(first.split()[-1]) >= before[0]) == ("round", True)
