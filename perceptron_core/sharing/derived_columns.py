@@ -10,12 +10,15 @@ from typing import Final
 from perceptron_core.binary.averaged import AveragedRule
 from perceptron_core.binary.coin_betting import CoinBettingRule
 from perceptron_core.multiclass.averaged import AveragedMulticlassRule
+from perceptron_core.multiclass.normalized_adagrad import MulticlassNormalizedAdaGradRule
 from perceptron_core.sharing.columns import SharedColumn
 from perceptron_core.sharing.kinds import Kind
 from perceptron_core.weights.example import Column
 
 _SMALLEST_SCALE: Final = 1e-100
 """By which a weight is divided: so it stays finite."""
+_LARGEST: Final = 1e150
+"""Of a weight, which another lane may have learned on values near 0."""
 
 
 class MeanWeights(SharedColumn):
@@ -126,7 +129,29 @@ class ScaledWeights(SharedColumn):
 
     def put(self, slot: int, value: float) -> None:
         """Replace w."""
-        self.column.cells[slot] = value * max(self.scales.cells[slot], _SMALLEST_SCALE)
+        self.column.cells[slot] = scaled(value, self.scales.cells[slot])
+
+
+class ScalesOfClasses(SharedColumn):
+    """The scales L of normalised AdaGrad of several classes. The weights w of all classes stay."""
+
+    column: Column
+    rule: MulticlassNormalizedAdaGradRule
+
+    def __init__(self, kind: Kind, rule: MulticlassNormalizedAdaGradRule) -> None:
+        self.kind = kind
+        self.column = rule.scale_column
+        self.base = Column()
+        self.rule = rule
+
+    def put(self, slot: int, value: float) -> None:
+        """Replace L, and w·L of all classes."""
+        old = max(self.column.cells[slot], _SMALLEST_SCALE)
+        if value > self.column.cells[slot]:
+            for number in range(len(self.rule.weight_columns)):
+                weights = self.rule.weight_columns[number]
+                weights.cells[slot] = scaled(weights.cells[slot] / old, value)
+            self.column.cells[slot] = value
 
 
 class Gradients(SharedColumn):
@@ -168,6 +193,11 @@ class BiasGradient(SharedColumn):
         """Replace T, and place the bet."""
         self.rule.bias_gradient = value
         self.rule.place_bias()
+
+
+def scaled(weight: float, scale: float) -> float:
+    """Compute w·L."""
+    return max(-_LARGEST, min(weight * max(scale, _SMALLEST_SCALE), _LARGEST))
 
 
 def late_of(rule: AveragedRule, current: float, mean: float) -> float:

@@ -33,6 +33,7 @@ from perceptron_core.sharing.derived_columns import (
     MeanWeights,
     MeanWeightsOfClass,
     ScaledWeights,
+    ScalesOfClasses,
 )
 from perceptron_core.sharing.kinds import (
     AMOUNT,
@@ -162,7 +163,7 @@ _AROW_BY_CLASS: Final = Layout(
     of_class=[cell_of_class(CONFIDENT_MEAN, "biases"), cell_of_class(PRECISION, "bias_variances")],
 )
 _NORMALIZED_ADAGRAD_BY_CLASS: Final = Layout(
-    of_rows=[column(MAXIMUM, "scale_column")],
+    of_rows=[Part(MAXIMUM, lambda kind, rule, _: ScalesOfClasses(kind, rule))],
     of_learner=[attribute(AMOUNT, "squared_sum"), count("n_examples")],
     of_class_rows=[
         Part(MEAN, lambda kind, rule, k: ScaledWeights(kind, rule.weight_columns[k], rule.scale_column)),

@@ -373,6 +373,21 @@ def test_a_scale_is_the_largest_of_all_lanes(name):
         assert learner.n_examples == 2
 
 
+def test_a_larger_scale_of_another_lane_leaves_the_weights_of_all_classes():
+    lanes = lanes_of("multiclass-normalized-adagrad", 2)
+    for lane in lanes:
+        for label in range(3):
+            learn(lane.model, Learn(0, {1: 1.0, label + 2: 1.0}, label))
+    close(lanes)
+    before = lanes[0].model.weights["a"]["f1"]
+    learn(lanes[1].model, Learn(0, {1: 64.0}, 1))
+    after = lanes[1].model.weights["a"]["f1"]
+    close(lanes)
+    assert lanes[0].model.scales["f1"] == 64.0
+    assert lanes[0].model.weights["a"]["f1"] == pytest.approx(after)
+    assert before != pytest.approx(after)
+
+
 @pytest.mark.parametrize("name", ["coin-betting", "hashed-coin-betting"])
 def test_bets_follow_from_what_all_lanes_won(name):
     lanes = lanes_of(name, 2)
@@ -421,6 +436,15 @@ def test_a_feature_whose_weight_and_base_are_0_is_dropped():
     lane.model.undo_one(x, step)
     close([lane])
     assert lane.state()["coordinates"] == SharedModel(Perceptron()).state()["coordinates"]
+
+
+def test_every_learner_is_mixed_or_refused():
+    learners = {
+        name for name in perceptron_core.__all__ if hasattr(getattr(perceptron_core, name), "learn_one")
+    }
+    mixed = {type(make(perceptron_core)).__name__ for make in ALL.values()}
+    assert mixed | {*REFUSED} >= learners
+    assert not mixed & {*REFUSED}
 
 
 @pytest.mark.parametrize(
