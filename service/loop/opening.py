@@ -73,7 +73,7 @@ class TaskOpener:
         self._tracer = tracer
         self._clock = clock
         self._sources = Sources(settings, clock) if needs_schemas(settings) else None
-        self.lanes = metrics.lanes = Lanes(transport, settings) if settings.share_model else None
+        self.lanes = metrics.lanes = Lanes(transport, settings, clock) if settings.share_model else None
         self._consumer: Consumer
         self._growth: Growth
 

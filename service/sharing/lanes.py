@@ -10,8 +10,10 @@ from collections.abc import Iterable, Sequence
 
 from perceptron_core import DamagedError
 from perceptron_core.sharing.mix import Mix, mix
+from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import CheckpointError, TransportError, TransportUnavailable
 from service.settings.load import Settings
+from service.sharing.budget import Budget
 from service.sharing.contribution import Contribution, from_record
 from service.stream import Follower, Record, Transport
 
@@ -26,15 +28,19 @@ class Lanes:
     ----------
     transport, settings
         The stream, and the names of the topic and the group.
+    clock
+        Tells what the rounds take.
 
     Attributes
     ----------
+    budget : Budget
+        Of the time that the rounds take in this process.
     n_bytes_read, n_bytes_written : int
         Bytes of contributions that this process has read, and that its partitions have made, so far.
 
     """
 
-    def __init__(self, transport: Transport, settings: Settings) -> None:
+    def __init__(self, transport: Transport, settings: Settings, clock: Clock = SYSTEM_CLOCK) -> None:
         self._transport = transport
         self._topic = settings.mixes_topic
         self._group = settings.group
@@ -44,6 +50,7 @@ class Lanes:
         self._positions: dict[int, int] = {}
         self._follower: Follower | None = None
         self.n_bytes_read = self.n_bytes_written = 0
+        self.budget = Budget(clock)
 
     @property
     def newest_start(self) -> int:

@@ -26,8 +26,6 @@ _log = logging.getLogger(__name__)
 
 OPENING_UPDATES: Final = 16
 """Updates of one partition that open a round."""
-BYTES_PER_SECOND: Final = 1_048_576
-"""What all contributions together take at most: a round follows the one before so much later."""
 _LOOK_SECONDS: Final = 1.0
 """How often a partition that cannot begin looks for another one's base."""
 
@@ -90,7 +88,6 @@ class Participant:
         self._clock = clock
         self._look_at = clock.monotonic()
         self._looked_for: int | None = None
-        self._next_round_at = clock.monotonic()
         self._snapshot_rounds: deque[int] = deque(maxlen=settings.snapshots_kept)
         latest = lanes.latest(lane)
         self._kept = latest.kept if latest is not None and latest.start == rounds.start else 0
@@ -150,10 +147,9 @@ class Participant:
                     f"partition {self._lane}: another process has contributed to round "
                     f"{found[0].round} for it"
                 )
-            rounds.apply(found, self._lanes.mix_of(found), self._lane)
+            with self._lanes.budget.spending():
+                rounds.apply(found, self._lanes.mix_of(found), self._lane)
             self._waiting = None
-            size = sum(len(each.value) for each in found)
-            self._next_round_at = self._clock.monotonic() + size / BYTES_PER_SECOND
         self._note_waiting()
 
     def _begins(self) -> bool:
@@ -192,7 +188,7 @@ class Participant:
         rounds, n_lanes = self._rounds, self._count_lanes()
         if self._lanes.has_opened(*self._next()):
             return True
-        if self._clock.monotonic() < self._next_round_at or n_lanes == 1:
+        if n_lanes == 1 or not self._lanes.budget.is_left():
             return False
         return rounds.shared.n_updates >= OPENING_UPDATES or n_lanes > rounds.n_lanes
 
@@ -201,7 +197,8 @@ class Participant:
         if not self.is_due():
             return []
         rounds, number = self._rounds, self._rounds.round + 1
-        value = b"" if self._has_opened else rounds.contribute()
+        with self._lanes.budget.spending():
+            value = b"" if self._has_opened else rounds.contribute()
         self._has_opened = False
         self._note_waiting()
         self._lanes.n_bytes_written += len(value)

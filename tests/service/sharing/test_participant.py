@@ -10,6 +10,7 @@ from service.loop.reset import reset
 from service.loop.task import Task
 from service.partition.factory import make_processor
 from service.sharing import participant
+from service.sharing.budget import Budget
 from service.sharing.contribution import Contribution
 from service.sharing.participant import Participant
 from service.transport.topics import input_topics
@@ -36,6 +37,7 @@ class StubLanes:
 
     def __init__(self, values):
         self._values = values
+        self.budget = Budget(SetClock())
 
     def latest(self, lane):
         return None
