@@ -35,7 +35,8 @@ _MOST_INPUTS: Final = 200
 
 _QUESTIONS: Final = {"/predict": "POST", "/explain": "POST", "/model": "GET", "/state": "GET"}
 _INPUTS: Final = ("/events", "/labels")
-_ASKED_WITH: Final = ("authorization", "content-encoding", "content-type")
+_OF_CONNECTION: Final = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
+"""Headers that are not passed on; any other may hold an id (`events.id = "@header.NAME"`)."""
 _TOLD_WITH: Final = ("content-type", "retry-after")
 
 
@@ -176,7 +177,7 @@ def _ask(
 ) -> Response:
     """Ask the worker's server as this one was asked."""
     connection = HTTPConnection(urlsplit(address).netloc, timeout=patience_seconds)
-    asked_with = {name: request.headers[name] for name in _ASKED_WITH if name in request.headers}
+    asked_with = {name: value for name, value in request.headers.items() if name not in _OF_CONNECTION}
     try:
         connection.request(request.method, f"{request.url.path}?{urlencode(query)}", body, asked_with)
         answer = connection.getresponse()

@@ -19,9 +19,9 @@ class SqliteFollower:
     def poll(self) -> Sequence[Record]:
         """Return the records that have come since; see `Follower.poll`."""
         found: list[Record] = []
+        ends = self._log.ends(self._topic)
         for partition, offset in self._offsets.items():
-            _, end = self._log.bounds(self._topic, partition)
-            if offset < end:
+            if offset < (end := ends[partition]):
                 found += self._log.read(self._topic, partition, offset, end)
                 self._offsets[partition] = end
         return found

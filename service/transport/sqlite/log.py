@@ -137,6 +137,15 @@ class Log:
         with self._database.reading() as connection:
             return log_bounds(connection, log)
 
+    def ends(self, topic: str) -> list[int]:
+        """Return the next offset to be written of each partition of `topic`."""
+        with self._database.reading() as connection:
+            query = "SELECT next_offset FROM logs WHERE topic = ? ORDER BY partition"
+            found = [end for (end,) in connection.execute(query, (topic,))]
+        if not found:
+            raise self._missing(topic)
+        return found
+
     def prepare(self, outputs: Sequence[Output]) -> list[Row]:
         """Choose partitions and check sizes: what can be done, or refused, before a transaction."""
         now = wall_clock_ms()

@@ -49,6 +49,12 @@ class StubLanes:
         return None
 
 
+@pytest.fixture(autouse=True)
+def time_for_rounds(monkeypatch):
+    """Let rounds follow each other as fast as they can, however busy the machine is."""
+    monkeypatch.setattr("service.sharing.budget.SHARE", 1e9)
+
+
 @pytest.fixture
 def killed(monkeypatch):
     """Let a service leave no snapshot behind."""

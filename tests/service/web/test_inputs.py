@@ -298,6 +298,14 @@ def test_a_worker_says_where_a_record_goes_whose_id_its_parent_cannot_read():
     assert sum(len(stage.appended) for stage in stages) == len(IDS)
 
 
+def test_a_header_that_holds_the_id_goes_to_the_worker_as_well():
+    stage = Stage(events={"id": "@header.Message-Id", "format": "text"})
+    headers = {"content-type": "application/octet-stream", "message-id": "17"}
+    with relayed(stage, events={"id": "@header.Message-Id", "format": "text"}) as parent:
+        assert parent.post("/events", content=b"win", headers=headers).json()["id"] == "17"
+    assert stage.appended[0].headers == (("Message-Id", b"17"),)
+
+
 def test_a_parent_without_workers_tells_to_come_later():
     with relayed() as parent:
         assert parent.post("/labels", json=label("a", value=True)).status_code == 503
