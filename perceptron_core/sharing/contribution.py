@@ -18,6 +18,9 @@ from perceptron_core.weights.buffers import doubles
 _KIND: Final = b"perceptron-contribution"
 _VERSION: Final = 1
 
+_MOST_BITS: Final = 30
+"""Of a slot."""
+
 OF_ROWS: Final = 0
 OF_LEARNER: Final = 1
 """What the columns of a block have a row for: a feature, or the learner as a whole."""
@@ -97,7 +100,7 @@ def read(data: bytes) -> Contribution:
 
 
 def _written(block: Block, n: int) -> tuple[Any, ...]:
-    is_dense = len(block.rows) == n
+    is_dense = len(block.rows) == (1 if block.of == OF_LEARNER else n)
     rows = None if is_dense else encode(to_gaps(block.rows))
     return block.label, block.of, len(block.rows), rows, [encode(column) for column in block.columns]
 
@@ -110,7 +113,7 @@ def _read(body: Any) -> Contribution:
         if len(coordinates) != n or len(set(coordinates)) != n:
             raise DamagedError("names that are not distinct")
     else:
-        coordinates = from_gaps(decode(places, n), 1 << form.hash_bits)
+        coordinates = from_gaps(decode(places, n), 1 << min(form.hash_bits, _MOST_BITS))
     read_counts = decode(counts, n)
     if n and min(read_counts) < 0:
         raise DamagedError("a count below 0")
@@ -122,18 +125,21 @@ def _read(body: Any) -> Contribution:
         read_counts,
         [_read_block(form.layout, block, n) for block in blocks],
     )
-    if n_updates < 0 or len({(block.label, block.of) for block in contribution.blocks}) != len(blocks):
-        raise DamagedError("a block that is there twice, or a count below 0")
+    if type(n_updates) is not int or n_updates < 0:
+        raise DamagedError(f"{n_updates!r} updates")
+    if len({(block.label, block.of) for block in contribution.blocks}) != len(blocks):
+        raise DamagedError("a block that is there twice")
     return contribution
 
 
 def _read_block(layout: Layout, block: Sequence[Any], n: int) -> Block:
     label, of, n_rows, rows, columns = block
+    kinds = layout.kinds(label, of)
+    if of not in {OF_ROWS, OF_LEARNER} or not kinds or len(columns) != len(kinds):
+        raise DamagedError(f"{len(columns)} columns of kind {of!r}, not {len(kinds)}")
     n_coordinates = 1 if of == OF_LEARNER else n
     if rows is None and n_rows != n_coordinates:
         raise DamagedError(f"{n_rows} rows, not {n_coordinates}")
-    if len(columns) != len(layout.kinds(label, of)):
-        raise DamagedError(f"{len(columns)} columns, not {len(layout.kinds(label, of))}")
     gaps = all_gaps(n_rows) if rows is None else decode(rows, n_rows)
     return Block(label, of, from_gaps(gaps, n_coordinates), [decode(column, n_rows) for column in columns])
 

@@ -13,9 +13,9 @@ from math import floor
 from typing import Any, Final
 
 from perceptron_core.errors import DamagedError
-from perceptron_core.weights.buffers import Type, doubles, from_bytes, to_bytes
+from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
-_WIDTHS: Final = {"b": 1, "h": 2, "i": 4}
+_WIDTHS: Final = {"b": 1, "h": 2, "m": 3, "i": 4}
 """Bytes of whole numbers, little-endian and signed."""
 
 _LARGEST_SINGLE: Final = 3e38
@@ -23,7 +23,7 @@ _SMALLEST_SINGLE: Final = 1.2e-38
 """Beyond these, single precision has fewer digits, or none."""
 
 Encoded = tuple[str, bytes]
-"""The type, as a type code of `array`, and the bytes, little-endian."""
+"""The type, as a type code of `array`, or "m" for whole numbers of 24 bits; and the bytes, little-endian."""
 
 
 def encode(numbers: array[float]) -> Encoded:
@@ -33,10 +33,11 @@ def encode(numbers: array[float]) -> Encoded:
         written = bytearray(_WIDTHS[code] * len(numbers))
         write_whole(numbers, _WIDTHS[code], written)
         return code, bytes(written)
-    rounded = array(code, bytes(4 * len(numbers))) if code == "f" else numbers
-    if code == "f":
-        copy_to_singles(numbers, rounded)
-    return code, to_bytes(code, rounded)
+    if code == "d":
+        return code, to_bytes("d", numbers)
+    rounded = array("f", bytes(4 * len(numbers)))
+    copy_to_singles(numbers, rounded)
+    return code, to_bytes("f", rounded)
 
 
 def decode(encoded: Any, n: int) -> array[float]:
@@ -57,7 +58,7 @@ def decode(encoded: Any, n: int) -> array[float]:
     return numbers
 
 
-def narrowest(numbers: array[float]) -> Type:
+def narrowest(numbers: array[float]) -> str:
     """Return the smallest type for all of these."""
     single = array("f", [0.0])
     largest, smallest = 0.0, 1.0
@@ -75,7 +76,7 @@ def narrowest(numbers: array[float]) -> Type:
     if n_nearly_whole == len(numbers):
         return "b" if largest < 127.5 else "h"  # noqa: PLR2004  of 8 bits
     if n_whole == len(numbers):
-        return "i"
+        return "m" if largest < 8388608.0 else "i"  # noqa: PLR2004  of 24 bits
     return "f" if largest <= _LARGEST_SINGLE and smallest >= _SMALLEST_SINGLE else "d"
 
 

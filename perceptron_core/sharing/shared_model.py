@@ -45,6 +45,9 @@ class SharedModel:
 
     Notes
     -----
+    While it is shared, a model changes by learning alone: weights that are set, or a state that is loaded,
+    start from nothing learned, and need a `SharedModel` of their own.
+
     After each round the base is the same in all lanes, to the bit, on every machine, compiled or not.
 
     A contribution holds 24 bits of a shift. What rounding takes off stays in the lane's shift, so that

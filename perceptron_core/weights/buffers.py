@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Array = TypeVar("Array", bound="NDArray[Any]")
-Type = Literal["d", "f", "i", "h", "b"]
+Type = Literal["d", "f", "i"]
 
 _IS_LITTLE: Final = array("h", [1]).tobytes() == b"\x01\x00"
 
