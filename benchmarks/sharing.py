@@ -4,8 +4,8 @@
         [--partitions N …] [--rate N] [--data DATA] [--broker URL] [--kafka-client NAME]
 
 Everything goes through the service: `serve --share-model` beside `serve` on the same stream, in memory unless
-a broker is named. A batch is what comes within a tenth of a second at `--rate` events a second (5,000): so
-partitions learn of each other as late as they would live. The streams:
+a broker is named. Where the model is shared, events come live, `--rate` a second (5,000): how late partitions
+learn of each other decides what sharing is worth. The streams:
 
     sms     words of the SMS Spam Collection, lower case
     a9a     the Adult data
@@ -45,6 +45,7 @@ from service.stream import Output, Transport
 from service.transport import open_transport
 
 INTERVAL_SECONDS: Final = 0.1
+FEED_SECONDS: Final = 0.01
 N_WORDS: Final = 20_000
 N_EVENTS: Final = 200_000
 REDRAWN: Final = 0.04
@@ -119,30 +120,31 @@ class Bench:
         stream.close()
         return Outcome(mistakes, len(events), seconds, n_bytes, rounds)
 
-    def round_seconds(self, events: Sequence[Event], model: str, partitions: int) -> list[float]:
-        """Feed events at the rate; return how long each round took, until all applied it."""
+    def run_live(
+        self, events: Sequence[Event], model: str, partitions: int, *, skewed: bool = False
+    ) -> tuple[int, list[float]]:
+        """Feed events at the rate, the model shared; return the mistakes, and how long each round took."""
         stream, settings = self._open(model, partitions, shared=True)
-        outputs = list(placed(events, settings.events_topic, partitions, skewed=False))
-        stop, step = threading.Event(), int(self._rate * INTERVAL_SECONDS / 10)
-
-        def feed() -> None:
-            due = time.monotonic()
-            for at in range(0, len(outputs), step):
-                stream.produce(outputs[at : at + step])
-                due += INTERVAL_SECONDS / 10
-                stop.wait(max(0.0, due - time.monotonic()))
-
-        feeder = threading.Thread(target=feed)
-        runner = Runner(stream, settings, metrics=Metrics(CollectorRegistry()), health=Health())
+        outputs = list(placed(events, settings.events_topic, partitions, skewed=skewed))
+        feeder = threading.Thread(target=self._feed, args=(stream, outputs))
+        metrics = Metrics(CollectorRegistry())
+        runner = Runner(stream, settings, metrics=metrics, health=Health())
         runner.start()
         feeder.start()
-        while feeder.is_alive() or not runner.step():
-            if feeder.is_alive():
-                runner.step()
+        while not (runner.step() and not feeder.is_alive() and runner.is_at_end()):
+            pass
         runner.close()
+        wrong = sum(state.counters.mistakes for state in metrics.last_published.values())
         found = times_of(stream, settings, partitions)
         stream.close()
-        return found
+        return wrong, found
+
+    def _feed(self, stream: Transport, outputs: Sequence[Output]) -> None:
+        step, due = max(1, int(self._rate * FEED_SECONDS)), time.monotonic()
+        for at in range(0, len(outputs), step):
+            stream.produce(outputs[at : at + step])
+            due += FEED_SECONDS
+            time.sleep(max(0.0, due - time.monotonic()))
 
     def _open(self, model: str, partitions: int, *, shared: bool) -> tuple[Transport, Settings]:
         suffix = uuid.uuid4().hex[:8]
@@ -158,7 +160,6 @@ class Bench:
             model=model,
             share_model=shared,
             commit_interval_seconds=INTERVAL_SECONDS,
-            max_batch_records=max(partitions, int(self._rate * INTERVAL_SECONDS)),
             **topics,
         )
         stream = open_transport(self._broker, kafka_client=self._kafka_client)  # type: ignore[arg-type]
@@ -219,7 +220,7 @@ def mistakes(bench: Bench, given: argparse.Namespace) -> None:
             serial = bench.run(events, model, 1, shared=False, skewed=False).mistakes
             for partitions in given.partitions:
                 alone = bench.run(events, model, partitions, shared=False, skewed=is_skewed).mistakes
-                shared = bench.run(events, model, partitions, shared=True, skewed=is_skewed).mistakes
+                shared, _ = bench.run_live(events, model, partitions, skewed=is_skewed)
                 gap = f"{(alone - shared) / (alone - serial):.0%}" if alone > serial else ""
                 numbers = f"{serial:,} | {alone:,} | {shared:,}"
                 print(f"| {name} | {model} | {partitions} | {numbers} | {gap} |", flush=True)
@@ -255,7 +256,7 @@ def rounds(bench: Bench, given: argparse.Namespace) -> None:
     events = list(drifting_words(10 * given.rate))
     for model in given.model:
         for partitions in given.partitions:
-            found = sorted(bench.round_seconds(events, model, partitions))
+            found = sorted(bench.run_live(events, model, partitions)[1])
             times = (statistics.median(found), found[int(0.9 * len(found))], found[-1])
             print(
                 f"| {model} | {partitions} | {len(found)} | " + " | ".join(f"{t:.2f}" for t in times) + " |"
