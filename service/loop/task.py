@@ -127,8 +127,9 @@ class Task:
     def process_and_commit(self, records: Sequence[Record]) -> None:
         """Process a batch and commit it.
 
-        One transaction holds, in this order: predictions, outcomes and dead letters; schemas that are new;
-        the progress record; a snapshot, if one is due; the consumer group's offsets.
+        One transaction holds, in this order: predictions, outcomes and dead letters; what the partition
+        contributes to a shared model; schemas that are new; the progress record; a snapshot, if one is due;
+        the consumer group's offsets.
 
         Raises
         ------
