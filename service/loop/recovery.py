@@ -32,6 +32,7 @@ from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
 
+_SEED_IT: Final = "a custom model must be deterministic: seed it"
 _BYTE_LIMIT: Final = "max_pending_bytes"
 """Snapshots of releases before this setting do not name it: then there was no such limit."""
 
@@ -228,6 +229,11 @@ def _learn_again(
         processor.counters.go_on_from(last.counts)
     else:
         _check_counts(processor, last, partition)
+    if replay is not None and replay.has_diverged and not (missing or losses):
+        raise CheckpointError(
+            f"partition {partition}: learning again gave other contributions to rounds than were committed",
+            hint=_SEED_IT,
+        )
     return more
 
 
@@ -273,5 +279,5 @@ def _check_counts(processor: Processor, last: Progress, partition: int) -> None:
         raise CheckpointError(
             f"partition {partition}: learning again gave {found}, but {dict(last.counts)} was committed: "
             "the model does not learn the same twice from the same data",
-            hint="a custom model must be deterministic: seed it",
+            hint=_SEED_IT,
         )

@@ -153,8 +153,11 @@ class Tasks:
         self._commit(partition, lambda task: task.process_and_commit(records))
 
     def look_at_lanes(self) -> None:
-        """Read what other partitions have contributed, where the model is shared."""
-        if (lanes := self._opener.lanes) is None:
+        """Read what other partitions have contributed, where the model is shared.
+
+        A process without a task reads nothing: it would keep it, and forget nothing.
+        """
+        if (lanes := self._opener.lanes) is None or not self.at_work:
             return
         try:
             lanes.grow(self._growth.n_partitions)

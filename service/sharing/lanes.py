@@ -70,6 +70,12 @@ class Lanes:
         """Return the contribution that opened a share, None where it is no longer there."""
         return self._rounds.get((start, start), {}).get(0)
 
+    def find(self, lane: int, start: int, number: int) -> Contribution | None:
+        """Return what a lane has contributed to a round, read to the end; None if it is not there."""
+        if lane not in self._rounds.get((start, number), {}):
+            self.read()
+        return self._rounds.get((start, number), {}).get(lane)
+
     def has_opened(self, start: int, number: int) -> bool:
         """Return whether any lane has contributed to a round."""
         return (start, number) in self._rounds
@@ -85,6 +91,13 @@ class Lanes:
         if any(lane not in found for lane in range(n_lanes)):
             return None
         return [found[lane] for lane in range(n_lanes)]
+
+    def reach(self, start: int, number: int, n_lanes: int) -> tuple[int, int]:
+        """Return up to which round all after `number` are complete, and how many lanes the next one has."""
+        while found := self.complete(start, number + 1, n_lanes):
+            number += 1
+            n_lanes = max(n_lanes, *(each.n_lanes for each in found))
+        return number, n_lanes
 
     def mix_of(self, contributions: Sequence[Contribution]) -> Mix | None:
         """Return what the contributions to a round make together; None of the round that opens a share."""
@@ -140,15 +153,25 @@ class Lanes:
         if (found := self.complete(start, number, n_lanes)) is not None:
             return found
         missing = self.waits_for(start, number, n_lanes)
-        for latest in filter(None, map(self._latest.get, missing)):
-            if (latest.start, latest.round) > (start, number):
-                raise CheckpointError(
-                    f"{self._topic}[{latest.lane}]: the contribution to round {number} is gone, and "
-                    "needed to learn again",
-                    hint="stop the group, set share_model off, start and stop it, and set it on again: a new "
-                    "share begins with what each partition has learned",
-                )
+        for lane in missing:
+            is_emptied = lane not in self._latest and self._transport.bounds(self._topic, lane)[0] > 0
+            if is_emptied or lane in self.lost(start, number, n_lanes):
+                raise self.gone(lane, number)
         raise TransportUnavailable(f"{self._topic}: round {number} was complete, {missing} cannot be read")
+
+    def lost(self, start: int, number: int, n_lanes: int) -> Sequence[int]:
+        """List the lanes that have contributed to a later round, and no longer to this one."""
+        latest = map(self._latest.get, self.waits_for(start, number, n_lanes))
+        return [each.lane for each in latest if each and (each.start, each.round) > (start, number)]
+
+    def gone(self, lane: int, number: int) -> CheckpointError:
+        """Make the error of a contribution that was deleted although it is needed."""
+        return CheckpointError(
+            f"{self._topic}[{lane}]: the contribution to round {number} is gone, and needed to go on",
+            hint="stop the group, set share_model off, start and stop it, and set it on again: a new share "
+            "begins with what each partition has learned. Where that is refused, "
+            "`perceptron checkpoint reset` begins again",
+        )
 
     def forget(self, n_lanes: int) -> int:
         """Forget the rounds that no partition needs; return the last of these rounds, −1 if there is none."""

@@ -92,6 +92,8 @@ class Participant:
         latest = lanes.latest(lane)
         self._kept = latest.kept if latest is not None and latest.start == rounds.start else 0
         self._has_opened = False
+        self._is_confirmed = False
+        """Whether what a former owner has contributed to the open round was found in the lane."""
         self.has_just_begun = False
         """Whether it has begun since the last commit: that is to have a snapshot."""
         self._waiting: _Waiting | None = None
@@ -134,9 +136,20 @@ class Participant:
         return self.has_just_begun or self.is_due()
 
     def prepare(self) -> None:
-        """Begin, if that is possible now, and apply the rounds that are complete."""
+        """Begin, if that is possible now, and apply the rounds that are complete.
+
+        Raises
+        ------
+        OwnershipLost
+            Another process has contributed for this partition.
+        CheckpointError
+            Contributions that are needed are gone, or cannot be mixed.
+        TransportError
+            As `Transport.read`.
+
+        """
         if self._begins():
-            self.has_just_begun = True
+            self.has_just_begun = self._is_confirmed = True
             self._waiting = None
             self._kept = self._rounds.round
             _log.info("partition %d: takes part from round %d on", self._lane, self._rounds.round + 1)
@@ -150,7 +163,29 @@ class Participant:
             with self._lanes.budget.spending():
                 rounds.apply(found, self._lanes.mix_of(found), self._lane)
             self._waiting = None
+        if rounds.has_begun:
+            self._refuse_lost()
         self._note_waiting()
+
+    def _refuse_lost(self) -> None:
+        """Refuse to wait for contributions that were there and are gone: the round could never be closed."""
+        if self._lost():
+            self._lanes.read()
+            latest, rounds = self._lanes.latest(self._lane), self._rounds
+            if latest is not None and (latest.start, latest.round) > (rounds.start, rounds.sent):
+                raise OwnershipLost(f"partition {self._lane}: another process has contributed for it")
+            for lane in self._lost():
+                raise self._lanes.gone(lane, rounds.round + 1)
+        self._is_confirmed = True
+
+    def _lost(self) -> Sequence[int]:
+        """List the lanes whose contributions to the next round are gone."""
+        (start, number), n_lanes = self._next(), self._rounds.n_lanes
+        lost = self._lanes.lost(start, number, n_lanes)
+        if self._is_confirmed or self._rounds.sent < number:
+            return lost
+        own = [each for each in self._lanes.waits_for(start, number, n_lanes) if each == self._lane]
+        return [*lost, *own]
 
     def _begins(self) -> bool:
         newest = self._lanes.newest_start
@@ -159,19 +194,34 @@ class Participant:
         now = self._clock.monotonic()
         if newest == self._looked_for and now < self._look_at:
             return False
+        self._lanes.read()  # to the end: what a former state of this partition has contributed, above all
+        newest = self._lanes.newest_start
         self._looked_for, self._look_at = newest, now + _LOOK_SECONDS
         latest = self._lanes.latest(self._lane)
-        has_contributed = latest is not None and latest.start == newest
+        if latest is not None and latest.start != newest:
+            latest = None
         opening = self._lanes.opening(newest)
-        if opening is not None and not has_contributed and self._lane < opening.n_lanes:
+        if opening is not None and latest is None and self._lane < opening.n_lanes:
             self._rounds.begin(opening)
-        elif (base := self._find_base()) is not None and base["start"] == newest:
-            self._rounds.adopt(base, latest.round if latest is not None and has_contributed else -1)
-        elif self._lane == 0 and base is None:
+        elif (base := self._find_base()) is not None:
+            return base["start"] == newest and self._adopts(base, latest)
+        elif self._lane == 0:
             self._rounds.open(self._lanes.last_round + 1)
             self._has_opened = True
         else:
             return False
+        return True
+
+    def _adopts(self, base: Mapping[str, Any], latest: Contribution | None) -> bool:
+        """Take another partition's base over, if all rounds after it are there until this one contributes.
+
+        From then on none of them is deleted: the others wait for this partition, or have its contribution,
+        which says what it needs.
+        """
+        number, n_lanes = self._lanes.reach(base["start"], base["round"], base["n_lanes"])
+        if self._lane >= n_lanes or (latest is not None and number < latest.round - 1):
+            return False
+        self._rounds.adopt(base, -1 if latest is None else latest.round)
         return True
 
     def is_due(self) -> bool:

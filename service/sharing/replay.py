@@ -21,12 +21,19 @@ class RoundsReplay:
     lane
         The partition.
 
+    Attributes
+    ----------
+    has_diverged : bool
+        Whether what was learned again is not what was contributed, as records are gone. Then the partition
+        goes on with the base alone, which is the same for all.
+
     """
 
     def __init__(self, rounds: Rounds, lanes: Lanes, lane: int) -> None:
         self._rounds = rounds
         self._lanes = lanes
         self._lane = lane
+        self.has_diverged = False
 
     def before(self, told: Mapping[str, int]) -> None:
         """Apply the rounds that were applied before a batch.
@@ -58,10 +65,18 @@ class RoundsReplay:
         if not told:
             return
         if rounds.sent < told["sent"]:
-            rounds.contribute()
+            self._contribute()
         if rounds.told() != told:
             raise CheckpointError(
                 f"partition {self._lane}: learning again gave {dict(rounds.told())} for its rounds, but "
                 f"{dict(told)} was committed: the contributions in the mixes topic are others than then",
                 hint="let nothing else write to the mixes topic; `perceptron checkpoint reset` begins again",
             )
+
+    def _contribute(self) -> None:
+        rounds = self._rounds
+        value = rounds.contribute()
+        committed = self._lanes.find(self._lane, rounds.start, rounds.sent)
+        if committed is not None and committed.value != value:
+            self.has_diverged = True
+            rounds.adopt(rounds.state(), rounds.sent)

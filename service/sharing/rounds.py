@@ -92,11 +92,13 @@ class Rounds:
         self.n_lanes, self.taken_over = opening.n_lanes, -1
 
     def adopt(self, state: Mapping[str, Any], sent: int) -> None:
-        """Take another lane's base for this partition's model; `sent` is its lane's last contribution.
+        """Take another lane's base for this partition's model; `sent` is its lane's last contribution, or −1.
 
-        What the model has learned is forgotten: the base may hold a part of it already.
+        What a model has learned that never took part stays its shift. Otherwise it is forgotten: the base may
+        hold it already.
         """
-        self._share(self.shared.model.clone())
+        if self.has_begun or sent >= 0:
+            self._share(self.shared.model.clone())
         self.shared.adopt(state["model"])
         self.start, self.round, self.n_lanes = state["start"], state["round"], state["n_lanes"]
         self.sent = self.taken_over = max(sent, self.round)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import click
 from prometheus_client import CollectorRegistry
 
 from perceptron_core import DamagedError, from_bytes, to_bytes
-from service.checkpoints.log import CheckpointLog, StoredSnapshot
+from service.checkpoints.log import CheckpointLog, StoredSnapshot, read_log
 from service.checkpoints.status import newest_sound, read_logs
 from service.cli.app import report
 from service.cli.checkpoint_reset import STOP_FIRST, check_partition
@@ -227,6 +227,7 @@ def import_(file: Path, partition: int, loaded: Loaded, *, restoring: bool) -> N
     try:
         check_partition(partition, transport.partition_count(settings.events_topic))
         transport.partition_count(settings.checkpoints_topic)  # raises TopicMissing before anybody waits
+        _refuse_shared(transport, settings, partition)
         _replace_model(transport, settings, partition, to_bytes(model), restoring=restoring)
     finally:
         transport.close()
@@ -241,6 +242,20 @@ def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: AN
         raise ConfigurationError(
             f"{file}: the model in it is not the one that the settings describe: {difference}",
             hint="--model and --model-param say what the service runs",
+        )
+
+
+def _refuse_shared(transport: Transport, settings: Settings, partition: int) -> None:
+    """Refuse to import where partitions share their model; a log that cannot be read does not tell."""
+    is_shared = settings.share_model
+    with suppress(CheckpointError):
+        log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
+        _, snapshot = newest_sound(log)
+        is_shared = is_shared or (snapshot is not None and bool(snapshot.identity.get("share_model")))
+    if is_shared:
+        raise ConfigurationError(
+            f"partition {partition} shares its model with the others, whose base would replace the import",
+            hint="stop the service, start and stop it once with share_model off, import, turn it on again",
         )
 
 

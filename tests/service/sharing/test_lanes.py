@@ -77,6 +77,36 @@ def test_contributions_that_are_gone_are_told_from_such_as_cannot_be_read_yet(st
         lanes.committed_round(1, 4, 2)
 
 
+def test_contributions_to_an_emptied_topic_are_gone(stream, lanes):
+    write(stream, part(0, 2), part(1, 2))
+    for lane in range(3):
+        stream.delete_before("mixes", lane, stream.bounds("mixes", lane)[1])
+    with pytest.raises(CheckpointError, match=r"mixes\[0\]: the contribution to round 2 is gone"):
+        lanes.committed_round(1, 2, 2)
+
+
+def test_a_lane_that_contributed_later_has_lost_its_contribution(stream, lanes):
+    write(stream, part(0, 2), part(1, 3))
+    lanes.look()
+    assert lanes.lost(1, 2, 3) == [1]
+    assert lanes.lost(1, 3, 3) == []
+
+
+def test_rounds_are_followed_as_far_as_they_are_complete(stream, lanes):
+    write(stream, part(0, 2), part(0, 3), part(1, 3), part(2, 3), part(0, 4), part(2, 4))
+    lanes.look()
+    assert lanes.reach(1, 1, 1) == (3, 3)
+    assert lanes.reach(1, 3, 3) == (3, 3)
+    assert lanes.reach(1, 1, 3) == (1, 3)
+
+
+def test_a_contribution_is_looked_for_to_the_end_of_its_lane(stream, lanes):
+    lanes.look()
+    write(stream, part(1, 2, of=b"late"))
+    assert lanes.find(1, 1, 2).value == b"late"
+    assert lanes.find(0, 1, 2) is None
+
+
 def test_lanes_that_were_added_are_followed(stream, lanes):
     lanes.look()
     stream.add_partitions({"mixes": 5})

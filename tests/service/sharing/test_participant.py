@@ -12,6 +12,7 @@ from service.partition.factory import make_processor
 from service.sharing import participant
 from service.sharing.budget import Budget
 from service.sharing.contribution import Contribution
+from service.sharing.lanes import Lanes
 from service.sharing.participant import Participant
 from service.transport.topics import input_topics
 from tests.service.building import SetClock, settings
@@ -174,6 +175,18 @@ def test_partitions_that_are_added_take_part_and_begin_with_the_base(stream):
     assert {each["start"] for each in told(stream)} == {1}
     assert contributions(stream, 3)[-1].round > 3
     assert all(len(each) == 1 for each in bases(stream).values())
+
+
+def test_a_round_whose_contributions_were_deleted_is_refused(stream, monkeypatch):
+    feed(stream, events(100), N)
+    with monkeypatch.context() as patch:
+        patch.setattr(Lanes, "complete", lambda *_: None)
+        run(stream)
+    for lane in range(N):
+        stream.delete_before("mixes", lane, stream.bounds("mixes", lane)[1])
+    feed(stream, events(100, seed=1, prefix="f"), N)
+    with pytest.raises(CheckpointError, match=r"mixes\[0\]: the contribution to round 1 is gone"):
+        run(stream)
 
 
 def test_contributions_that_no_snapshot_needs_are_deleted(stream):
