@@ -12,10 +12,15 @@ from unittest import mock
 
 from service.checkpoints.log import CheckpointLog
 from service.errors import TransactionFailed
+from service.loop import opening, recovery, task
 from service.loop import record_queue as inbox
-from service.loop import recovery, task, tasks
 from service.partition import label_join as labels
 from service.partition import processor
+from service.sharing import participant
+from service.sharing.lanes import Lanes
+from service.sharing.participant import Participant
+from service.sharing.replay import RoundsReplay
+from service.sharing.rounds import Rounds
 from tests.simulation.transport import SimulatedConsumer, SimulatedTransport
 
 DEFECTS = {}
@@ -79,16 +84,16 @@ def failed_commits_are_ignored():
 @defect
 def state_is_read_before_the_writer_fences():
     """A new owner reads the checkpoints first and fences its predecessor later, who may commit meanwhile."""
-    opened = tasks.Tasks._open
+    opened = opening.TaskOpener.open
 
     class Late:
         def __init__(self, consumer, partition):
             self._make = lambda: consumer.writer(partition)
             self._writer = None
 
-        def commit(self, outputs, offsets):
+        def commit(self, outputs, offsets, **given):
             self._writer = self._writer or self._make()
-            self._writer.commit(outputs, offsets)
+            self._writer.commit(outputs, offsets, **given)
 
         def close(self):
             pass
@@ -103,14 +108,14 @@ def state_is_read_before_the_writer_fences():
         def writer(self, partition):
             return Late(self._consumer, partition)
 
-    def open_late(self, partition):
+    def open_late(self, partition, **given):
         real, self._consumer = self._consumer, Consumer(self._consumer)
         try:
-            return opened(self, partition)
+            return opened(self, partition, **given)
         finally:
             self._consumer = real
 
-    with mock.patch.object(tasks.Tasks, "_open", open_late):
+    with mock.patch.object(opening.TaskOpener, "open", open_late):
         yield
 
 
@@ -329,3 +334,142 @@ def a_step_is_lost_when_a_snapshot_is_due():
         mock.patch.object(task.Task, "_commit_snapshot", stale),
     ):
         yield
+
+
+# One model over all partitions
+
+_BEFORE_SHARING = len(DEFECTS)
+
+
+@defect
+def rounds_are_applied_and_not_recorded():
+    """Progress tells of the round before: who learns again does so with another model."""
+    told = Rounds.told
+
+    def stale(self):
+        found = dict(told(self))
+        return found | {"round": max(found["start"] - 1, found["round"] - 1)} if found else found
+
+    with mock.patch.object(Rounds, "told", stale):
+        yield
+
+
+@defect
+def a_lane_contributes_twice():
+    """Nobody asks whether a partition has contributed to the round that is open."""
+    with mock.patch.object(Participant, "_may_contribute", lambda self: self._lane < self._rounds.n_lanes):
+        yield
+
+
+@defect
+def contributions_are_mixed_in_the_order_of_their_arrival():
+    """A mix depends on which lane a process has heard first."""
+
+    def by_arrival(self, start, number, n_lanes):
+        found = self._rounds.get((start, number), {})
+        if any(lane not in found for lane in range(n_lanes)):
+            return None
+        return list(found.values())
+
+    apply = Rounds.apply
+
+    def apply_sorted(self, contributions, mix, lane):
+        apply(self, sorted(contributions), mix, lane)
+
+    with (
+        mock.patch.object(Lanes, "complete", by_arrival),
+        mock.patch.object(Rounds, "apply", apply_sorted),
+    ):
+        yield
+
+
+@defect
+def lanes_are_cut_off_at_the_newest_snapshot():
+    """Contributions are deleted that an older snapshot, or another partition, still needs."""
+    forget = Lanes.forget
+
+    def forget_all(self, n_lanes):
+        last = forget(self, n_lanes)
+        return max((each.round for each in self._latest.values()), default=last)
+
+    with mock.patch.object(Lanes, "forget", forget_all):
+        yield
+
+
+@defect
+def idle_partitions_do_not_answer():
+    """A partition that learned nothing lets the others wait."""
+    wanted = Participant._is_wanted
+
+    def has_something(self):
+        return wanted(self) and self._rounds.shared.n_updates > 0
+
+    with mock.patch.object(Participant, "_is_wanted", has_something):
+        yield
+
+
+@defect
+def contributions_are_written_outside_the_transaction():
+    """They are in their lanes although the batch is not committed, and come again with it."""
+    contribution = Participant.contribution
+
+    def at_once(self):
+        for output in (found := contribution(self)):
+            self._transport._broker.append(
+                output.topic, output.partition, output.key, output.value, output.headers, None
+            )
+        return found[:0]
+
+    with mock.patch.object(Participant, "contribution", at_once):
+        yield
+
+
+@defect
+def a_fenced_owner_takes_its_successors_contribution_for_its_own():
+    """It has thawed, and reads that its lane has contributed: another process did, with other updates."""
+    prepare = Participant.prepare
+
+    def careless(self):
+        with mock.patch.object(participant, "OwnershipLost", ValueError):
+            prepare(self)
+
+    with mock.patch.object(Participant, "prepare", careless):
+        yield
+
+
+@defect
+def rounds_are_not_lived_again():
+    """Recovery learns the batches again, and applies the rounds behind them all."""
+    with mock.patch.object(RoundsReplay, "before"), mock.patch.object(RoundsReplay, "after"):
+        yield
+
+
+@defect
+def input_that_is_gone_was_contributed_again():
+    """Where records are gone, a contribution that was made with them passes for the one made without."""
+    with mock.patch.object(RoundsReplay, "_contribute", lambda self: self._rounds.contribute()):
+        yield
+
+
+@defect
+def partitions_that_join_forget_what_they_have_learned():
+    """A new partition begins with the base of the others, and nothing else."""
+    adopt = Rounds.adopt
+
+    def forgetful(self, state, sent):
+        self._share(self.shared.model.clone())
+        adopt(self, state, sent)
+
+    with mock.patch.object(Rounds, "adopt", forgetful):
+        yield
+
+
+@defect
+def partitions_that_join_have_not_read_all_lanes():
+    """The round that opened the share may not be known yet, nor what a former state has contributed."""
+    with mock.patch.object(Lanes, "read"):
+        yield
+
+
+DEFECTS_OF_SHARING = [*DEFECTS][_BEFORE_SHARING:]
+"""Those that only partitions that share their model can have."""

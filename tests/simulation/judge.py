@@ -1,7 +1,8 @@
 """The judge. In: a run. Out: nothing, or the first thing that is not as the oracle says.
 
 It reads the committed transactions of each partition in their order, lets the oracle do what their progress
-records tell, and compares what was written with what had to be.
+records tell, and compares what was written with what had to be. Where partitions share their model, it lives
+the recorded rounds again (`rounds`).
 """
 
 from __future__ import annotations
@@ -10,22 +11,44 @@ import heapq
 import json
 
 from perceptron_core import from_bytes
+from perceptron_core.formats.model_bytes import unpack
+from perceptron_core.sharing.blocks import read_bases
+from perceptron_core.weights.buffers import from_bytes as from_buffer
+from service.checkpoints.log import read_log
 from service.errors import ServiceError
 from service.loop.recovery import restore
 from tests.simulation.oracle import Partition
+from tests.simulation.rounds import BIAS, Lane, SharedModel, Shares, given
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.world import SimulationFailure
 
 JUDGES_ORDER = True
+_ANSWERS = {"predictions", "dead-letters"}
 
 
 def judge(world):
     """Raise `SimulationFailure` if anything committed is wrong or missing."""
     by_partition = {partition: [] for partition in range(world.broker.topics["events"])}
-    for transaction in world.broker.transactions:
-        by_partition[transaction.partition].append(transaction)
-    for partition, transactions in by_partition.items():
-        _Trial(world, partition).judge(transactions)
+    for place, transaction in enumerate(world.broker.transactions):
+        by_partition[transaction.partition].append((place, transaction))
+    shares = Shares(world.broker.transactions) if world.is_shared else None
+    trials = [_Trial(world, partition, shares) for partition in by_partition]
+    for trial, transactions in zip(trials, by_partition.values(), strict=True):
+        trial.judge(transactions)
+    if shares is not None:
+        _judge_rounds(world, trials, shares)
+
+
+def _judge_rounds(world, trials, shares):
+    """Compare what the partitions tell of the rounds."""
+    bases = {}
+    for trial in trials:
+        for told in trial.told:
+            base = bases.setdefault((told["start"], told["round"]), told["checksum"])
+            trial.expect(base == told["checksum"], f"another base after round {told['round']}")
+    world.counts["rounds"] += len(bases)
+    if not world.has_refused and not shares.are_closed(len(trials)):
+        raise SimulationFailure("a round is open, or a partition takes no part")
 
 
 class Onlooker:
@@ -39,9 +62,11 @@ class Onlooker:
 
 
 class _Trial:
-    def __init__(self, world, partition):
+    def __init__(self, world, partition, shares):
         self._world = world
         self._partition = partition
+        self.told = []
+        """What the progress records say of the rounds."""
         settings = world.settings
         self._topics = [topic for topic in (settings.events_topic, settings.labels_topic) if topic]
         self._oracle = Partition(
@@ -52,44 +77,83 @@ class _Trial:
             int(settings.max_event_time_ahead_seconds * 1000),
             settings.events.label_on_timeout,
         )
+        self._lane = None
+        if shares is not None:
+            make = self._oracle.make_model
+            self._oracle.model = SharedModel(self._oracle.model)
+            self._lane = Lane(
+                partition,
+                shares,
+                self._oracle.model,
+                make,
+                self.expect,
+                may_lack_opening=bool(world.counts["mixes emptied"]),
+            )
         self._offsets = dict.fromkeys(self._topics, 0)
         self._sequence = 0
         self._is_lossy = False
 
     def judge(self, transactions):
         if transactions and self._world.losses.are_felt:
-            self._offsets = dict(transactions[0].offsets)  # a group begins at the first record there is
-        for transaction in transactions:
-            self._judge_transaction(transaction)
+            self._offsets = dict(transactions[0][1].offsets)  # a group begins at the first record there is
+        for place, transaction in transactions:
+            self._judge_transaction(place, transaction)
         if not self._world.has_refused:
             self._judge_end()
 
-    def _judge_transaction(self, transaction):
-        outputs = [record for record in transaction.outputs if record.topic != "checkpoints"]
+    def _judge_transaction(self, place, transaction):
+        outputs = [record for record in transaction.outputs if record.topic in _ANSWERS]
         progress = [
             json.loads(record.value)
             for record in transaction.outputs
             if record.topic == "checkpoints" and dict(record.headers)["kind"] == b"progress"
         ]
         if not progress:
-            self._expect(not outputs, "outputs without progress")
+            self.expect(not outputs, "outputs without progress")
+            self.expect(not _contributed(transaction, place), "a contribution without progress")
             if self._world.settings.on_data_loss == "continue" and self._world.losses.are_felt:
                 self._go_on_without(transaction)
-            self._expect(transaction.offsets == self._offsets, "a snapshot moves offsets")
+            self.expect(transaction.offsets == self._offsets, "a snapshot moves offsets")
             return
-        self._expect(len(progress) == 1, "several progress records")
+        self.expect(len(progress) == 1, "several progress records")
         (told,) = progress
-        self._expect(
+        self.expect(
             told["sequence"] == self._sequence + 1, f"batch {told['sequence']} after {self._sequence}"
         )
-        self._expect(told["offsets"] == transaction.offsets, "offsets differ from the progress")
+        self.expect(told["offsets"] == transaction.offsets, "offsets differ from the progress")
         self._sequence += 1
+        contributed = _contributed(transaction, place)
+        self.expect(len(contributed) <= bool(self._lane), f"{len(contributed)} contributions")
+        own = contributed[0] if contributed else None
+        adopted = None
+        if self._lane is not None and self._lane.begins(told.get("rounds")):
+            adopted = self._adopted(transaction, told["rounds"])
+        self._judge_batch(place, transaction, told, own, adopted)
+
+    def _adopted(self, transaction, told):
+        """Return the round whose base a partition took over as it began to take part, None if it took none.
+
+        Only the snapshot shows it, which is made then.
+        """
+        checkpoints = [record for record in transaction.outputs if record.topic == "checkpoints"]
+        snapshots = read_log(checkpoints, self._world.settings.group).snapshots
+        self.expect(len(snapshots) == 1, "a partition begins to take part without a snapshot")
+        (taken_over,) = (each.read().state["rounds"]["taken_over"] for each in snapshots)
+        return None if taken_over < 0 else min(taken_over, told["round"])
+
+    def _judge_batch(self, place, transaction, told, own, adopted):
+        rounds = told.get("rounds")
+        if self._lane is not None:
+            self._lane.before(rounds, place, own, adopted)
         expected = self._process(told, transaction)
-        found = [_plain(record) for record in outputs]
+        found = [_plain(record) for record in transaction.outputs if record.topic in _ANSWERS]
+        if self._lane is not None:
+            self._lane.after(rounds, own, is_lossy=self._is_lossy)
+            self.told += [rounds] if rounds else []
         if self._is_lossy:
-            self._expect(_identities(found) == _identities(expected), "answers are missing")
+            self.expect(_identities(found) == _identities(expected), "answers are missing")
             return
-        self._expect(found == expected, f"batch {self._sequence}: found {found}, expected {expected}")
+        self.expect(found == expected, f"batch {self._sequence}: found {found}, expected {expected}")
         self._judge_counts(told["counts"])
 
     def _go_on_without(self, transaction):
@@ -104,7 +168,7 @@ class _Trial:
         """Let the oracle do a batch."""
         batches, ends = [], told["offsets"]
         for topic in self._topics:
-            self._expect(ends[topic] >= self._offsets[topic], f"{topic} goes back")
+            self.expect(ends[topic] >= self._offsets[topic], f"{topic} goes back")
             log = self._world.broker.logs[topic, self._partition]
             batches.append(log.between(self._offsets[topic], ends[topic]))
         self._offsets = dict(ends)
@@ -131,7 +195,7 @@ class _Trial:
             for record in reversed(merged):
                 if record.topic == topic:
                     break
-                self._expect(
+                self.expect(
                     (record.timestamp_ms, self._topics.index(record.topic)) <= head,
                     f"batch {self._sequence} takes {_named(record)} before {_named(left[0])}, "
                     "although that is known to be there",
@@ -140,22 +204,24 @@ class _Trial:
     def _judge_counts(self, told):
         oracle = self._oracle
         expected = oracle.counts | {"updates": oracle.model.updates, "pending": oracle.pending}
-        self._expect(told == expected, f"batch {self._sequence}: counts {told}, expected {expected}")
+        self.expect(told == expected, f"batch {self._sequence}: counts {told}, expected {expected}")
 
     def _judge_end(self):
         for topic in self._topics:
             log = self._world.broker.logs[topic, self._partition]
             left = log.between(self._offsets[topic], log.end)
-            self._expect(not left, f"{len(left)} records of {topic} were never processed")
+            self.expect(not left, f"{len(left)} records of {topic} were never processed")
         try:
             restored = self._restore()
         except ServiceError as error:
-            self._expect(self._world.may_refuse(error), f"cannot be restored: {error}")
+            self.expect(self._world.may_refuse(error), f"cannot be restored: {error}")
             return
-        self._expect(restored.sequence == self._sequence, f"batch {restored.sequence} comes back")
+        self.expect(restored.sequence == self._sequence, f"batch {restored.sequence} comes back")
         starts = {topic: self._world.broker.logs[topic, self._partition].start for topic in self._topics}
         expected = {topic: max(offset, starts[topic]) for topic, offset in self._offsets.items()}
-        self._expect(restored.offsets == expected, f"offsets {restored.offsets} come back")
+        self.expect(restored.offsets == expected, f"offsets {restored.offsets} come back")
+        if self._lane is not None:
+            self._judge_rounds(restored.processor.rounds)
         if not self._is_lossy:
             self._judge_state(restored.processor.state())
 
@@ -164,21 +230,53 @@ class _Trial:
         committed = {topic: world.broker.group.committed.get((topic, partition), 0) for topic in self._topics}
         return restore(SimulatedTransport(Onlooker(), world.broker), world.settings, partition, committed)
 
+    def _judge_model(self, state):
+        oracle, model = self._oracle, from_bytes(state["model"])
+        found = {"weights": model.weights, "bias": model.bias, "updates": model.n_updates}
+        self.expect(found == oracle.model.state(), f"model {found}, expected {oracle.model.state()}")
+
+    def _judge_rounds(self, rounds):
+        """Judge what a restored partition has of the rounds; it may have applied more than it told."""
+        lane, model = self._lane, self._oracle.model
+        while lane.round < rounds.round:
+            lane.apply(len(self._world.broker.transactions))
+        names = ("start", "round", "sent") if self._is_lossy else ("start", "round", "sent", "taken_over")
+        numbers = {name: getattr(lane, name) for name in names}
+        found = {name: getattr(rounds, name) for name in numbers}
+        self.expect(found == numbers, f"rounds {found} come back, expected {numbers}")
+        if self._is_lossy:
+            return
+        self.expect(rounds.shared.n_updates >= model.n_updates, "pending updates do not come back")
+        self.expect(model.is_complete, f"updates are lost: {vars(model)}")
+        state, base = rounds.shared.state(), lane.base()
+        pending = dict(zip(unpack(state["updated"]), from_buffer("d", state["counts"]), strict=True))
+        self.expect(
+            [*pending.items()] == [*model.touched.items()], f"pending {pending}, expected {model.touched}"
+        )
+        names, found = unpack(state["coordinates"]), {}
+        for block in read_bases(state["bases"]):
+            for row, value in zip(block.rows, block.columns[0], strict=True):
+                found[block.label, BIAS if block.of else names[row]] = value
+        base = {key: value for key, value in base.items() if value}
+        self.expect(found == base, f"base {found}, expected {base}")
+
     def _judge_state(self, state):
         oracle = self._oracle
-        model = from_bytes(state["model"])
-        found = {"weights": model.weights, "bias": model.bias, "updates": model.n_updates}
-        self._expect(found == oracle.model.state(), f"model {found}, expected {oracle.model.state()}")
+        self._judge_model(state)
         counters, join = state["counters"], state["join"]
         for name, expected in (("labels", oracle.labels), ("consumed", oracle.consumed)):
-            self._expect(counters[name] == expected, f"{name} {counters[name]}, expected {expected}")
-        self._expect([each[0] for each in join["examples"]] == [*oracle.kept], "kept examples differ")
-        self._expect([each[0] for each in join["early"]] == [*oracle.early], "early labels differ")
-        self._expect([*join["expired"]] == [*oracle.expired], "expired ids differ")
+            self.expect(counters[name] == expected, f"{name} {counters[name]}, expected {expected}")
+        self.expect([each[0] for each in join["examples"]] == [*oracle.kept], "kept examples differ")
+        self.expect([each[0] for each in join["early"]] == [*oracle.early], "early labels differ")
+        self.expect([*join["expired"]] == [*oracle.expired], "expired ids differ")
 
-    def _expect(self, holds, what):
+    def expect(self, holds, what):
         if not holds:
             raise SimulationFailure(f"partition {self._partition}: {what}")
+
+
+def _contributed(transaction, place):
+    return [given(record, place) for record in transaction.outputs if record.topic == "mixes"]
 
 
 def _named(record):

@@ -204,7 +204,8 @@ class Partition:
         self.on_timeout = None
         if on_timeout:
             self.on_timeout = self._truth(on_timeout) if classes else on_timeout == "true"
-        self.model = Multiclass(classes) if len(classes) > 2 else MODELS[model]()
+        self.make_model = lambda: Multiclass(classes) if len(classes) > 2 else MODELS[model]()
+        self.model = self.make_model()
         self.timeout_ms, self.capacity, self.ahead_ms = timeout_ms, capacity, ahead_ms
         self.now = 0
         self.kept: dict[str, Kept] = {}

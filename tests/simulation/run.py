@@ -8,8 +8,9 @@ import multiprocessing
 import time
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
+from unittest import mock
 
 from tests.simulation.defects import defect_put_back
 from tests.simulation.judge import judge
@@ -48,8 +49,11 @@ def run_seed(seed, trace=None, *, with_digest=False):
     world = World(seed, trace)
     failure = ""
     try:
-        world.run()
-        judge(world)
+        with ExitStack() as limits:
+            for module, constants in world.limits.items():
+                limits.enter_context(mock.patch.multiple(module, **constants))
+            world.run()
+            judge(world)
     except Exception as error:  # noqa: BLE001  an error of any kind is what is looked for
         failure = f"{type(error).__name__}: {error}"
     counts = world.counts + Counter(
@@ -59,6 +63,7 @@ def run_seed(seed, trace=None, *, with_digest=False):
         rebalances=world.broker.rebalances,
         processes=sum(slot.n_lives for slot in world.slots),
         refused=world.has_refused,
+        shared=world.is_shared,
     )
     return Outcome(seed, failure, counts, world.digest() if with_digest else "")
 

@@ -8,8 +8,9 @@ from collections import Counter
 
 import pytest
 
-from tests.simulation.defects import DEFECTS
+from tests.simulation.defects import DEFECTS, DEFECTS_OF_SHARING
 from tests.simulation.run import explain, first_failure, run_chunk, story
+from tests.simulation.world import SHARED_EVERY
 
 SEEDS = int(os.environ.get("PERCEPTRON_SIMULATION_SEEDS", "1500"))
 PARTS = 6
@@ -31,6 +32,8 @@ def test_the_seeds_do_what_they_are_for():
     assert min(counts[name] for name in often) > 10, counts
     endings = ("lost", "away", "undecided", "crash", "failed", "full")
     assert min(counts[f"commit {name}"] for name in endings) > 3, counts
+    assert counts["shared"] == 200 / SHARED_EVERY
+    assert counts["rounds"] > 100, counts
 
 
 @pytest.mark.parametrize("seed", range(0, 100, 7))
@@ -46,7 +49,8 @@ def test_two_seeds_are_two_runs():
 
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_that_is_put_back_is_found(name):
-    failure = first_failure(range(FOUND_WITHIN), name)
+    step = SHARED_EVERY if name in DEFECTS_OF_SHARING else 1
+    failure = first_failure(range(step - 1, step * FOUND_WITHIN, step), name)
     assert failure is not None
     assert first_failure([failure.seed]) is None, "it is the defect that fails, not the seed"
 

@@ -75,6 +75,10 @@ class SimulatedTransport:
         yield from records
         self._life.broken()
 
+    def follow(self, topic, offsets):
+        self._life.before("follow")
+        return SimulatedFollower(self._life, self._broker, topic, offsets)
+
     def produce(self, outputs):
         raise NotImplementedError
 
@@ -89,6 +93,30 @@ class SimulatedTransport:
         if len(counts) > 1:
             raise ConfigurationError(f"{topics} differ in their partitions")
         return SimulatedConsumer(self._life, self._broker, topics, assignee)
+
+    def close(self):
+        pass
+
+
+class SimulatedFollower:
+    """`Follower`, which may not know of the newest records yet."""
+
+    def __init__(self, life, broker, topic, offsets):
+        self._life = life
+        self._logs = {partition: broker.logs[topic, partition] for partition in offsets}
+        self._offsets = dict(offsets)
+
+    def poll(self):
+        self._life.before_lanes()
+        found = []
+        for partition, log in self._logs.items():
+            if new := log.read(self._offsets[partition], log.end):
+                self._life.before("a lane")
+                new = new[: self._life.visible(partition, len(new))]
+            if new:
+                found += new
+                self._offsets[partition] = new[-1].offset + 1
+        return found
 
     def close(self):
         pass

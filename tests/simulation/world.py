@@ -24,7 +24,9 @@ from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
+from service.sharing import participant, rounds
 from tests.simulation.broker import Broker
+from tests.simulation.rounds import Shares
 from tests.simulation.transport import SimulatedTransport
 from tests.simulation.workload import Workload, place
 
@@ -33,6 +35,8 @@ MOST_TURNS = 3000
 MOST_FAULTS = 40
 MOST_PARTITIONS = 8
 MOST_CALM_TURNS = 1500
+SHARED_EVERY = 5
+"""Of so many seeds one has partitions that share their model."""
 CALL_SECONDS = 0.001
 
 # River looks at a constructor's signature whenever a model is written down: a tenth of the time of a run.
@@ -171,6 +175,21 @@ class Life:
         """Return how many records of a source come at most."""
         world = self.world
         return left if world.is_calm or world.random.random() < 0.5 else world.random.randint(1, left)
+
+    def before_lanes(self):
+        """Let others go on for long, perhaps, before lanes are read: a successor may contribute meanwhile."""
+        self.before("poll of lanes")
+        world = self.world
+        if not world.is_calm and world.random.random() < world.p_freeze:
+            world.faults.freeze(self, "before poll of lanes", most_turns=100)
+
+    def visible(self, lane, n_records):
+        """Return how many new records of a lane are known here by now."""
+        world = self.world
+        lag = 0.9 if lane in world.slow_lanes else world.p_lag
+        if world.is_calm or world.random.random() >= lag:
+            return n_records
+        return world.random.randrange(n_records)
 
     def idle(self, seconds):
         """Wait for records that do not come."""
@@ -322,7 +341,7 @@ class Faults:
         self.world.away_until = self.world.clock.seconds + self.world.random.random() * 5
         raise TransportUnavailable("away")
 
-    def freeze(self, life, where):
+    def freeze(self, life, where, most_turns=30):
         """Stop a process for longer than a session, or nearly, while the others go on."""
         world = self.world
         self._count(life, "freezes", where)
@@ -330,7 +349,7 @@ class Faults:
             (0.5, 1.5, 3.0)
         )
         life.fall_silent()
-        for _ in range(30):
+        for _ in range(most_turns):
             if world.clock.seconds >= until or not world.turn_of_another():
                 break
         world.clock.seconds = max(world.clock.seconds, until)
@@ -386,7 +405,9 @@ class Losses:
     def __init__(self, world):
         self.world = world
         self.are_felt = False
-        what = world.random.choice(("nothing",) * 7 + ("checkpoints", "input", "input"))
+        last = "mixes" if world.is_shared else "input"
+        what = world.random.choice(("nothing",) * 7 + ("checkpoints", "input", last))
+        self._p_mixes = 0.02 * (what == "mixes")
         self._p_checkpoints = 0.02 * (what == "checkpoints")
         self._p_input = 0.02 * (what == "input")
         self._most_input = world.random.choice(("read", "any"))
@@ -396,7 +417,10 @@ class Losses:
         random = self.world.random
         if self._p_checkpoints and random.random() < self._p_checkpoints:
             self._p_checkpoints = 0.0
-            self._empty_checkpoints()
+            self._empty("checkpoints")
+        if self._p_mixes and random.random() < self._p_mixes:
+            self._p_mixes = 0.0
+            self._empty("mixes")
         if self._p_input and random.random() < self._p_input:
             self._delete_input(*random.choice(self.world.sources))
 
@@ -421,14 +445,14 @@ class Losses:
                 return transaction.offsets[topic]
         return 0
 
-    def _empty_checkpoints(self):
+    def _empty(self, topic):
         broker = self.world.broker
-        if "checkpoints" in broker.topics:
-            self.world.counts["checkpoints emptied"] += 1
-            self.world.note("--", "the checkpoints topic is emptied")
+        if topic in broker.topics:
+            self.world.counts[f"{topic} emptied"] += 1
+            self.world.note("--", f"the {topic} topic is emptied")
             self.are_felt = True
-            for partition in range(broker.topics["checkpoints"]):
-                broker.logs["checkpoints", partition].delete_before(broker.logs["checkpoints", partition].end)
+            for partition in range(broker.topics[topic]):
+                broker.logs[topic, partition].delete_before(broker.logs[topic, partition].end)
 
 
 class World:
@@ -450,10 +474,17 @@ class World:
         self.counts = Counter()
         self.clock = SimulatedClock()
         self.settings = draw_settings(random)
+        self.is_shared = seed % SHARED_EVERY == SHARED_EVERY - 1
+        self.limits = {}
+        """Constants of `service.sharing`, by module: rounds are many and small here."""
+        self.p_lag = self.p_freeze = 0.0
+        self.slow_lanes = frozenset()
+        if self.is_shared:
+            self._share(random)
         self.has_refused = False
         self.is_calm = False
         self.away_until = 0.0
-        self.partitions = random.choice((1, 1, 2, 3, 6))
+        self.partitions = random.choice((1, 2, 2, 3, 4) if self.is_shared else (1, 1, 2, 3, 6))
         self.broker = Broker(
             self.clock,
             random,
@@ -465,20 +496,40 @@ class World:
         self.p_commit_fault = random.choice((0.0, 0.03, 0.2))
         self.p_restart = random.choice((0.0, 0.005, 0.03))
         self.p_silent = random.choice((0.0, 0.3))
-        self.p_growth = random.choice((0.0, 0.0, 0.0, 0.01))
+        self.p_growth = random.choice((0.0, 0.003, 0.01) if self.is_shared else (0.0, 0.0, 0.0, 0.01))
         self.faults = Faults(self)
         self._prepare_input(random)
         self.slots = [Slot(self, number) for number in range(random.choice((1, 1, 2, 3, 4)))]
         self.stack = []
         self.losses = Losses(self)
 
+    def _share(self, random):
+        """Let the partitions share their model: in rounds that a few updates open, on lanes that lag."""
+        shared = {
+            "share_model": True,
+            "max_batch_records": random.choice((1, 2, 5, 20)),
+            "snapshot_interval_records": random.choice((1, 5, 20, 1000)),
+            "on_data_loss": random.choice(("fail", "continue", "continue")),
+        }
+        if self.settings.model == "arow":
+            shared["model"] = random.choice(("perceptron", "passive-aggressive"))
+        self.settings = self.settings.model_copy(update=shared)
+        self.limits = {
+            participant: {"OPENING_UPDATES": random.choice((1, 1, 2, 4))},
+            rounds: {"MOST_BYTES": random.choice((rounds.MOST_BYTES, rounds.MOST_BYTES, 200))},
+        }
+        self.p_lag = random.choice((0.0, 0.2, 0.8))
+        self.p_freeze = random.choice((0.0, 0.0, 0.02))
+        self.slow_lanes = frozenset(lane for lane in range(MOST_PARTITIONS + 1) if random.random() < 0.1)
+
     def _prepare_input(self, random):
         settings = self.settings
         for topic in filter(None, (settings.events_topic, settings.labels_topic)):
             self.broker.create(topic, self.partitions)
-        duration = random.choice((0.2, 1.0, 5.0))
+        duration = random.choice((1.0, 5.0, 20.0) if self.is_shared else (0.2, 1.0, 5.0))
         workload = Workload(random, settings.classes, settings.labels_topic)
-        sent = workload.records(random.choice((3, 8, 20, 50)), duration)
+        n_events = random.choice((8, 20, 50, 100) if self.is_shared else (3, 8, 20, 50))
+        sent = workload.records(n_events, duration)
         self.is_backlog = random.random() < 0.3
         if self.is_backlog:
             self.clock.seconds = max((each.at_seconds for each in sent), default=0.0)
@@ -535,7 +586,7 @@ class World:
             self.clock.seconds = max(self.clock.seconds, self._to_send[0].at_seconds)
             self.feed()
         self.note("--", "calm")
-        if self.random.random() < 0.3:
+        if self.random.random() < 0.3 or self.counts["mixes emptied"]:
             for slot in self.slots:
                 slot.life = None  # all crash; what restores is what was committed
             for member in [*self.broker.group.members]:
@@ -559,6 +610,7 @@ class World:
                 slot.life is not None and slot.life.is_idle and slot.life.runner.is_at_end()
                 for slot in self.slots
             )
+            and self._are_rounds_closed()
         )
 
     def _are_all_owned(self):
@@ -566,6 +618,10 @@ class World:
         alive = {slot.life.member_id for slot in self.slots if slot.life is not None}
         owners = self.broker.group.owners
         return all(owners.get(partition) in alive for partition in range(self.broker.topics["events"]))
+
+    def _are_rounds_closed(self):
+        """Return whether all partitions share their model, and no round waits for any of them."""
+        return not self.is_shared or Shares(self.broker.transactions).are_closed(self.broker.topics["events"])
 
     def _have_all_grown(self):
         """Return whether all topics have followed the events: a service looks for that now and then."""
