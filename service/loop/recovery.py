@@ -108,6 +108,8 @@ def restore(
     offsets = batches[-1].offsets if batches else snapshot.offsets
     refuse_cut_off(settings, partition, committed, offsets)
     check_identity(snapshot, settings, n_batches=len(batches))
+    if snapshot.identity.get("share_model") and not settings.share_model:
+        _log.warning("partition %d: it shared its model and does not any more: share_model is off", partition)
     processor = _processor_of(snapshot, settings, partition)
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)

@@ -148,6 +148,14 @@ def test_where_it_is_turned_off_each_partition_keeps_its_model(stream):
     assert "rounds" not in restore(stream, settings(), 0).processor.state()
 
 
+def test_a_process_that_does_not_share_warns_of_partitions_that_did(stream, caplog):
+    feed(stream, events(200), N)
+    run(stream)
+    assert "share_model is off" not in caplog.text
+    run(stream, share_model=False)
+    assert "partition 3: it shared its model and does not any more: share_model is off" in caplog.text
+
+
 def test_where_it_is_turned_on_again_a_new_share_begins(stream):
     feed(stream, events(400), N)
     run(stream)
