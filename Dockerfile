@@ -16,7 +16,7 @@ COPY . .
 RUN --mount=type=cache,target=/root/.cache/pip pip wheel --wheel-dir /wheels '.[confluent,schemas]'
 
 FROM python:${PYTHON}
-# Without pip in it: nothing is to be installed into a running container.
+# An environment without pip: nothing is to be installed into a running container.
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     python -m venv --without-pip /opt/perceptron \
     && pip --python /opt/perceptron/bin/python install --no-cache-dir --no-index --find-links /wheels \
