@@ -108,6 +108,16 @@ def test_it_follows_the_topic_until_interrupted(broker, transport):
     assert "Traceback" not in said
 
 
+def test_it_ends_when_its_reader_does_although_nothing_more_comes(broker, transport):
+    transport.produce([Output("t", b"k", b"1")])
+    command = [sys.executable, "-m", "service", "consume", "t", "--broker", broker]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(timeout=30) == 0
+        assert b"Traceback" not in process.stderr.read()
+
+
 def shown(result):
     assert result.exit_code == 0, result.stderr
     return [json.loads(each)["offset"] for each in result.stdout.splitlines()]
