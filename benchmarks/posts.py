@@ -4,7 +4,8 @@
 
 Starts `perceptron serve`, feeds it `--load` events a second through the stream, and posts `--rate` labels a
 second, and a tenth as many events: each is sent when its time has come, whatever became of those before, and
-timed from then. As many `GET /livez` show what the server and the machine take without an append.
+timed from then. As many `GET /livez` show what the server and the machine take without an append. A Kafka
+broker that has just started takes half a minute until its virtual machine is fast: measure the second time.
 """
 
 from __future__ import annotations

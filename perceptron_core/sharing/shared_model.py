@@ -75,7 +75,7 @@ class SharedModel:
     >>> for lane, own in zip(lanes, contributions):
     ...     lane.apply(mixed, own)
     >>> lanes[0].model.weights
-    {'win': 1.3333, 'free': 1.0, 'noon': 1.0}
+    {'win': 1.0, 'free': 1.0, 'noon': 1.0}
     >>> lanes[0].checksum == lanes[1].checksum
     True
 

@@ -290,6 +290,7 @@ def test_a_link_to_nothing_names_what_it_leads_to(tmp_path):
 @pytest.mark.parametrize(
     ("content", "known"),
     [(gzip.compress(b"a,y\n"), "gzip"), (b"PAR1\x15\0", "Parquet"), (b"ARROW1\0\0", "Arrow")],
+    ids=["gzip", "parquet", "arrow"],
 )
 @pytest.mark.parametrize("name", ["x.csv", "x.ndjson", "x.tsv"])
 def test_content_that_is_no_text_is_known_by_its_beginning(messages, name, content, known):
