@@ -11,11 +11,10 @@ import ssl
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from socket import socket
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, Request, build_opener
 
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from typing_extensions import Buffer
 
 
 def bounded_opener(context: ssl.SSLContext) -> OpenerDirector:
@@ -34,7 +33,7 @@ class _Answer(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer) -> int | None:
+    def readinto(self, buffer: Buffer) -> int | None:
         seconds = self._deadline - monotonic()
         if seconds <= 0:
             raise TimeoutError("timed out")
