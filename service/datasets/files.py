@@ -287,8 +287,7 @@ def _open(path: str) -> io.FileIO:
 def _similar(path: str) -> str:
     with contextlib.suppress(OSError):
         wanted = Path(path)
-        names = [entry.name for entry in wanted.parent.iterdir()]
-        if match := difflib.get_close_matches(wanted.name, names, n=1):
+        if match := difflib.get_close_matches(wanted.name, [p.name for p in wanted.parent.iterdir()], n=1):
             return f"Did you mean {wanted.parent / match[0]}?"
     return "Check the path; - stands for stdin."
 
