@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perceptron_core import DamagedError
 from service.checkpoints.log import read_log
+from service.checkpoints.status import newest_sound
 from service.settings.load import Settings
 from service.stream import Transport
 
@@ -30,10 +30,6 @@ def find_base(transport: Transport, settings: Settings, partition: int) -> Mappi
 
 def _newest_rounds(transport: Transport, settings: Settings, partition: int) -> Mapping[str, Any] | None:
     log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
-    for stored in reversed(log.snapshots):
-        try:
-            rounds: Mapping[str, Any] | None = stored.read().state.get("rounds")
-        except DamagedError:
-            continue
-        return rounds if rounds is not None and rounds["start"] >= 0 else None
-    return None
+    _, snapshot = newest_sound(log)
+    rounds: Mapping[str, Any] | None = snapshot.state.get("rounds") if snapshot else None
+    return rounds if rounds is not None and rounds["start"] >= 0 else None
