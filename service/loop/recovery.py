@@ -201,23 +201,21 @@ def _learn_again(
     batches = log.progress_after(snapshot.sequence)
     later_schemas = deque(each for each in log.schemas if each.sequence > snapshot.sequence)
     _log.info("partition %d: learning %d committed batches again", partition, len(batches))
-    last, topics, lost = batches[-1], input_topics(settings), {loss.topic for loss in losses}
+    last, lost = batches[-1], {loss.topic for loss in losses}
+    topics = [topic for topic in input_topics(settings) if topic in last.offsets and topic not in lost]
     readers = {
         topic: _Reader(transport, topic, partition, snapshot.offsets.get(topic, 0), last.offsets[topic])
         for topic in topics
-        if topic in last.offsets and topic not in lost
     }
     if _BYTE_LIMIT not in snapshot.identity:
         processor.join.max_bytes = math.inf
     for batch in batches:
-        records = list(
-            in_step([list(reader.until(batch.offsets[topic])) for topic, reader in readers.items()])
-        )
-        if (schemas := processor.schemas) is not None:
+        records = [*in_step([[*reader.until(batch.offsets[topic])] for topic, reader in readers.items()])]
+        if processor.schemas is not None:
             while later_schemas and later_schemas[0].sequence <= batch.sequence:
                 found = later_schemas.popleft()
-                schemas.add({found.key: found.schema})
-            schemas.missing(records)
+                processor.schemas.add({found.key: found.schema})
+            processor.schemas.missing(records)
         if replay is not None:
             replay.before(batch.rounds)
         processor.process_batch(records, batch.now_ms)
@@ -231,11 +229,8 @@ def _learn_again(
         processor.counters.go_on_from(last.counts)
     else:
         _check_counts(processor, last, partition)
-    if replay is not None and replay.has_diverged and not (missing or losses):
-        raise CheckpointError(
-            f"partition {partition}: learning again gave other contributions to rounds than were committed",
-            hint=_SEED_IT,
-        )
+    if replay is not None and not (missing or losses):
+        _refuse_diverged(replay, partition)
     return more
 
 
@@ -273,6 +268,14 @@ class _Reader:
             yield record
             record = next(self._records, None)
         self._waiting = record
+
+
+def _refuse_diverged(replay: RoundsReplay, partition: int) -> None:
+    if replay.has_diverged:
+        raise CheckpointError(
+            f"partition {partition}: learning again gave other contributions to rounds than were committed",
+            hint=_SEED_IT,
+        )
 
 
 def _check_counts(processor: Processor, last: Progress, partition: int) -> None:
