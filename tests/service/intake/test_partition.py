@@ -206,8 +206,8 @@ def test_a_dead_letter_is_told_with_its_reason(scene, monkeypatch):
 
 def test_who_asks_while_no_writer_can_be_made_is_told_why(scene):
     ticket = scene.event(event("a"))
-    scene.intake.refuse(TransportUnavailable("the broker is away"))
-    with pytest.raises(TransportUnavailable, match="the broker is away"):
+    scene.intake.refuse(TransportUnavailable("the broker does not answer"))
+    with pytest.raises(TransportUnavailable, match="the broker does not answer"):
         ticket.appended.result(0)
     assert not scene.intake.wants_writer
 

@@ -121,7 +121,7 @@ def test_of_an_empty_topic_nothing_is_waited_for():
 
 def test_while_no_writer_can_be_made_who_waits_is_told_why_and_the_next_is_served(service, monkeypatch):
     def away(*_):
-        raise TransportUnavailable("the stream is away")
+        raise TransportUnavailable("the stream does not answer")
 
     with monkeypatch.context() as patch:
         patch.setattr(service.transport, "bounds", away)
