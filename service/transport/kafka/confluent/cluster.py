@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from math import inf
 from time import monotonic, sleep
 from typing import Any, Final, Protocol, TypeVar
 
@@ -56,8 +57,10 @@ _FIRST_PATIENCE_SECONDS: Final = 0.2
 _ANY_TOPIC: Final = "__consumer_offsets"
 # How long one look for an answer takes; refusals are noticed in between.
 _LOOK_SECONDS: Final = 0.02
-# How long a broker that says "not now" is left alone.
+# How long a broker that says "not now", or to which the connection broke, is left alone.
 _AGAIN_SECONDS: Final = 0.1
+# A connection that breaks, or that a busy broker is slow to take, is made again within milliseconds.
+_BREAK_SECONDS: Final = 1.0
 _NO_LEADER: Final[int] = KafkaError._NOENT  # noqa: SLF001 - the name it is published under
 _ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
 _UNRESOLVED: Final[int] = KafkaError._RESOLVE  # noqa: SLF001 - the name it is published under
@@ -158,7 +161,7 @@ class Cluster:
         """Ask one of `AdminClient`'s questions; return the answer for each subject.
 
         A broker that says "not now", as while it chooses a leader, is asked again for as long as a request
-        may take; a broker that does not answer at all is not waited for. A client that gave no answer is
+        may take; one to which no connection can be had, for a second. A client that gave no answer is
         dropped at once: librdkafka (2.16) aborts the process when a group's coordinator comes back to a
         question whose own time (`QUESTION_SECONDS`) is over.
 
@@ -174,18 +177,18 @@ class Cluster:
             How long to wait for the answers.
 
         """
-        deadline = monotonic() + timeout_seconds
+        began = monotonic()
         while True:
             with translated(self.name):
                 asked = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
             try:
                 return {
-                    subject: self._await(future, deadline, where.format(subject))
+                    subject: self._await(future, began + timeout_seconds, where.format(subject))
                     for subject, future in asked.items()
                 }
             except (TransportUnavailable, AccessRefused) as error:
                 self._admin = None
-                if not _is_not_now(error) or monotonic() > deadline:
+                if monotonic() - began >= min(timeout_seconds, _patience_seconds(error)):
                     raise
             sleep(_AGAIN_SECONDS)
 
@@ -207,7 +210,7 @@ class Cluster:
             if patient and _is_about_tls(error):
                 raise no_tls(self.name, error.str())
             if error.code() == _ALL_DOWN and not patient:
-                raise away(self.name)
+                raise away(self.name) from KafkaException(error)
 
     def serve(self) -> None:
         """Take what the client for questions has to tell: its log lines would pile up."""
@@ -265,13 +268,15 @@ def _is_done(future: Future[Any]) -> bool:
     return bool(wait([future], _LOOK_SECONDS).done)
 
 
-def _is_not_now(error: ServiceError) -> bool:
-    """Return whether a broker has answered, with an error that passes, or no leader is known yet."""
+def _patience_seconds(error: ServiceError) -> float:
+    """Return how long to ask again: as long as may be if a broker has answered with an error that passes."""
     told = error.__cause__
     if not isinstance(error, TransportUnavailable) or not isinstance(told, KafkaException):
-        return False
+        return 0.0
     code = told.args[0].code()
-    return bool(code > KafkaError.NO_ERROR or code == _NO_LEADER)
+    if code == _ALL_DOWN:
+        return _BREAK_SECONDS
+    return inf if code > KafkaError.NO_ERROR or code == _NO_LEADER else 0.0
 
 
 def _is_about_tls(error: KafkaError) -> bool:

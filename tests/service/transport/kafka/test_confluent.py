@@ -310,6 +310,24 @@ def test_a_broker_that_goes_on_saying_not_now_is_believed_when_a_requests_time_i
     assert len(question.clients) > 1
 
 
+BROKEN = KafkaError(KafkaError._ALL_BROKERS_DOWN)
+
+
+def test_a_connection_that_broke_is_made_again_by_another_client(cluster: Cluster) -> None:
+    assert cluster.ask(Asked(BROKEN, 7), ["events"], "{}") == {"events": 7}
+
+
+def test_a_broker_to_which_no_connection_can_be_had_is_left_long_before_a_requests_time_is_over(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "_BREAK_SECONDS", 0.1)
+    question, began = Asked(BROKEN), time.monotonic()
+    with pytest.raises(TransportUnavailable):
+        cluster.ask(question, ["events"], "{}", timeout_seconds=60)
+    assert len(question.clients) > 1
+    assert time.monotonic() - began < 30
+
+
 @pytest.mark.parametrize(
     ("code", "meaning"),
     [
@@ -318,7 +336,7 @@ def test_a_broker_that_goes_on_saying_not_now_is_believed_when_a_requests_time_i
         (KafkaError._TIMED_OUT, TransportUnavailable),
     ],
 )
-def test_only_not_now_is_a_reason_to_ask_again(
+def test_nothing_else_is_a_reason_to_ask_again(
     cluster: Cluster, code: int, meaning: type[ServiceError]
 ) -> None:
     question = Asked(KafkaError(code))
