@@ -6,7 +6,8 @@ What this client does differently, from the caller to the wire:
 - `consumer`: records in, through three clients
 - `membership`: rebalances, on the client's own thread
 - `producer`: kafka-python's producer with the deadlines that it lacks
-- `messages`: kafka-python's records as `Record`s
+- `messages`: asks a client for records
+- `fetched_records`, `record_reader`: record batches as lists of `Record`s, in compiled code
 - `cluster`: how every client is made
 - `errors`: kafka-python's own errors, and the one place where its exceptions are translated
 """

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
-from kafka import KafkaConsumer
 from kafka.admin import KafkaAdminClient
 from kafka.errors import (
     AuthorizationError,
@@ -25,6 +24,7 @@ from kafka.structs import TopicPartition
 
 from service.transport.kafka.errors import away, no_tls, unresolved
 from service.transport.kafka.kafka_python.errors import translate
+from service.transport.kafka.kafka_python.fetched_records import RecordConsumer
 from service.transport.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
     METADATA_SECONDS,
@@ -150,7 +150,7 @@ class Cluster:
 
     def open_consumer(self, **options: object) -> Any:  # noqa: ANN401 - kafka-python has no types
         """Make a consumer that sees committed records only."""
-        return self.open(KafkaConsumer, **{**_CONSUMER_OPTIONS, **options})
+        return self.open(RecordConsumer, **{**_CONSUMER_OPTIONS, **options})
 
     def open_admin(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         """Make a client for questions about topics and groups."""

@@ -15,7 +15,7 @@ from service.transport.kafka.errors import away, out_of_range
 from service.transport.kafka.kafka_python.cluster import Cluster, committed_offsets, end_offsets, learn_topics
 from service.transport.kafka.kafka_python.errors import translated
 from service.transport.kafka.kafka_python.membership import KafkaPythonMembership, hold_still
-from service.transport.kafka.kafka_python.messages import as_record, take
+from service.transport.kafka.kafka_python.messages import take
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,
@@ -129,7 +129,7 @@ class KafkaPythonConsumer(KafkaMember):
             position = self._known_position(place) or 0
             raise out_of_range(place.topic, place.partition, position) from error
         for place, records in batches.items():
-            self._taken.setdefault((place.topic, place.partition), []).extend(map(as_record, records))
+            self._taken.setdefault((place.topic, place.partition), []).extend(records)
         return bool(batches)
 
     def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:

@@ -11,7 +11,6 @@ from kafka.structs import TopicPartition
 from service.stream import Record
 from service.transport.kafka.kafka_python.cluster import Cluster, learn_topics
 from service.transport.kafka.kafka_python.errors import translated
-from service.transport.kafka.kafka_python.messages import as_record
 
 _MOST_RECORDS: Final = 5000
 
@@ -36,7 +35,7 @@ class KafkaPythonFollower:
         """Return the records that have come since; see `Follower.poll`."""
         with translated(self._topic):
             batches = self._client.poll(timeout_ms=0, max_records=_MOST_RECORDS)
-        return [as_record(each) for each in chain.from_iterable(batches.values())]
+        return list(chain.from_iterable(batches.values()))
 
     def close(self) -> None:
         """Close the client. Idempotent."""

@@ -1,4 +1,4 @@
-"""kafka-python's records as `Record`s. In: a client that has been assigned partitions. Out: `Record`s."""
+"""Asks kafka-python for records. In: a client that has been assigned partitions. Out: `Record`s."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def take(
     client: Any,  # noqa: ANN401 - kafka-python has no types
     max_records: int,
     wait_seconds: float,
-) -> Mapping[TopicPartition, Sequence[Any]]:
+) -> Mapping[TopicPartition, Sequence[Record]]:
     """Return the records that are there; wait for the first one only."""
     _unpark(client)
-    found: Mapping[TopicPartition, Sequence[Any]] = client.poll(
+    found: Mapping[TopicPartition, Sequence[Record]] = client.poll(
         timeout_ms=wait_seconds * 1000, max_records=max_records
     )
     return found
@@ -32,16 +32,3 @@ def _unpark(client: Any) -> None:  # noqa: ANN401 - kafka-python has no types
     fetcher = client._fetcher  # noqa: SLF001 - nothing public reaches it
     if fetcher._paused_partition_records and not fetcher._next_partition_records:  # noqa: SLF001
         fetcher._next_partition_records = None  # noqa: SLF001
-
-
-def as_record(found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types
-    """Return a `ConsumerRecord` as a `Record`."""
-    return Record(
-        found.topic,
-        found.partition,
-        found.offset,
-        found.timestamp,
-        found.key,
-        found.value,
-        tuple((name, value or b"") for name, value in found.headers),
-    )

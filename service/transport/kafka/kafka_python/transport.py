@@ -18,7 +18,6 @@ from service.transport.kafka.kafka_python.cluster import Cluster, committed_offs
 from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
 from service.transport.kafka.kafka_python.errors import translated
 from service.transport.kafka.kafka_python.follower import KafkaPythonFollower
-from service.transport.kafka.kafka_python.messages import as_record
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka.limits import (
     REQUEST_TIMEOUT_SECONDS,
@@ -112,11 +111,11 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
             for found in self._fetch(client, place, stop):
                 if found.offset >= stop:
                     return
-                yield as_record(found)
+                yield found
         finally:
             client.close(autocommit=False)
 
-    def _fetch(self, client: Any, place: TopicPartition, stop: int) -> Iterator[Any]:  # noqa: ANN401 - no types
+    def _fetch(self, client: Any, place: TopicPartition, stop: int) -> Iterator[Record]:  # noqa: ANN401 - no types
         last_progress, position = monotonic(), -1
         while True:
             with translated(f"{place.topic}[{place.partition}]"):

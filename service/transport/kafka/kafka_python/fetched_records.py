@@ -1,0 +1,129 @@
+"""What a fetch brought, as `Record`s. In: record batches as they were received. Out: lists of `Record`s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, Final
+
+from kafka import KafkaConsumer
+from kafka.consumer.fetcher import Fetcher
+from kafka.errors import CorruptRecordError
+from kafka.protocol.consumer import IsolationLevel
+
+from service.records import Record
+from service.transport.kafka.kafka_python.record_reader import RecordReader
+
+_CURRENT_FORMAT: Final = 2
+
+
+class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no types
+    """A `KafkaConsumer` whose `poll` returns `Record`s; it takes no deserializers."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)
+        self._fetcher.PartitionRecords = FetchedRecords
+
+
+class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-python has no types
+    """What one fetch brought of one partition, decoded a batch at a time.
+
+    kafka-python makes two objects of each record, in its own code, and counts its bytes. `_decode` follows
+    `_unpack_records` there step by step. What `RecordReader` does not read, which are the formats 0 and 1 and
+    records that are not well formed, is left to the library's batch, with its errors.
+
+    It rests on attributes that kafka-python does not publish; a test fails if a release moves them.
+    """
+
+    next_fetch_offset: int
+
+    def __init__(
+        self,
+        fetch_offset: int,
+        tp: Any,  # noqa: ANN401 - kafka-python has no types
+        records: Any,  # noqa: ANN401
+        **options: object,
+    ) -> None:
+        super().__init__(fetch_offset, tp, records, **options)
+        self.record_iterator = chain.from_iterable(self._decode(records))
+
+    def take(self, n: int | None = None) -> list[Record]:
+        """Return the next records, `n` at most.
+
+        After an error, each further call raises it again. The library's own returns nothing then, and its
+        fetcher asks again without end.
+        """
+        try:
+            taken: list[Record] = super().take(n)
+        except Exception as error:
+            self._next_inline_exception = error
+            raise
+        if taken and self and self._next_inline_exception is None:
+            self.next_fetch_offset = taken[-1].offset + 1  # `_decode` has stopped at its batch
+        return taken
+
+    def _decode(self, batches: Any) -> Iterator[list[Record]]:  # noqa: ANN401 - kafka-python has no types
+        last_batch = None
+        while (batch := batches.next_batch()) is not None:
+            last_batch = batch
+            self._check(batch, "Record batch", batch.base_offset)
+            if batch.magic == _CURRENT_FORMAT and self._is_passed_over(batch):
+                self.next_fetch_offset = batch.next_offset
+                continue
+            records: list[Record] = []
+            try:
+                self._read(batch, records)
+            finally:  # what precedes an error comes before it
+                self.bytes_read += batch.size_in_bytes
+                yield records
+                if records:
+                    self.next_fetch_offset = records[-1].offset + 1
+        # Compaction may have removed the last records of a batch, whose header says where it ended.
+        if last_batch is not None and last_batch.magic == _CURRENT_FORMAT:
+            self.next_fetch_offset = last_batch.next_offset
+        self.drain()
+
+    def _is_passed_over(self, batch: Any) -> bool:  # noqa: ANN401 - kafka-python has no types
+        """Return whether a batch is a marker, or one of an aborted transaction."""
+        self.leader_epoch = batch.leader_epoch
+        if self.isolation_level == IsolationLevel.READ_COMMITTED and batch.has_producer_id():
+            self._consume_aborted_transactions_up_to(batch.last_offset)
+            if self._contains_abort_marker(batch):
+                self.aborted_producer_ids.discard(batch.producer_id)
+            elif self._is_batch_aborted(batch):
+                return True
+        return bool(batch.is_control_batch)
+
+    def _read(self, batch: Any, records: list[Record]) -> None:  # noqa: ANN401 - kafka-python has no types
+        place = self.topic_partition
+        if batch.magic == _CURRENT_FORMAT:
+            iter(batch)  # uncompresses it
+            has_append_time = batch.timestamp_type == batch.LOG_APPEND_TIME
+            reader = RecordReader(
+                bytes(batch._buffer),  # noqa: SLF001 - nothing public holds the records
+                batch._pos,  # noqa: SLF001
+                place.topic,
+                place.partition,
+                base_offset=batch.base_offset,
+                timestamp_ms=batch.max_timestamp if has_append_time else batch.first_timestamp,
+                has_append_time=has_append_time,
+            )
+            n_read = reader.read(records, batch.records_count, self.fetch_offset)
+            batch._next_record_index, batch._pos = n_read, reader.at  # noqa: SLF001
+        for record in batch:
+            self._check(record, "Record", record.offset)
+            if record.offset >= self.fetch_offset:
+                records.append(_as_record(place, record))
+
+    def _check(self, checked: Any, kind: str, offset: int) -> None:  # noqa: ANN401 - kafka-python has no types
+        if self.check_crcs and not checked.validate_crc():
+            raise CorruptRecordError(
+                f"{kind} for partition {self.topic_partition} at offset {offset} failed crc check"
+            )
+
+
+def _as_record(place: Any, found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types
+    headers = tuple((name, value or b"") for name, value in found.headers)
+    return Record(
+        place.topic, place.partition, found.offset, found.timestamp, found.key, found.value, headers
+    )

@@ -1,0 +1,139 @@
+"""The records of a batch in format 2. In: its bytes, uncompressed. Out: `Record`s.
+
+Where there is a compiler, `record_reader.pxd` gives C types. The format is below "Message Format" in Apache
+Kafka's documentation; what is not well formed is left to kafka-python's own code.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from service.records import Headers, Record
+
+_FAR: Final = 1 << 62
+"""Offsets and times from here on are left to Python: sums of what is smaller fit in 64 bits."""
+_VARINT_BITS: Final = 63
+
+_new = tuple.__new__
+
+
+class RecordReader:
+    """Reads the records of one batch, up to the first one that is not well formed.
+
+    Parameters
+    ----------
+    data
+        The batch, whose records may begin anywhere in it.
+    at
+        Where they begin.
+    topic, partition
+        Where the batch is from.
+    base_offset
+        What the offsets of records are counted from.
+    timestamp_ms
+        What their times are counted from; of all, `has_append_time`, if the broker has set it.
+
+    Attributes
+    ----------
+    at : int
+        Where the next record begins.
+
+    """
+
+    def __init__(
+        self,
+        data: bytes,
+        at: int,
+        topic: str,
+        partition: int,
+        *,
+        base_offset: int,
+        timestamp_ms: int,
+        has_append_time: bool,
+    ) -> None:
+        is_near = abs(base_offset) < _FAR and abs(timestamp_ms) < _FAR
+        self._owner = data
+        self._data = data
+        self._end = len(data) if is_near else 0
+        self.at = at
+        self._topic = topic
+        self._partition = partition
+        self._base_offset = base_offset if is_near else 0
+        self._timestamp_ms = timestamp_ms if is_near else 0
+        self._has_append_time = has_append_time
+
+    def read(self, records: list[Record], count: int, first_offset: int) -> int:
+        """Read up to `count` records, and append those from `first_offset` on; return how many were read.
+
+        They are fewer if one is not well formed: `at` is where it begins.
+        """
+        for n_read in range(count):
+            at = self.at
+            end = self._varint()
+            end += self.at
+            try:
+                record = self._record(first_offset)
+            except UnicodeDecodeError:
+                end = -1
+            if self.at != end or end > self._end:
+                self.at = at
+                return n_read
+            if record is not None:
+                records.append(record)
+        return count
+
+    def _record(self, first_offset: int) -> Record | None:
+        """Read what follows a record's length; None before `first_offset`. Past the end, `at` is too."""
+        self._varint()  # attributes, of which there are none yet
+        timestamp = self._varint()
+        timestamp = self._timestamp_ms if self._has_append_time else self._timestamp_ms + timestamp
+        offset = self._varint() + self._base_offset
+        key = self._nullable_bytes()
+        value = self._nullable_bytes()
+        n_headers = self._varint()
+        headers = self._headers(n_headers) if n_headers else ()
+        if offset < first_offset:
+            return None
+        fields = (self._topic, self._partition, offset, timestamp, key, value, headers)
+        return _new(Record, fields)
+
+    def _headers(self, count: int) -> Headers:
+        if count < 0:
+            self.at = self._end + 1
+        headers = []
+        while count > 0 and self.at < self._end:
+            length = self._varint()
+            if not 0 <= length <= self._end - self.at:
+                self.at = self._end + 1
+                break
+            name = self._data[self.at : self.at + length].decode("utf-8")
+            self.at += length
+            headers.append((name, self._nullable_bytes() or b""))
+            count -= 1
+        if count > 0:
+            self.at = self._end + 1
+        return tuple(headers)
+
+    def _nullable_bytes(self) -> bytes | None:
+        length = self._varint()
+        if length < 0:
+            return None
+        if length > self._end - self.at:
+            self.at = self._end + 1
+            return None
+        found = self._data[self.at : self.at + length]
+        self.at += length
+        return found
+
+    def _varint(self) -> int:
+        """Read a zigzag number of at most 63 bits; past the end, -1."""
+        result = shift = 0
+        while self.at < self._end and shift < _VARINT_BITS:
+            byte = self._data[self.at]
+            self.at += 1
+            result |= (byte & 0x7F) << shift
+            if byte < 0x80:  # noqa: PLR2004 - the last one
+                return (result >> 1) ^ -(result & 1)
+            shift += 7
+        self.at = self._end + 1
+        return -1

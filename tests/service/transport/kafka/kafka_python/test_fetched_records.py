@@ -1,0 +1,251 @@
+"""Fetches are decoded as kafka-python itself decodes them: the same records, positions and errors."""
+
+import importlib.util
+import struct
+from itertools import accumulate
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from kafka.consumer.fetcher import Fetcher
+from kafka.errors import CorruptRecordError
+from kafka.protocol.consumer import IsolationLevel
+from kafka.record.default_records import DefaultRecordBatchBuilder
+from kafka.record.legacy_records import LegacyRecordBatchBuilder
+from kafka.record.memory_records import MemoryRecords
+from kafka.record.util import calc_crc32c
+from kafka.structs import TopicPartition
+
+from service.records import Record
+from service.transport.kafka.kafka_python import fetched_records, record_reader
+from service.transport.kafka.kafka_python.fetched_records import FetchedRecords
+
+PLACE = TopicPartition("events", 3)
+NO_CODEC, GZIP = 0, 1
+APPEND_TIME, CONTROL = 8, 32
+ABORT, COMMIT = 0, 1
+HEADER = DefaultRecordBatchBuilder.HEADER_STRUCT
+EVERYTHING = -(2**63)
+"""Before all offsets, even those that a changed byte makes of others."""
+
+
+def _interpreted():
+    path = Path(record_reader.__file__).with_name("record_reader.py")
+    spec = importlib.util.spec_from_file_location("interpreted_record_reader", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.RecordReader
+
+
+FORMS = [
+    pytest.param(record_reader.RecordReader, id="as-built"),
+    pytest.param(_interpreted(), id="interpreted"),
+]
+READERS = pytest.mark.parametrize("reader", FORMS)
+
+
+def batch(records, base_offset=0, codec=NO_CODEC, producer_id=-1, flags=0, n_compacted=0):
+    """Write a batch of format 2 as a broker keeps it: `records` have their offsets within it."""
+    builder = DefaultRecordBatchBuilder(2, codec, producer_id >= 0, producer_id, 0, 0, 1 << 30)
+    for record in records:
+        builder.append(*record)
+    written = builder.build()
+    fields = list(HEADER.unpack_from(written))
+    fields[0], fields[2] = base_offset, 7  # and the leader's epoch
+    fields[5] |= flags
+    fields[6] += n_compacted
+    HEADER.pack_into(written, 0, *fields)
+    return bytes(with_crc(written))
+
+
+def with_crc(written):
+    """Set a batch's checksum to what it should be."""
+    at = DefaultRecordBatchBuilder.CRC_OFFSET
+    checksum = calc_crc32c(memoryview(written)[DefaultRecordBatchBuilder.ATTRIBUTES_OFFSET :])
+    struct.pack_into(">I", written, at, checksum)
+    return written
+
+
+def marker(kind, base_offset, producer_id):
+    control = (0, 5, struct.pack(">hh", 0, kind), b"\0\0\0\0\0\0", [])
+    return batch([control], base_offset, producer_id=producer_id, flags=CONTROL)
+
+
+def legacy_batch(magic, records, codec):
+    builder = LegacyRecordBatchBuilder(magic, codec, 1 << 30)
+    for offset, timestamp, key, value, _ in records:
+        builder.append(offset, timestamp, key, value)
+    return bytes(builder.build())
+
+
+NULLABLE = st.none() | st.binary(max_size=70)
+HEADERS = st.lists(st.tuples(st.text(max_size=5), NULLABLE), max_size=3)
+TIMES = st.integers(-1, 2**42) | st.integers(1_700_000_000_000, 1_700_000_100_000)
+
+KINDS = ["plain", "open", "abort", "commit", "old", "older"]
+
+
+@st.composite
+def rows(draw, max_size=3):
+    """Draw records of a batch, some of whose neighbours were compacted away."""
+    steps = draw(st.lists(st.integers(1, 3), max_size=max_size))
+    offsets = accumulate(steps, initial=0)
+    return [(each, draw(TIMES), draw(NULLABLE), draw(NULLABLE), draw(HEADERS)) for each in offsets]
+
+
+@st.composite
+def fetches(draw):
+    """Draw what a broker may send: batches of all kinds in a row, and which transactions were aborted."""
+    offset, sent, aborted = draw(st.integers(0, 2**40)), [], []
+    first = offset
+    for _ in range(draw(st.integers(1, 4))):
+        records, kind = draw(rows()), draw(st.sampled_from(KINDS))
+        codec, producer_id = draw(st.sampled_from([NO_CODEC, GZIP])), draw(st.integers(0, 1))
+        n_compacted = draw(st.integers(0, 2))
+        if kind in {"old", "older"}:
+            shifted = [(offset + row[0], *row[1:]) for row in records]
+            sent.append(legacy_batch(1 if kind == "old" else 0, shifted, NO_CODEC))
+            offset = shifted[-1][0] + 1
+            continue
+        flags = draw(st.sampled_from([0, APPEND_TIME]))
+        owner = -1 if kind == "plain" else producer_id
+        sent.append(batch(records, offset, codec, owner, flags, n_compacted))
+        began, offset = offset, offset + records[-1][0] + n_compacted + 1
+        if kind in {"abort", "commit"}:
+            sent.append(marker(ABORT if kind == "abort" else COMMIT, offset, producer_id))
+            offset += 1
+        if kind == "abort":
+            aborted.append(SimpleNamespace(first_offset=began, producer_id=producer_id))
+    return draw(st.integers(first, offset - 1)), b"".join(sent), aborted
+
+
+def libraries(records):
+    """Return kafka-python's records as ours."""
+    return [
+        Record(
+            each.topic,
+            each.partition,
+            each.offset,
+            each.timestamp,
+            each.key,
+            each.value,
+            tuple((name, value or b"") for name, value in each.headers),
+        )
+        for each in records
+    ]
+
+
+def taken(kind, fetch, n, **options):
+    """Take `n` records again and again; return what was there each time, and the error that ended it."""
+    fetch_offset, sent, aborted = fetch
+    options = {"isolation_level": IsolationLevel.READ_COMMITTED, **options}
+    found = kind(fetch_offset, PLACE, MemoryRecords(sent), aborted_transactions=aborted, **options)
+    seen = []
+    while found:
+        try:
+            records = found.take(n)
+        except Exception as error:  # noqa: BLE001 - whatever the library raises
+            return [*(each[0] for each in seen), type(error), str(error)]
+        ours = records if kind is FetchedRecords else libraries(records)
+        seen.append((ours, found.next_fetch_offset, found.leader_epoch, found.bytes_read > 0))
+    return seen
+
+
+def both(reader, fetch, n, **options):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fetched_records, "RecordReader", reader)
+        return taken(FetchedRecords, fetch, n, **options), taken(
+            Fetcher.PartitionRecords, fetch, n, **options
+        )
+
+
+@READERS
+@given(fetch=fetches(), n=st.integers(1, 6), isolation=st.sampled_from(list(IsolationLevel)))
+def test_a_fetch_is_decoded_as_the_library_does(reader, fetch, n, isolation):
+    ours, librarys = both(reader, fetch, n, isolation_level=isolation)
+    assert ours == librarys
+
+
+@READERS
+@given(fetch=fetches(), n=st.integers(1, 6), at=st.integers(0), byte=st.integers(1, 255))
+def test_a_changed_byte_gives_the_librarys_error(reader, fetch, n, at, byte):
+    _, sent, aborted = fetch
+    changed = bytearray(sent)
+    changed[at % len(changed)] ^= byte
+    ours, librarys = both(reader, (EVERYTHING, bytes(changed), aborted), n)
+    assert ours == librarys
+
+
+SAMPLE = bytearray(
+    batch(
+        [
+            (0, 1_700_000_000_000, b"m-1", b'{"id": "m-1"}', []),
+            (1, 1_699_999_999_000, None, None, [("source", b"x"), ("empty", None)]),
+            (2, 1_700_000_000_007, b"", b"" * 300, [("näm", b"")]),
+        ]
+    )
+)
+RECORDS_AT = HEADER.size
+
+
+@READERS
+@given(
+    edits=st.lists(st.tuples(st.integers(RECORDS_AT, len(SAMPLE) - 1), st.integers(0, 255)), max_size=4),
+    cut=st.integers(0, 20),
+    n=st.integers(1, 4),
+)
+@example(edits=[(RECORDS_AT, 0x7E)], cut=0, n=9)
+def test_of_bytes_that_are_no_records_the_library_says_so_though_the_checksum_holds(reader, edits, cut, n):
+    changed = bytearray(SAMPLE)
+    for at, byte in edits:
+        changed[at] = byte
+    del changed[max(RECORDS_AT, len(changed) - cut) :]
+    struct.pack_into(">i", changed, 8, len(changed) - 12)
+    ours, librarys = both(reader, (EVERYTHING, bytes(with_crc(changed)), []), n)
+    assert ours == librarys
+
+
+@READERS
+@given(
+    field=st.sampled_from([0, 6, 7, 8, 12]),
+    value=st.integers(-(2**63), 2**63 - 1),
+    flags=st.sampled_from([0, APPEND_TIME]),
+)
+@example(field=0, value=2**63 - 1, flags=0)
+@example(field=7, value=-(2**63), flags=0)
+@example(field=8, value=-1, flags=APPEND_TIME)
+def test_a_header_of_any_numbers_means_what_it_means_to_the_library(reader, field, value, flags):
+    fields = list(HEADER.unpack_from(SAMPLE))
+    fields[5] |= flags
+    fields[field] = value if field in {0, 7, 8} else value % 2**32 - 2**31
+    changed = bytearray(SAMPLE)
+    HEADER.pack_into(changed, 0, *fields)
+    ours, librarys = both(reader, (EVERYTHING, bytes(with_crc(changed)), []), 2)
+    assert ours == librarys
+
+
+@pytest.mark.parametrize("reader", FORMS)
+@given(data=st.binary(max_size=60), at=st.integers(0, 60), count=st.integers(-1, 5))
+def test_a_reader_stays_within_its_bytes(reader, data, at, count):
+    found = reader(data, at, "events", 0, base_offset=0, timestamp_ms=0, has_append_time=False)
+    n_read = found.read([], count, 0)
+    assert n_read <= count
+    assert found.at == at or at < found.at <= len(data)
+
+
+def test_an_error_is_raised_again_at_each_call():
+    damaged = bytearray(SAMPLE)
+    damaged[-1] ^= 1
+    found = FetchedRecords(0, PLACE, MemoryRecords(bytes(SAMPLE) + damaged))
+    assert len(found.take(9)) == 3
+    for _ in range(2):
+        with pytest.raises(CorruptRecordError, match="at offset 0 failed crc check"):
+            found.take(9)
+
+
+def test_what_was_fetched_before_the_position_is_not_delivered():
+    found = FetchedRecords(1, PLACE, MemoryRecords(bytes(SAMPLE)))
+    assert [record.offset for record in found.take(1)] == [1]
+    assert [record.offset for record in found.take()] == [2]
