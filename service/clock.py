@@ -16,6 +16,9 @@ class Clock(Protocol):
     def time(self) -> float:
         """Return seconds since the Unix epoch."""
 
+    def process_time(self) -> float:
+        """Return the seconds of processor time that this process has taken."""
+
     def wait(self, event: Event, seconds: float) -> None:
         """Return after `seconds`, or as soon as `event` is set."""
 
@@ -30,6 +33,10 @@ class SystemClock:
     def time(self) -> float:
         """Return `time.time()`."""
         return time.time()
+
+    def process_time(self) -> float:
+        """Return `time.process_time()`."""
+        return time.process_time()
 
     def wait(self, event: Event, seconds: float) -> None:
         """Wait for `event`, `seconds` at most."""

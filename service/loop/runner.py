@@ -252,7 +252,7 @@ class Runner:
         """Poll; while the stream is unreachable or full, wait until it is not."""
         try:
             held = self._inbox.held(self._settings.max_batch_records)
-            with self._health.doing("a poll"), self._health.asking():
+            with self._health.doing("a poll"), self._health.asking(), self._tasks.resting():
                 polled = self._consumer.poll(timeout_seconds, max_records, held)
                 self._keep_in_touch(has_heard=bool(polled))
         except (TransportUnavailable, StorageFull) as error:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from random import Random
 from typing import Final
 
@@ -164,6 +165,10 @@ class Tasks:
             lanes.look()
         except PASSING as error:
             self._availability.note(error)
+
+    def resting(self) -> AbstractContextManager[None]:
+        """Take the time inside for time that rounds may use, where the model is shared."""
+        return nullcontext() if self._opener.lanes is None else self._opener.lanes.budget.resting()
 
     def take_part(self, busy: Collection[int]) -> None:
         """Let the partitions that had no batch do what the rounds ask of them."""

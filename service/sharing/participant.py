@@ -30,7 +30,8 @@ _LOOK_SECONDS: Final = 1.0
 """How often a partition that cannot begin looks for another one's base."""
 
 _SHARE_FOR_DISTANCE: Final = 0.02
-"""Of the time, for finding how far a model is from the base: that takes long where much was learned alone."""
+"""Of the time, for finding how far the models of all lanes are from the base: that takes long where much was
+learned alone."""
 
 FindBase = Callable[[], Mapping[str, Any] | None]
 """Returns what the newest snapshot of any other partition says of the rounds."""
@@ -128,7 +129,7 @@ class Participant:
             return
         self.distance = self._rounds.shared.distance()
         took_seconds = self._clock.monotonic() - began
-        self._distance_at = began + took_seconds / _SHARE_FOR_DISTANCE
+        self._distance_at = began + took_seconds * max(1, self._rounds.n_lanes) / _SHARE_FOR_DISTANCE
 
     @property
     def wants_commit(self) -> bool:

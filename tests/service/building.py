@@ -16,10 +16,18 @@ class SetClock:
     """A clock on which time passes only where somebody waits, or a test sets it."""
 
     def __init__(self):
-        self.seconds = 0.0
+        self.seconds = self.worked_seconds = 0.0
 
     def monotonic(self):
         return self.seconds
+
+    def process_time(self):
+        return self.worked_seconds
+
+    def work(self, seconds):
+        """Let time pass in which the process works."""
+        self.seconds += seconds
+        self.worked_seconds += seconds
 
     def time(self):
         return self.seconds

@@ -73,6 +73,9 @@ class SimulatedClock:
     def time(self):
         return EPOCH_SECONDS + self.seconds
 
+    def process_time(self):
+        return 0.0  # what processes compute takes no time here
+
     def wait(self, event, seconds):
         if not event.is_set():
             self.seconds += seconds
@@ -83,6 +86,7 @@ class SkewedClock:
 
     def __init__(self, clock, ahead_seconds):
         self.monotonic = clock.monotonic
+        self.process_time = clock.process_time
         self.wait = clock.wait
         self._clock = clock
         self._ahead_seconds = ahead_seconds

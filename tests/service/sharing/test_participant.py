@@ -320,17 +320,20 @@ def test_the_distance_is_the_length_of_what_was_not_contributed_yet(party):
     assert second.distance == 0
 
 
-def test_a_distance_that_takes_long_to_find_is_kept_for_a_while(party, monkeypatch):
-    shared = party.members[0].rounds.shared
+def test_a_distance_that_takes_long_to_find_is_kept_for_a_while_longer_the_more_lanes_there_are(
+    party, monkeypatch
+):
+    rounds = party.members[0].rounds
 
     def find_slowly():
         party.clock.seconds += 1
         return party.clock.seconds
 
-    monkeypatch.setattr(shared, "distance", find_slowly)
+    monkeypatch.setattr(rounds.shared, "distance", find_slowly)
+    assert rounds.n_lanes == 3
     party.members[0].look()
     found = party.members[0].distance
-    party.clock.seconds += 40
+    party.clock.seconds += 120
     party.members[0].look()
     assert party.members[0].distance == found
     party.clock.seconds += 40
