@@ -89,7 +89,7 @@ class Auditor:
     def run(self) -> Report:
         """Audit; once more, if something contradicts that may be due to ids that came several times.
 
-        They may lie in several partitions; or their first records are deleted.
+        They, or their predictions, may lie in several partitions; or their first records are deleted.
 
         Raises
         ------
@@ -103,7 +103,8 @@ class Auditor:
         self._audit(shared)
         if not self.report.is_proved and len(self._partitions) > 1:
             n_partitions = self._transport.partition_count(self._settings.events_topic)
-            if shared := find_shared(self._events, n_partitions):
+            shared = find_shared(self._events, n_partitions) | self._predictions.find_scattered()
+            if shared:
                 self._audit(shared)
         if not self.report.is_proved and self._is_deleted():
             before, without_partner = self.report, self._ledger.pairing.without_partner()

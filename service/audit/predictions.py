@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 
+from service.audit.matching.outputs import read_output
+from service.audit.matching.shared_ids import find_shared
 from service.audit.reader import Reader
 from service.formats.answers import answer_reader
+from service.messages.labels import Vocabulary
 from service.settings.load import Settings
 from service.stream import Record, Transport
 
@@ -28,6 +32,7 @@ class PredictionsReader:
         self._transport = transport
         self._reader = reader
         self.topic = topic = settings.predictions_topic
+        self._vocabulary = Vocabulary(settings.classes)
         self._plain = answer_reader(settings.predictions_format)
         self._receive = take
         self.partitions = range(transport.partition_count(topic))
@@ -56,6 +61,21 @@ class PredictionsReader:
             self._ends[partition] = present
             for record in self._reader.read(self.topic, partition, end, present):
                 self._take(record)
+
+    def find_scattered(self) -> AbstractSet[str]:
+        """Return the ids whose predictions lie in several partitions; read them all once more for that.
+
+        An id that came again after partitions were added has them: which was first is not known.
+        """
+        return find_shared(self._ids, len(self.partitions))
+
+    def _ids(self) -> Iterator[tuple[str, int]]:
+        """Yield the id and the partition of each prediction."""
+        for partition in self.partitions:
+            for record in self._transport.read(self.topic, partition):
+                found = read_output(record._replace(value=self._plain(record.value)), self._vocabulary)
+                if found is not None and found.delay_seconds is None:
+                    yield found.event_id, partition
 
     def _take(self, record: Record) -> None:
         self._receive(record._replace(value=self._plain(record.value)))

@@ -7,6 +7,7 @@ import pytest
 from service.audit.commits import read_commits
 from service.audit.findings import Fault
 from service.errors import CheckpointError
+from service.partitioner import partition_for_key
 from service.stream import Output
 from service.transport.sqlite.schema import place_of
 from tests.service.audit.audited_stream import LOG, doubled, findings, produce, replay, with_fields, without
@@ -411,6 +412,29 @@ def test_an_id_in_several_partitions_is_named_as_not_verifiable(shared):
     assert report.notes == [
         "not verifiable: 2 event ids in several partitions, such as 'a': their predictions are only counted"
     ]
+
+
+def predictions_of(name):
+    """Return the partitions for the predictions of an id, of two and of three."""
+    return [partition_for_key(name.encode(), n) for n in (2, 3)]
+
+
+def test_an_id_whose_predictions_lie_in_several_partitions_is_named_as_not_verifiable(open_stream):
+    stream = open_stream(partitions=2)
+    stream.transport.ensure_topics({"events": 2, "labels": 2})
+    moved, other = (
+        next(name for name in map(str, range(99)) if predictions_of(name) == places)
+        for places in ([1, 0], [0, 2])
+    )
+    produce(stream, event(moved, "win"), partition=1)
+    produce(stream, label(moved, True), topic="labels", partition=1)
+    stream.run().transport.add_partitions({"events": 3})
+    produce(stream, event(moved, "win"), partition=1)
+    produce(stream, event(other, "win"), partition=0)
+    report = stream.run().audit()
+    assert report.is_proved, report.findings
+    (note,) = report.notes
+    assert note.startswith(f"not verifiable: 1 event ids in several partitions, such as '{moved}'")
 
 
 def test_where_ids_lie_in_several_partitions_the_number_of_their_predictions_is_checked(shared):
