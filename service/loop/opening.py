@@ -143,6 +143,8 @@ class TaskOpener:
     def _ask_limits(self, *, cuts_letters: bool) -> RecordLimit:
         """Ask what each topic takes, as batches have to fit them all; return what a dead letter may take."""
         limits = {topic: self._transport.record_limit(topic) for topic in output_topics(self._settings)}
+        if self.lanes is not None:
+            self.lanes.check_limit(limits[self._settings.mixes_topic])
         limit = limits[self._settings.dead_letters_topic]
         return min(limit, _SHORT) if cuts_letters else limit
 

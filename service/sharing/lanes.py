@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from perceptron_core import DamagedError
 from perceptron_core.sharing.mix import Mix, mix
 from service.clock import SYSTEM_CLOCK, Clock
-from service.errors import CheckpointError, TransportError, TransportUnavailable
+from service.errors import CheckpointError, ConfigurationError, TransportError, TransportUnavailable
 from service.settings.load import Settings
 from service.sharing.budget import Budget
 from service.sharing.contribution import Contribution, from_record
-from service.stream import Follower, Record, Transport
+from service.sharing.rounds import MOST_BYTES
+from service.stream import Follower, Record, RecordLimit, Transport
+
+_MOST_RECORD_BYTES: Final = MOST_BYTES + 1024
+"""Of a contribution with its key and headers."""
 
 Name = tuple[int, int]
 """The start of a share and the number of a round."""
@@ -118,6 +123,15 @@ class Lanes:
                 hint="let nothing else write to the mixes topic, and give all members of the group the same "
                 "settings",
             ) from error
+
+    def check_limit(self, limit: RecordLimit) -> None:
+        """Raise `ConfigurationError` unless the topic, which has this limit, takes every contribution."""
+        if limit.n_bytes < _MOST_RECORD_BYTES:
+            raise ConfigurationError(
+                f"topic {self._topic!r} takes records of {limit.n_bytes} bytes, and a contribution may have "
+                f"{_MOST_RECORD_BYTES}",
+                hint=f"raise `max.message.bytes` of {self._topic!r} to 1048588, Kafka's default",
+            )
 
     def look(self) -> None:
         """Read what has come since. Raises as `Follower.poll`, and `CheckpointError` for foreign records."""

@@ -2,10 +2,12 @@ import pytest
 
 from perceptron_core import Perceptron
 from perceptron_core.sharing.shared_model import SharedModel
-from service.errors import CheckpointError, TransportUnavailable
+from service.errors import CheckpointError, ConfigurationError, TransportUnavailable
 from service.sharing.contribution import Contribution, as_output
 from service.sharing.lanes import Lanes
+from service.stream import RecordLimit
 from tests.service.building import settings
+from tests.service.sharing.streams import events, feed, run
 
 GROUP = "online-perceptron"
 
@@ -133,3 +135,14 @@ def test_nothing_is_forgotten_while_a_lane_has_not_said_what_it_needs(stream, la
     lanes.look()
     assert lanes.forget(2) == -1
     assert lanes.complete(1, 2, 1)
+
+
+def test_a_topic_that_takes_no_large_contributions_is_refused_before_anything_is_written(stream, monkeypatch):
+    feed(stream, events(50), 2)
+    limit = stream.record_limit
+    small = {"mixes": RecordLimit(20_000, 20_000)}
+    monkeypatch.setattr(stream, "record_limit", lambda topic: small.get(topic) or limit(topic))
+    with pytest.raises(ConfigurationError, match="topic 'mixes' takes records of 20000 bytes") as refused:
+        run(stream)
+    assert "max.message.bytes" in refused.value.hint
+    assert stream.bounds("predictions", 0) == stream.bounds("mixes", 0) == (0, 0)
