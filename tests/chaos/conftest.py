@@ -27,6 +27,9 @@ WITH_BOTH_CLIENTS = (
 )
 
 
+# A kill of one process and a hand-over of a shared model are each tried by a short test of their own.
+LONG_ONLY = "test_three_processes_are_killed_in_turn"
+
 # Each kind of stream has one layout of the labels in the short form of the kill tests.
 OTHER_LAYOUTS = (
     "[sqlite-labels-among-events]",
@@ -48,6 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def is_repetition(item: pytest.Item) -> bool:
     if IS_LONG:
         return False
+    if item.name.startswith(LONG_ONLY):
+        return True
     spec = getattr(item, "callspec", None)
     is_second = spec is not None and spec.params.get("place") == SECOND_CLIENT
     return (is_second and not item.name.startswith(WITH_BOTH_CLIENTS)) or item.name.endswith(OTHER_LAYOUTS)

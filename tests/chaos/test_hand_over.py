@@ -1,5 +1,9 @@
 """Processes join, leave, freeze and thaw while events flow: everything once, by whoever it is done."""
 
+import random
+import time
+from collections import Counter
+
 import pytest
 
 from tests.chaos.presets import HTTP, SHARED, hours_ago_ms, sized
@@ -8,6 +12,8 @@ from tests.support.chaos_stream import Feeder
 from tests.support.exactly_once import assert_exactly_once
 
 LOCKED = "is locked by another process"
+PARTITIONS = 8
+"""With one model over all of them, which asks more than a model each."""
 
 
 def grown(before, now):
@@ -17,8 +23,7 @@ def grown(before, now):
 
 @pytest.mark.timeout(1800)
 def test_processes_come_go_freeze_and_thaw_and_everything_is_done_once(open_chaos, start, force):
-    """With one model over all partitions, which asks more of them than a model each."""
-    stream = open_chaos(**sized(SHARED, force))
+    stream = open_chaos(**sized(SHARED, force), partitions=PARTITIONS)
     log = list(chaos_log(force.events, seed=12, start_ms=hours_ago_ms(100)))
     with Feeder(stream, log) as feeder:
         feeder.allow(0.1)
@@ -37,6 +42,39 @@ def test_processes_come_go_freeze_and_thaw_and_everything_is_done_once(open_chao
         assert one.stop() == 0
     assert start(stream, "--exit-at-end").wait() == 0
     print(dict(assert_exactly_once(stream)))  # noqa: T201
+
+
+@pytest.mark.timeout(5400)
+def test_three_processes_are_killed_in_turn_frozen_and_replaced_and_everything_is_done_once(
+    open_chaos, start, force
+):
+    stream = open_chaos(**sized(SHARED, force), partitions=PARTITIONS)
+    log = list(chaos_log(force.events, seed=14, start_ms=hours_ago_ms(100)))
+    moment, phases = random.Random(), Counter()
+    began = time.monotonic()
+    ratio = 1 / (force.kills + force.freezes + 1)
+    with Feeder(stream, log) as feeder:
+        members = [start(stream, **HTTP).ready() for _ in range(3)]
+        for kill in range(force.kills):
+            killed, *others = members
+            before = stream.committed()
+            feeder.allow_more(ratio)
+            if kill % 4:  # amid its work; or else while partitions move
+                others[0].eventually(lambda done=before: grown(done, stream.committed()))
+            time.sleep(moment.uniform(0, 0.5))
+            phases[killed.kill()] += 1
+            members = [*others, start(stream, **HTTP)]
+            if kill % (force.kills // force.freezes) == 0:
+                frozen, other, _ = (each.ready() for each in members)
+                freeze_and_thaw(frozen, other, stream, feeder, ratio)
+                assert frozen.stop() == 0
+                members = [*members[1:], start(stream, **HTTP)]
+        feeder.finish()
+        assert [each.ready().stop() for each in members] == [0, 0, 0]
+    assert start(stream, "--exit-at-end").wait() == 0
+    print(f"{force.kills} kills in {time.monotonic() - began:.1f} s: {dict(phases)}")  # noqa: T201
+    print(dict(assert_exactly_once(stream)))  # noqa: T201
+    assert not phases["not running"]
 
 
 def freeze_and_thaw(frozen, other, stream, feeder, ratio):

@@ -8,12 +8,12 @@ import time
 
 import pytest
 
-from tests.chaos.presets import APART, HTTP, hours_ago_ms, sized
+from tests.chaos.presets import HTTP, SHARED, hours_ago_ms, sized
 from tests.support.chaos_log import chaos_log
 from tests.support.chaos_stream import Feeder
 from tests.support.exactly_once import assert_exactly_once
 
-WORKERS = 2
+WORKERS = 3
 
 
 def pids(service):
@@ -24,7 +24,7 @@ def pids(service):
 
 @pytest.mark.timeout(1800)
 def test_whichever_worker_is_killed_the_others_go_on_and_everything_is_done_once(open_chaos, start, force):
-    stream = open_chaos(**sized(APART, force), workers=WORKERS)
+    stream = open_chaos(**sized(SHARED, force), workers=WORKERS)
     log = list(chaos_log(force.events, seed=13, start_ms=hours_ago_ms(100)))
     moment = random.Random()
     with Feeder(stream, log) as feeder:

@@ -77,7 +77,7 @@ class ChaosStream:
             flat |= {table: {**flat.get(table, {}), entry: value}} if in_table else {name: value}
         self.settings = Settings(**flat)
         self.transport = open_stream(self.settings, broker)
-        self.transport.ensure_topics(dict.fromkeys(self.inputs, PARTITIONS))
+        self.transport.ensure_topics(dict.fromkeys(self.inputs, self.settings.partitions))
 
     @property
     def inputs(self) -> Sequence[str]:
@@ -102,11 +102,11 @@ class ChaosStream:
 
         An unreachable stream is asked again: the service is being tested, not its observer.
         """
-        topic = self.settings.checkpoints_topic
+        topic, partitions = self.settings.checkpoints_topic, range(self.settings.partitions)
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             try:
-                return [self.transport.bounds(topic, partition)[1] for partition in range(PARTITIONS)]
+                return [self.transport.bounds(topic, partition)[1] for partition in partitions]
             except TopicMissing:
                 return []
             except TransportUnavailable:

@@ -18,14 +18,14 @@ from service.partition.factory import make_processor
 from service.partition.processor import Processor
 from service.stream import Output, Record
 from tests.support.chaos_log import Demand, demand_of
-from tests.support.chaos_stream import PARTITIONS, ChaosStream
-from tests.support.shared_rounds import QuietRounds, checksums_of
+from tests.support.chaos_stream import ChaosStream
+from tests.support.shared_rounds import CountedLearner, QuietRounds, checksums_of, contributed, pending
 
 
 def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
     """Compare what is committed with the log; return how much of each kind there was."""
     total: Counter[str] = Counter()
-    for partition in range(PARTITIONS):
+    for partition in range(stream.settings.partitions):
         inputs = [stream.records(topic, partition) for topic in stream.inputs]
         topics = stream.settings.predictions_topic, stream.settings.dead_letters_topic
         answers, letters = (stream.records(topic, partition) for topic in topics)
@@ -37,6 +37,7 @@ def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
         found = restore(stream.transport, stream.settings, partition).processor
         if found.rounds is not None:  # a snapshot may be of rounds that were applied since the last batch
             QuietRounds(stream.transport, stream.settings, partition, quiet).before(found.rounds.told())
+            _assert_all_contributed(stream, partition, found, quiet)
         _assert_same_model(found, quiet)
         total += Counter(
             records=sum(map(len, inputs)),
@@ -89,6 +90,7 @@ def _replay(
     """Process the log once more, in one undisturbed process that commits nothing."""
     processor = make_processor(stream.settings)
     if stream.settings.share_model:
+        processor.learner = CountedLearner(processor.learner)
         return processor, _replay_rounds(stream, partition, inputs, processor)
     order = inputs[0] if len(inputs) == 1 else _recorded_order(stream, partition, inputs)
     return processor, [output for record in order for output in processor.process_batch([record]).outputs]
@@ -115,10 +117,18 @@ def _replay_rounds(
 
 def _assert_one_base(stream: ChaosStream) -> int:
     """Compare the bases of all partitions; return how many rounds there were."""
-    batches = [batch for partition in range(PARTITIONS) for batch in _progress(stream, partition)]
-    bases = checksums_of(batches)
+    partitions = range(stream.settings.partitions)
+    bases = checksums_of(batch for partition in partitions for batch in _progress(stream, partition))
     assert all(len(found) == 1 for found in bases.values()), "partitions have different bases"
     return len(bases)
+
+
+def _assert_all_contributed(stream: ChaosStream, partition: int, found: Processor, quiet: Processor) -> None:
+    """Compare what a partition has contributed, and has yet to, with the updates of the quiet run."""
+    rounds, learner = found.rounds, quiet.learner
+    assert rounds is not None
+    assert isinstance(learner, CountedLearner)
+    assert contributed(stream.transport, stream.settings, partition) + pending(rounds) == learner.made
 
 
 def _progress(stream: ChaosStream, partition: int) -> Sequence[Progress]:
