@@ -3,12 +3,14 @@
 The service's own schema is read here; records of any other shape by `service.mapping`, which ends here too.
 
 Nothing poisonous passes: what is not finite, too large, unknown or malformed stops here.
+
+`decoder.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -19,25 +21,61 @@ from service.messages.schema import Features, check_input, read_input
 from service.stream import Record
 
 
-@dataclass(slots=True)
-class Incoming:
-    """An event, or a label (`is_label`), that may reach the model."""
+class Incoming:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
+    """An event, or a label (`is_label`), that may reach the model.
 
-    id: str
-    features: Features | None
-    text: str | None
-    label: LabelValue | None
-    """As it was spelled."""
-    truth: Truth | None
-    """The class the label denotes."""
-    is_label: bool
-    """Whether this is a bare label: no features, no text."""
-    message_bytes: int
-    """Length of the message."""
-    timestamp_ms: int | None = None
-    """Event time, where the message says it; else it is the record's."""
-    tenant: str | None = None
-    """Whose event it is; None: of nobody in particular."""
+    Parameters
+    ----------
+    id, features, text
+        As the message has them.
+    label
+        As it was spelled.
+    truth
+        The class the label denotes.
+    is_label
+        Whether this is a bare label: no features, no text.
+    message_bytes
+        Length of the message.
+    timestamp_ms
+        Event time, where the message says it; else it is the record's.
+    tenant
+        Whose event it is; None: of nobody in particular.
+
+    """
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - as the message has it
+        features: Features | None,
+        text: str | None,
+        label: LabelValue | None,
+        truth: Truth | None,
+        is_label: bool,  # noqa: FBT001 - as its neighbours
+        message_bytes: int,
+        timestamp_ms: int | None = None,
+        tenant: str | None = None,
+    ) -> None:
+        self.id = id
+        self.features = features
+        self.text = text
+        self.label = label
+        self.truth = truth
+        self.is_label = is_label
+        self.message_bytes = message_bytes
+        self.timestamp_ms = timestamp_ms
+        self.tenant = tenant
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another message says the same."""
+        return isinstance(other, Incoming) and bool(_fields_of(self) == _fields_of(other))
+
+    def __repr__(self) -> str:
+        return f"Incoming{_fields_of(self)}"
+
+
+_fields_of: Final = attrgetter(
+    *("id", "features", "text", "label", "truth", "is_label", "message_bytes", "timestamp_ms", "tenant")
+)
 
 
 class Decoder:
@@ -184,7 +222,8 @@ def _reason(error: Mapping[str, Any]) -> Reason:
 def _place(location: Iterable[int | str]) -> str:
     """Name a place in the message: `features.length`; which type Pydantic tried there is no news."""
     parts = list(location)
-    if len(parts) > 1 and parts[-1] in _UNION_BRANCHES:
+    last = len(parts) - 1
+    if last > 0 and parts[last] in _UNION_BRANCHES:
         parts.pop()
     return ".".join(map(str, parts))
 

@@ -5,6 +5,8 @@ into a prepared form instead of by way of a dictionary, which would take more th
 
 An answer's own timestamp is the time of writing, which every topic takes and from which its retention
 counts; the time of the event is in the message.
+
+`encoder.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import NamedTuple
 from pydantic_core import to_json
 
 from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
+from service.messages.prediction_record import prediction_record
 from service.stream import Headers, Output
 
 
@@ -49,7 +52,7 @@ class Answers:
     def spell_as(self, spelling: Spelling) -> None:
         """Write the two classes so from now on."""
         self._spelling = spelling
-        self._forms: dict[tuple[Truth, Truth | None], bytes] = {}
+        self._forms: dict[tuple[Truth, Truth | None], tuple[bytes, bytes]] = {}
 
     def follow(self, label: LabelValue | None) -> None:
         """Record a label value that was seen: answers are spelled as the stream spells its labels."""
@@ -71,12 +74,13 @@ class Answers:
         headers: Headers = (),
     ) -> Output:
         """Write a `Prediction`; `updates` are those the model had made when it predicted."""
-        form = self._forms.get((predicted, truth)) or self._make_form(predicted, truth)
+        form = self._forms.get((predicted, truth))
+        if form is None:
+            form = self._make_form(predicted, truth)
         numbers = to_json(score)
         if probability is not None:
             numbers += b',"probability":' + to_json(probability)
-        value = form % (to_json(event_id), numbers, updates, event_time_ms)
-        return Output(self._topic, event_id.encode(), value, headers)
+        return prediction_record(self._topic, event_id, form, numbers, updates, event_time_ms, headers)
 
     def outcome(
         self,
@@ -98,8 +102,8 @@ class Answers:
         }
         return Output(self._topic, event_id.encode(), to_json(fields), headers)
 
-    def _make_form(self, predicted: Truth, truth: Truth | None) -> bytes:
-        """Write all that predictions of one class with one truth (or none) share, with gaps for the rest.
+    def _make_form(self, predicted: Truth, truth: Truth | None) -> tuple[bytes, bytes]:
+        """Write what predictions of one class with one truth (or none) share: before the score, and last.
 
         There are at most classes · (classes + 1) forms; each is made when it is first needed.
         """
@@ -108,10 +112,7 @@ class Answers:
             known = to_json({"truth": self._spell(truth), "mistake": predicted != truth})
             rest = b"," + known[1:]
         label = to_json(self._spell(predicted))
-        form = b'{"id":%%b,"label":%b,"score":%%b,"updates":%%d,"event_time_ms":%%d%b' % (
-            label.replace(b"%", b"%%"),
-            rest.replace(b"%", b"%%"),
-        )
+        form = b',"label":%b,"score":' % label, rest
         self._forms[predicted, truth] = form
         return form
 

@@ -3,28 +3,29 @@
 Numbers stay as they are, booleans become 0 and 1, a string becomes the category `name=value` with
 value 1, a token of the text becomes `text=token`. With hashing, names become indices below 2**bits. Of a
 tenant, every feature stands there once more: `tenant=acme×name`.
+
+`features.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import mmh3
 
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.patterns import compile_pattern
+from service.messages.schema import Features
 
 _TEXT_PREFIX = "text="
 _TEXT_NAME = "text"
 
 X = dict[Any, Any]
 """Feature values by name (str) or, hashed, by index (int): numbers, and what `RawFeatures` leaves."""
-
-_FLOAT: Final = frozenset({float})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,8 @@ class FeatureExtractor:
         self._l2 = options.normalize == "l2"
         self._mask = (1 << options.hash_bits) - 1
 
-    def extract(
-        self,
-        features: Mapping[str, bool | int | float | str] | None,
-        text: str | None,
-        tenant: str | None = None,
-    ) -> X:
-        """Make x of what an event carries.
+    def extract(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
+        """Make x of what an event carries; where nothing is to be changed, x is `features`.
 
         Parameters
         ----------
@@ -78,8 +74,12 @@ class FeatureExtractor:
         """
         x: X = {}
         if features:
-            numbers_only = _FLOAT.issuperset(map(type, features.values()))  # as most: no need to look at each
-            x = dict(features) if numbers_only else _as_numbers(features)
+            if not _are_doubles(features):
+                x = _as_numbers(features)
+            elif text or tenant is not None or self._l2:
+                x = features.copy()  # which is changed below
+            else:
+                x = features
             if self._mask:
                 x = self._hashed(x)
         if text:
@@ -116,7 +116,7 @@ class RawFeatures:
 
     def extract(
         self,
-        features: Mapping[str, bool | int | float | str] | None,
+        features: Features | None,
         text: str | None,
         tenant: str | None = None,  # noqa: ARG002 - as of `FeatureExtractor`; `make_extractor` refuses one
     ) -> X:
@@ -159,7 +159,15 @@ def _named_text(options: FeatureOptions) -> Callable[[str], X]:
     return features
 
 
-def _as_numbers(features: Mapping[str, bool | int | float | str]) -> X:
+def _are_doubles(features: Features) -> bool:
+    """Return whether all values are doubles, as most are: then there is nothing to convert."""
+    for value in features.values():  # noqa: SIM110 - compiled, no generator is made
+        if type(value) is not float:
+            return False
+    return True
+
+
+def _as_numbers(features: Features) -> X:
     """Return a number for each value; a category becomes a name of its own."""
     x: X = {}
     for name, value in features.items():

@@ -1,4 +1,7 @@
-"""Label values. In: a label as a message spells it. Out: the class it denotes, and back."""
+"""Label values. In: a label as a message spells it. Out: the class it denotes, and back.
+
+`labels.pxd` gives this module its C types.
+"""
 
 from __future__ import annotations
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from service.messages.decoder import Decoder, Incoming
 from service.messages.features import FeatureExtractor, RawFeatures, X
+from service.messages.schema import Features
 from service.stream import Record
 
 
@@ -42,12 +41,7 @@ class OnceExtractor(FeatureExtractor):
         self._known: dict[tuple[int, str | None, str | None], tuple[object, X]] = {}
         """By the identity of the message's features, which are kept here so that no others get it."""
 
-    def extract(
-        self,
-        features: Mapping[str, bool | int | float | str] | None,
-        text: str | None,
-        tenant: str | None = None,
-    ) -> X:
+    def extract(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
         """Return x of a message that a `OnceDecoder` decoded, the same each time."""
         key = id(features), text, tenant
         if key not in self._known:

@@ -2,21 +2,21 @@
 
 The baseline always predicts the class that was the truth most often so far: it needs no features, and a
 model that makes as many mistakes as it has learned nothing from them.
+
+`confusion.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from service.messages.labels import Truth
 from service.partition.learned_examples import Step
 
 
-@dataclass(slots=True)
-class Confusion:
+class Confusion:  # noqa: PLW1641 - counted on, so not hashable
     """Labelled predictions by their truth and by what was predicted.
 
     Examples
@@ -28,14 +28,24 @@ class Confusion:
 
     """
 
-    cells: Counter[tuple[Truth, Truth]] = field(default_factory=Counter)
-    """Predictions by (truth, predicted)."""
-    truths: Counter[Truth] = field(default_factory=Counter)
-    """Labels by class."""
-    commonest: Truth | None = None
-    """The class of most labels; of several, the one that was first to have so many."""
-    baseline_mistakes: int = 0
-    """Labels that were not the commonest class so far; the first one was not either."""
+    def __init__(self, commonest: Truth | None = None, baseline_mistakes: int = 0) -> None:
+        self.cells: Counter[tuple[Truth, Truth]] = Counter()
+        """Predictions by (truth, predicted)."""
+        self.truths: Counter[Truth] = Counter()
+        """Labels by class."""
+        self.commonest = commonest
+        """The class of most labels; of several, the one that was first to have so many."""
+        self.baseline_mistakes = baseline_mistakes
+        """Labels that were not the commonest class so far; the first one was not either."""
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other has counted the same."""
+        if not isinstance(other, Confusion):
+            return NotImplemented
+        mine, its = (
+            (each.cells, each.truths, each.commonest, each.baseline_mistakes) for each in (self, other)
+        )
+        return mine == its
 
     @property
     def count(self) -> int:
@@ -44,7 +54,9 @@ class Confusion:
 
     def copy(self) -> Confusion:
         """Return a copy that later counting leaves alone."""
-        return replace(self, cells=self.cells.copy(), truths=self.truths.copy())
+        copy = Confusion(self.commonest, self.baseline_mistakes)
+        copy.cells, copy.truths = self.cells.copy(), self.truths.copy()
+        return copy
 
     def state(self) -> dict[str, Any]:
         """Return all counts as plain values."""
@@ -65,18 +77,20 @@ class Confusion:
 
     def observe(self, steps: Sequence[Step]) -> None:
         """Record labelled predictions, in order."""
-        self.add_all([(step.truth, step.predicted) for step in steps])
+        for step in steps:
+            self._add(step.truth, step.predicted)
 
     def add_all(self, pairs: Sequence[tuple[Truth, Truth]]) -> None:
         """Record predictions as (truth, predicted), in order."""
-        self.cells.update(pairs)
-        truths, commonest = self.truths, self.commonest
-        most = 0 if commonest is None else truths[commonest]
-        for truth, _ in pairs:
-            count = truths[truth] + 1
-            truths[truth] = count
-            if truth != commonest:
-                self.baseline_mistakes += 1
-            if count > most:
-                most, commonest = count, truth
-        self.commonest = commonest
+        for truth, predicted in pairs:
+            self._add(truth, predicted)
+
+    def _add(self, truth: Truth, predicted: Truth) -> None:
+        cells, truths, cell = self.cells, self.truths, (truth, predicted)
+        cells[cell] = cells.get(cell, 0) + 1
+        count = truths.get(truth, 0) + 1
+        truths[truth] = count
+        if truth != self.commonest:
+            self.baseline_mistakes += 1
+            if self.commonest is None or count > truths[self.commonest]:
+                self.commonest = truth

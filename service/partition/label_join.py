@@ -3,6 +3,8 @@
 Everything kept here is bounded: by event time (`timeout_seconds`), by number (`capacity`) and by size
 (`max_bytes`); the oldest leaves first. The clock is the largest event time seen and sizes are estimated from
 contents alone, so the same records always give the same joins.
+
+`label_join.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -10,76 +12,18 @@ from __future__ import annotations
 import math
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any, Final
+from typing import Any
 
-import msgpack
-
-from service.messages.features import X
 from service.messages.labels import Truth
-
-_EXAMPLE_BYTES: Final = 512
-"""Of memory, for what an example takes besides its features: id, prediction, places in the tables."""
-_FEATURE_BYTES: Final = 128
-"""Of memory, for a feature in a dictionary, its name not counted."""
-_LOOSE_FEATURES: Final = 256
-_LOOSE_BYTES: Final = 4096
-"""Up to here features stay the dictionary they are: packing and unpacking takes as long as learning."""
-
-_pack: Final = msgpack.Packer().pack
+from service.partition.example import Example, fields_of
 
 
-@dataclass(slots=True)
-class Example:
-    """An event that was predicted, as it was at that time."""
-
-    kept: X | bytes
-    """The features; of a large event packed, which takes a tenth of the memory."""
-    predicted: Truth
-    score: float
-    timestamp_ms: int
-    truth: Truth | None = None
-    step: object = 0.0
-    """What learning it did to the weights, and before that what the learner said of it: plain values, which
-    only the learner understands."""
-    message_bytes: int = 0
-    """Length of the event's message."""
-    trace: bytes = b""
-    """The trace context of the event's record, as `trace_of` returns it."""
-
-    @property
-    def x(self) -> X:
-        """The features, in the order in which they were predicted on."""
-        if isinstance(self.kept, dict):
-            return self.kept
-        unpacked: X = msgpack.unpackb(self.kept, strict_map_key=False)
-        return unpacked
-
-    def compact(self) -> int:
-        """Pack the features of a large event; return the estimated size of the example in memory, in bytes.
-
-        The estimate is a function of the content, the same on every machine. Names of features are part of
-        the message: its length counts twice, for the names that n-grams make of it.
-        """
-        kept, message_bytes = self.kept, self.message_bytes
-        if isinstance(kept, dict):
-            if len(kept) <= _LOOSE_FEATURES and message_bytes <= _LOOSE_BYTES:
-                return _EXAMPLE_BYTES + _FEATURE_BYTES * len(kept) + 2 * message_bytes
-            kept = self.kept = _pack(kept)
-        return _EXAMPLE_BYTES + len(kept)
-
-
-_fields: Final = attrgetter(*Example.__slots__)
-"""Lists the fields in order, without the deep copy that `dataclasses.astuple` makes."""
-
-
-@dataclass(frozen=True, slots=True)
 class EarlyLabel:
     """A label that came before its event."""
 
-    truth: Truth
-    timestamp_ms: int
+    def __init__(self, truth: Truth, timestamp_ms: int) -> None:
+        self.truth = truth
+        self.timestamp_ms = timestamp_ms
 
 
 class LabelJoin:
@@ -128,8 +72,6 @@ class LabelJoin:
         self.examples: dict[str, Example] = {}
         self._order: deque[str] = deque()
         """The ids of the examples, oldest first: examples leave in the order they came in."""
-        self._sizes: deque[int] = deque()
-        """Their sizes in bytes, in the same order."""
         self._waiting: deque[str] = deque()
         """The last of them, from the first on whose time is not over; empty where none times out."""
         self.early: OrderedDict[str, EarlyLabel] = OrderedDict()
@@ -185,7 +127,6 @@ class LabelJoin:
             self._drop_oldest_example()
         self.examples[event_id] = example
         order.append(event_id)
-        self._sizes.append(size_bytes)
         if self._times_out:
             self._waiting.append(event_id)
         self.size_bytes += size_bytes
@@ -236,7 +177,7 @@ class LabelJoin:
         """Return everything kept, as plain values."""
         return {
             "now_ms": self._now_ms,
-            "examples": [(event_id, *_fields(example)) for event_id, example in self.examples.items()],
+            "examples": [(event_id, *fields_of(example)) for event_id, example in self.examples.items()],
             "early": [(event_id, label.truth, label.timestamp_ms) for event_id, label in self.early.items()],
             "expired": list(self._expired),
         }
@@ -247,18 +188,17 @@ class LabelJoin:
         self.examples = {event_id: Example(*fields) for event_id, *fields in state["examples"]}
         self._order = deque(self.examples)
         self._waiting = deque(self.examples if self._times_out else ())
-        self._sizes = deque(example.compact() for example in self.examples.values())
-        self.size_bytes = sum(self._sizes)
+        self.size_bytes = sum([example.compact() for example in self.examples.values()])
         self.early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
         self._expired = OrderedDict.fromkeys(state["expired"])
-        self.n_pending = sum(example.truth is None for example in self.examples.values())
+        self.n_pending = sum([example.truth is None for example in self.examples.values()])
 
     def _drop_oldest_example(self) -> None:
         event_id = self._order.popleft()
         if len(self._waiting) > len(self._order):
             self._waiting.popleft()
         example = self.examples.pop(event_id)
-        self.size_bytes -= self._sizes.popleft()
+        self.size_bytes -= example.size_bytes
         if example.truth is None:
             self.n_pending -= 1
             if len(self._expired) >= self._capacity:

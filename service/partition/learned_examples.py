@@ -1,33 +1,65 @@
-"""What is noted of learned examples. In: an example and its truth. Out: its step, for observers."""
+"""What is noted of learned examples. In: an example and its truth. Out: its step, for observers.
+
+`learned_examples.pxd` gives this module its C types.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
 
 from perceptron_core.logistic import logistic
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.probability import log_odds_of
-from service.partition.label_join import Example
+from service.partition.example import Example
 
 
-@dataclass(slots=True)
-class Step:
-    """One prediction whose truth is known, told to whoever observes."""
+class Step:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
+    """One prediction whose truth is known, told to whoever observes.
 
-    event_id: str
-    x: X
-    score: float
-    predicted: Truth
-    truth: Truth
-    mistake: bool
-    updates: int
-    """Updates the model had made once it had learned the truth."""
-    label_delay_seconds: float | None = None
-    """Event time from the event to its label; None where they came together."""
-    log_odds: float | None = None
-    """Of the predicted class; None where the learner's scores are no log-odds."""
+    Parameters
+    ----------
+    event_id, x, score, predicted, truth, mistake
+        The event, what was predicted of it, and how that turned out.
+    updates
+        Updates the model had made once it had learned the truth.
+    label_delay_seconds
+        Event time from the event to its label; None where they came together.
+    log_odds
+        Of the predicted class; None where the learner's scores are no log-odds.
+
+    """
+
+    def __init__(
+        self,
+        event_id: str,
+        x: X,
+        score: float,
+        predicted: Truth,
+        truth: Truth,
+        mistake: bool,  # noqa: FBT001 - as its neighbours
+        updates: int,
+        label_delay_seconds: float | None = None,
+        log_odds: float | None = None,
+    ) -> None:
+        self.event_id = event_id
+        self.x = x
+        self.score = score
+        self.predicted = predicted
+        self.truth = truth
+        self.mistake = mistake
+        self.updates = updates
+        self.label_delay_seconds = label_delay_seconds
+        self.log_odds = log_odds
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another step says the same."""
+        return isinstance(other, Step) and bool(_fields(self) == _fields(other))
+
+    def __repr__(self) -> str:
+        return f"Step{_fields(self)}"
 
     @property
     def probability(self) -> float | None:
@@ -39,6 +71,10 @@ class Step:
         """How many features the event had."""
         return len(self.x)
 
+
+_fields: Final = attrgetter(
+    *("event_id", "x", "score", "predicted", "truth", "mistake", "updates", "label_delay_seconds", "log_odds")
+)
 
 Observer = Callable[[Sequence[Step]], None]
 """Called with the labelled predictions of each batch, in order."""

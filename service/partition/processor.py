@@ -1,6 +1,8 @@
 """One partition's state machine. In: records, in order. Out: predictions, outcomes, dead letters.
 
 No I/O and no clock: the state is a function of the records processed, and of the time given with each batch.
+
+`processor.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from service.models.probability import probability_of
 from service.models.registry import Learner
 from service.models.river import ModelError
 from service.partition.counters import Counters
-from service.partition.label_join import EarlyLabel, Example, LabelJoin
+from service.partition.example import Example
+from service.partition.label_join import EarlyLabel, LabelJoin
 from service.partition.learned_examples import LearnedExamples, Observer
 from service.partition.model_rejection import rejection_of
 from service.partition.processed import Processed
@@ -199,8 +202,10 @@ class Processor:
             predicted, score, truth = self._predict_new(event, x, timestamp_ms)
         self.counters.predictions += 1
         probability = probability_of(predicted, score) if self._has_log_odds else None
-        further = (timestamp_ms, probability, trace_headers(self._trace))
-        return self._answers.prediction(event_id, predicted, score, updates, truth, *further)
+        headers = trace_headers(self._trace) if self._trace else ()
+        return self._answers.prediction(
+            event_id, predicted, score, updates, truth, timestamp_ms, probability, headers
+        )
 
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> tuple[Truth, float, Truth | None]:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""

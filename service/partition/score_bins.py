@@ -2,6 +2,8 @@
 
 Scores have no bounds, so bins grow with them: a bin holds the doubles that have the same sign, exponent and
 first three bits of the mantissa, and is at most an eighth as wide as the scores in it.
+
+`score_bins.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from service.partition.learned_examples import Step
@@ -32,8 +33,7 @@ class Pairs(NamedTuple):
         return self.ordered / self.total if self.total else None
 
 
-@dataclass(slots=True)
-class ScoreBins:
+class ScoreBins:  # noqa: PLW1641 - counted on, so not hashable
     """Labelled scores of two classes, in bins: bounded memory, however many there were.
 
     References
@@ -50,10 +50,17 @@ class ScoreBins:
 
     """
 
-    positives: Counter[int] = field(default_factory=Counter)
-    """Examples of True by bin."""
-    negatives: Counter[int] = field(default_factory=Counter)
-    """Examples of False by bin."""
+    def __init__(self) -> None:
+        self.positives: Counter[int] = Counter()
+        """Examples of True by bin."""
+        self.negatives: Counter[int] = Counter()
+        """Examples of False by bin."""
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other has counted the same."""
+        if not isinstance(other, ScoreBins):
+            return NotImplemented
+        return (self.positives, self.negatives) == (other.positives, other.negatives)
 
     @property
     def count(self) -> int:
@@ -62,7 +69,9 @@ class ScoreBins:
 
     def copy(self) -> ScoreBins:
         """Return a copy that later counting leaves alone."""
-        return replace(self, positives=self.positives.copy(), negatives=self.negatives.copy())
+        copy = ScoreBins()
+        copy.positives, copy.negatives = self.positives.copy(), self.negatives.copy()
+        return copy
 
     def state(self) -> dict[str, Any]:
         """Return all counts as plain values."""
@@ -71,7 +80,10 @@ class ScoreBins:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> ScoreBins:
         """Return the counts that `state` described."""
-        return cls(Counter(dict(state["positives"])), Counter(dict(state["negatives"])))
+        bins = cls()
+        bins.positives.update(dict(state["positives"]))
+        bins.negatives.update(dict(state["negatives"]))
+        return bins
 
     def observe(self, steps: Sequence[Step]) -> None:
         """Record labelled predictions of two classes; a score among several classes has no sign."""

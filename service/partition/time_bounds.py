@@ -1,4 +1,7 @@
-"""Bounds of event times. In: the time at which a batch is processed. Out: a rejection, or nothing."""
+"""Bounds of event times. In: the time at which a batch is processed. Out: a rejection, or nothing.
+
+`time_bounds.pxd` gives this module its C types.
+"""
 
 from __future__ import annotations
 

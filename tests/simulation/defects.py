@@ -14,8 +14,9 @@ from service.checkpoints.log import CheckpointLog
 from service.errors import TransactionFailed
 from service.loop import opening, recovery, task
 from service.loop import record_queue as inbox
-from service.partition import label_join as labels
-from service.partition import processor
+from service.partition import factory
+from service.partition.label_join import LabelJoin
+from service.partition.processor import Processor
 from service.sharing import participant
 from service.sharing.lanes import Lanes
 from service.sharing.participant import Participant
@@ -193,82 +194,82 @@ def labels_do_not_grow_with_the_events():
 @defect
 def events_expire_a_millisecond_early():
     """The label join is off by one: what is as old as the timeout is let go."""
-    made = labels.LabelJoin.__init__
 
-    def make(self, timeout_seconds, *given, **more):
-        made(self, timeout_seconds, *given, **more)
-        self._timeout_ms -= 1
+    class Early(LabelJoin):
+        def __init__(self, timeout_seconds, *given, **more):
+            super().__init__(timeout_seconds, *given, **more)
+            self._timeout_ms -= 1
 
-    with mock.patch.object(labels.LabelJoin, "__init__", make):
+    with mock.patch.object(factory, "LabelJoin", Early):
         yield
 
 
 @defect
 def what_has_waited_is_not_restored():
     """A process that was restored times nothing out that an earlier one has kept."""
-    restore = labels.LabelJoin.restore
 
-    def forgetful(self, state):
-        restore(self, state)
-        self._waiting.clear()
+    class Forgetful(LabelJoin):
+        def restore(self, state):
+            super().restore(state)
+            self._waiting.clear()
 
-    with mock.patch.object(labels.LabelJoin, "restore", forgetful):
+    with mock.patch.object(factory, "LabelJoin", Forgetful):
         yield
 
 
 @defect
 def events_that_come_late_do_not_wait_for_those_before():
     """Whatever is over is settled, also behind an event whose time is not: a restored process would not."""
-    overdue = labels.LabelJoin.overdue
 
-    def all_that_is_over(self, timestamp_ms):
-        yield from overdue(self, timestamp_ms)
-        for event_id in list(self._waiting) if timestamp_ms > self._now_ms else ():
-            kept = self.examples[event_id]
-            if kept.truth is None and kept.timestamp_ms < timestamp_ms - self._timeout_ms:
-                yield event_id, kept
+    class AllThatIsOver(LabelJoin):
+        def overdue(self, timestamp_ms):
+            yield from super().overdue(timestamp_ms)
+            for event_id in list(self._waiting) if timestamp_ms > self._now_ms else ():
+                kept = self.examples[event_id]
+                if kept.truth is None and kept.timestamp_ms < timestamp_ms - self._timeout_ms:
+                    yield event_id, kept
 
-    with mock.patch.object(labels.LabelJoin, "overdue", all_that_is_over):
+    with mock.patch.object(factory, "LabelJoin", AllThatIsOver):
         yield
 
 
 @defect
 def early_labels_are_not_restored():
     """A label that waits for its event is lost with the process."""
-    restore = labels.LabelJoin.restore
 
-    def forgetful(self, state):
-        restore(self, {**state, "early": []})
+    class Forgetful(LabelJoin):
+        def restore(self, state):
+            super().restore({**state, "early": []})
 
-    with mock.patch.object(labels.LabelJoin, "restore", forgetful):
+    with mock.patch.object(factory, "LabelJoin", Forgetful):
         yield
 
 
 @defect
 def steps_are_not_restored():
     """What an example did to the weights is forgotten with the process: a corrected label undoes nothing."""
-    restore = labels.LabelJoin.restore
 
-    def forgetful(self, state):
-        restore(self, state)
-        self.forget_steps()
+    class Forgetful(LabelJoin):
+        def restore(self, state):
+            super().restore(state)
+            self.forget_steps()
 
-    with mock.patch.object(labels.LabelJoin, "restore", forgetful):
+    with mock.patch.object(factory, "LabelJoin", Forgetful):
         yield
 
 
 @defect
 def predictions_are_made_after_learning():
     """An event with its label is learned before it is predicted."""
-    receive = processor.Processor._receive_event
 
-    def peek(self, event, timestamp_ms):
-        if event.truth is not None and self.join.examples.get(event.id) is None:
-            x = self._extractor.extract(event.features, event.text, event.tenant)
-            self.learner.learn(x, event.truth)
-        return receive(self, event, timestamp_ms)
+    class Peeking(Processor):
+        def _receive_event(self, event, timestamp_ms):
+            if event.truth is not None and self.join.examples.get(event.id) is None:
+                x = self._extractor.extract(event.features, event.text, event.tenant)
+                self.learner.learn(x, event.truth)
+            return super()._receive_event(event, timestamp_ms)
 
-    with mock.patch.object(processor.Processor, "_receive_event", peek):
+    with mock.patch.object(factory, "Processor", Peeking):
         yield
 
 
@@ -318,6 +319,14 @@ def a_step_is_lost_when_a_snapshot_is_due():
     commit = task.Task._commit_snapshot
     process = task.Task._process
 
+    class Stale:
+        def __init__(self, processor, state):
+            self._processor = processor
+            self.state = lambda: state
+
+        def __getattr__(self, name):
+            return getattr(self._processor, name)
+
     def before(self, *given):
         self.state_before = self._processor.state()
         return process(self, *given)
@@ -326,7 +335,7 @@ def a_step_is_lost_when_a_snapshot_is_due():
         if not outputs:
             commit(self, outputs)
             return
-        with mock.patch.object(self._processor, "state", return_value=self.state_before):
+        with mock.patch.object(self, "_processor", Stale(self._processor, self.state_before)):
             commit(self, outputs, **given)
 
     with (

@@ -1,9 +1,12 @@
+import importlib.util
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.messages import prediction_record
 from service.messages.encoder import Answers
 from service.messages.labels import Vocabulary
 from service.messages.schema import Outcome, Prediction
@@ -83,3 +86,18 @@ def test_answers_follow_the_labels_of_the_stream():
         (0, 1),
         (False, True),
     ]
+
+
+@pytest.fixture(scope="module")
+def interpreted_record():
+    path = Path(prediction_record.__file__).with_name("prediction_record.py")
+    spec = importlib.util.spec_from_file_location("interpreted_prediction_record", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.prediction_record
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 2**70), st.integers(-(2**70), 2**70))
+def test_compiled_or_not_a_prediction_has_the_same_bytes(interpreted_record, event_id, updates, time_ms):
+    given_ = ("predictions", event_id, (b',"label":true,"score":', b"}"), b"0.5", updates, time_ms, ())
+    assert prediction_record.prediction_record(*given_) == interpreted_record(*given_)

@@ -3,7 +3,8 @@ import sys
 import pytest
 
 from perceptron_core.formats.model_bytes import pack, unpack
-from service.partition.label_join import EarlyLabel, Example, LabelJoin
+from service.partition.example import Example
+from service.partition.label_join import EarlyLabel, LabelJoin
 
 
 def example(timestamp_ms=0, truth=None):

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from perceptron_core import LearnerError
 from perceptron_core.formats.model_bytes import pack, unpack
-from service.partition.label_join import Example, LabelJoin
+from service.partition.example import Example
+from service.partition.label_join import LabelJoin
 from tests.service.building import Feed, event, label
 
 TIMEOUT_SECONDS = 10

@@ -1,0 +1,36 @@
+# The C types of features.py, for compiled code.
+cimport cython
+
+
+cdef class FeatureExtractor:
+    cdef object _of_text
+    cdef bint _l2
+    cdef object _mask
+
+    @cython.locals(x=dict)
+    cpdef dict extract(self, dict features, text, tenant=*)
+
+    @cython.locals(x=dict)
+    cdef dict _hashed(self, dict named)
+
+    @cython.locals(own=dict)
+    cdef dict _of_tenant(self, dict x, tenant)
+
+
+cdef class RawFeatures:
+    @cython.locals(x=dict)
+    cpdef dict extract(self, dict features, text, tenant=*)
+
+
+cdef bint _are_doubles(dict features)
+
+
+@cython.locals(x=dict)
+cdef dict _as_numbers(dict features)
+
+
+cdef dict _sum(dict x, dict more)
+
+
+@cython.locals(squares=double, norm=double)
+cdef _scale_to_unit_length(dict x)

@@ -1,0 +1,12 @@
+# The C types of labels.py, for compiled code.
+
+cdef class Vocabulary:
+    cdef public tuple classes
+    cdef public bint is_multiclass
+    cdef dict _truths
+
+    cpdef truth(self, label)
+
+    cpdef spelling(self, label, tuple current)
+
+    cpdef spell(self, truth, tuple spelling)

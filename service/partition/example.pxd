@@ -1,0 +1,14 @@
+# What compiled code knows of example.pyx.
+
+cdef class Example:
+    cdef public object kept
+    cdef public object predicted
+    cdef public object score
+    cdef public object timestamp_ms
+    cdef public object truth
+    cdef public object step
+    cdef public long long message_bytes
+    cdef public object trace
+    cdef public long long size_bytes
+
+    cpdef long long compact(self) except -1

@@ -1,0 +1,44 @@
+# The C types of label_join.py, for compiled code.
+cimport cython
+
+from service.partition.example cimport Example
+
+
+cdef class EarlyLabel:
+    cdef public object truth
+    cdef public object timestamp_ms
+
+
+cdef class LabelJoin:
+    cdef public dict examples
+    cdef public object early
+    cdef public Py_ssize_t n_pending
+    cdef public long long size_bytes
+    cdef public double max_bytes
+    cdef public object _timeout_ms
+    cdef public object _now_ms
+    cdef public object _expired
+    cdef public object _waiting
+    cdef object _order
+    cdef bint _times_out
+    cdef Py_ssize_t _capacity
+
+    @cython.locals(example=Example)
+    cpdef Py_ssize_t advance(self, timestamp_ms) except -1
+
+    @cython.locals(size_bytes=cython.longlong)
+    cpdef keep(self, event_id, Example example)
+
+    cpdef stop_waiting(self)
+
+    cpdef drop_early_label(self, event_id)
+
+    @cython.locals(earlier=EarlyLabel)
+    cpdef hold_alone(self, event_id, EarlyLabel label)
+
+    cpdef bint hold(self, event_id, EarlyLabel label) except -1
+
+    cpdef bint expired(self, event_id) except -1
+
+    @cython.locals(example=Example)
+    cdef _drop_oldest_example(self)
