@@ -50,7 +50,7 @@ N_WORDS: Final = 20_000
 N_EVENTS: Final = 200_000
 REDRAWN: Final = 0.04
 NOISE: Final = 0.3
-MODELS: Final = ("perceptron", "arow")
+MODELS: Final = ("perceptron", "arow", "auto")
 N_COST_EVENTS: Final = 50_000
 
 REPETITIONS: Final = 5

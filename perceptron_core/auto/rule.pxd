@@ -43,7 +43,7 @@ cdef class AutoRule:
     cpdef bytes said(self)
 
     @cython.locals(ensemble=Ensemble)
-    cdef _widen(self)
+    cpdef widen(self)
 
     @cython.locals(ensemble=Ensemble)
     cdef _score_shown(self)

@@ -65,7 +65,7 @@ class AutoRule:
             if len(self.ensembles) == 1:
                 self.ensembles.insert(0, self._fresh())
             self.ensembles.append(self._fresh())
-        self._widen()
+        self.widen()
 
     def log_odds(self, x: Any) -> list[float]:
         """Compute the leader's log-odds of each class. Raises `FeatureError`."""
@@ -149,7 +149,7 @@ class AutoRule:
     def _score(self, x: Any) -> None:
         """Show an event, and compute the answers of each ensemble."""
         self.maps.show(x)
-        self._widen()
+        self.widen()
         self._score_shown()
 
     def _score_shown(self) -> None:
@@ -209,7 +209,7 @@ class AutoRule:
         if self._join() or is_new:
             self._score_shown()
         self.maps.learn()
-        self._widen()  # from here on nothing is allocated
+        self.widen()  # from here on nothing is allocated
         number = self.numbers[label]
         positive = number - 1 if len(self.labels) <= _SHARING else number  # of the one ensemble: the second
         self._judge(number, self._recall(said))
@@ -220,20 +220,22 @@ class AutoRule:
 
     def _join(self) -> bool:
         """Let the learners of maps join that speak for the first time; return whether any did."""
-        joined = False
+        n_before = len(self.groups)
         for number, group in _GROUP_OF_MAP:
             speaks = self.maps.columns.are_here if number == LINEAR else self.maps.speaks[number]
             if self.maps.is_empty:  # no more than an intercept is needed
                 speaks = group == "words" and not self.groups
             if speaks and group not in self.groups:
-                self.groups.append(group)
-                for ensemble in self.ensembles:
-                    experts.join(ensemble, group)
-                joined = True
-        if joined:
-            self._count_candidates()
-            self._widen()
-        return joined
+                self.join(group)
+        return len(self.groups) > n_before
+
+    def join(self, group: str) -> None:
+        """Let the learners of a group of maps join."""
+        self.groups.append(group)
+        for ensemble in self.ensembles:
+            experts.join(ensemble, group)
+        self._count_candidates()
+        self.widen()
 
     def _count_candidates(self) -> None:
         """Take the favourites of new groups for candidates, as good as the first until they are judged."""
@@ -243,7 +245,7 @@ class AutoRule:
         self.n_candidates = n_candidates
         self.discount = experts.discount(self.groups)
 
-    def _widen(self) -> None:
+    def widen(self) -> None:
         """Make room for all slots of the maps that grow."""
         for k in range(len(self.ensembles)):
             ensemble = self.ensembles[k]
@@ -272,7 +274,7 @@ class AutoRule:
         self.maps.set_state(state["maps"])
         for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):
             ensemble.set_state(learned)
-        self._widen()
+        self.widen()
         if self.ensembles:
             self._count_candidates()
         for k, loss in enumerate(state["losses"]):

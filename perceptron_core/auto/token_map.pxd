@@ -38,3 +38,9 @@ cdef class TokenMap:
     cdef allocate(self)
 
     cdef _append_slot(self, int index)
+
+    @cython.locals(indices="int[::1]", k=Py_ssize_t)
+    cpdef indices_at(self, const int[::1] slots)
+
+    @cython.locals(slots="int[::1]", k=Py_ssize_t, index=int)
+    cpdef slots_of(self, const int[::1] indices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.base.update import Label
@@ -16,6 +16,7 @@ from perceptron_core.sharing.positions import from_gaps, to_gaps
 from perceptron_core.weights.buffers import doubles
 
 _KIND: Final = b"perceptron-contribution"
+_KIND_OF_MANY: Final = b"perceptron-auto-contribution"
 _VERSION: Final = 1
 
 _MOST_BITS: Final = 30
@@ -70,6 +71,23 @@ class Contribution(NamedTuple):
     blocks: list[Block]
 
 
+class Part(NamedTuple):
+    """The place of a learner among several."""
+
+    label: Label
+    """The class it tells from the others."""
+    name: str
+
+
+class Contributions(NamedTuple):
+    """The shifts of a lane of several learners."""
+
+    form: Form
+    base: Base
+    parts: dict[Part, Contribution]
+    """Of the learners that learned something."""
+
+
 def write(contribution: Contribution) -> bytes:
     """Write a contribution; shifts are rounded, `read` returns what they are then."""
     form, base, n_updates, coordinates, counts, blocks = contribution
@@ -97,6 +115,33 @@ def read(data: bytes) -> Contribution:
         raise DamagedError(
             f"this contribution is sealed but cannot be read: {type(error).__name__}: {error}"
         ) from error
+
+
+def write_many(form: Form, base: Base, parts: Mapping[Part, bytes]) -> bytes:
+    """Write what several learners contribute, of which each is written already."""
+    return seal(_KIND_OF_MANY, _VERSION, pack((form, base, [(*part, data) for part, data in parts.items()])))
+
+
+def is_of_many(data: bytes) -> bool:
+    """Return whether this is what `write_many` returns."""
+    return data.startswith(_KIND_OF_MANY)
+
+
+def read_many(data: bytes) -> Contributions:
+    """Read what several learners contribute. Raises `DamagedError` for what `write_many` did not write."""
+    _, body = unseal(_KIND_OF_MANY, range(_VERSION, _VERSION + 1), data)
+    try:
+        form, base, parts = unpack(body)
+        found = {Part(label, name): read(part) for label, name, part in parts}
+    except (DamagedError, MemoryError):
+        raise
+    except Exception as error:
+        raise DamagedError(
+            f"this contribution is sealed but cannot be read: {type(error).__name__}: {error}"
+        ) from error
+    if len(found) != len(parts):
+        raise DamagedError("a learner that is there twice")
+    return Contributions(Form(*form), Base(*base), found)
 
 
 def _written(block: Block, n: int) -> tuple[Any, ...]:

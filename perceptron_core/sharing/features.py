@@ -6,11 +6,13 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from perceptron_core.auto.layout import WORDS
 from perceptron_core.formats.model_bytes import pack, unpack
 from perceptron_core.sharing import rows
 from perceptron_core.weights.buffers import from_bytes, to_bytes
 
 if TYPE_CHECKING:
+    from perceptron_core.auto.auto_classifier import AutoClassifier
     from perceptron_core.sharing.columns import SharedColumn
     from perceptron_core.weights.example import Example
     from perceptron_core.weights.touches import Touches
@@ -90,6 +92,38 @@ class HashedFeatures(NamedFeatures):
     def unpack(self, written: bytes) -> Sequence[Any]:
         """Return the slots of what `pack` returned."""
         return from_bytes("i", written)
+
+
+class Tokens(HashedFeatures):
+    """Hashed features of `AutoClassifier`, which have slots in the order in which a lane met them.
+
+    Lanes know them by their indices. All learners of a map have the same slots.
+    """
+
+    def __init__(self, table: WeightTable, model: AutoClassifier, map_number: int) -> None:
+        super().__init__(table)
+        self._model = model
+        self._number = map_number
+        self._tokens = model.maps.words if map_number == WORDS else model.maps.grams
+
+    def updated(self, touches: Touches, n: int) -> Example:
+        """Return the first n rows that were updated, in ascending order of their indices."""
+        indices = self._tokens.indices_at(rows.touched(touches, n))
+        return rows.at_slots(self.table, self._tokens.slots_of(rows.ascending(indices)))
+
+    def coordinates(self, x: Example) -> Sequence[Any]:
+        """Return the indices."""
+        return self._tokens.indices_at(rows.slots_of(x))
+
+    def at(self, coordinates: Sequence[Any]) -> Example:
+        """Return the rows of indices; new ones are given slots, in the tables of all learners of the map."""
+        slots = self._model.maps.slots_of(self._number, array("i", coordinates))
+        self._model.widen()
+        return rows.at_slots(self.table, slots)
+
+    def pack(self, x: Example) -> bytes:
+        """Return rows as bytes."""
+        return to_bytes("i", self.coordinates(x))
 
 
 def features_of(table: WeightTable) -> NamedFeatures:

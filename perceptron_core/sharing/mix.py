@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from perceptron_core.formats.model_bytes import pack
-from perceptron_core.sharing.contribution import OF_LEARNER, Base, Contribution, Form, read
+from perceptron_core.sharing.contribution import (
+    OF_LEARNER,
+    Base,
+    Contribution,
+    Contributions,
+    Form,
+    Part,
+    is_of_many,
+    read,
+    read_many,
+)
 from perceptron_core.sharing.mixed_block import MixedBlock
 from perceptron_core.sharing.positions import places, united
 from perceptron_core.weights.buffers import integers, to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+Read = TypeVar("Read", Contribution, Contributions)
 
 ONE: Any = memoryview(integers(1))
 """The positions of the one row of a learner as a whole."""
@@ -82,7 +94,39 @@ class Mix:
         return list(blocks.values())
 
 
-def mix(contributions: Sequence[bytes]) -> Mix:
+class MixOfMany:
+    """The contributions of a round to several learners, a mix for each of those that learned something.
+
+    Attributes
+    ----------
+    form, base
+        What the contributions agree in.
+    mixes
+        By learner, in the order in which the lanes name them.
+
+    """
+
+    def __init__(self, contributions: Mapping[bytes, Contributions], lanes: Sequence[Contributions]) -> None:
+        self.form: Form = lanes[0].form
+        self.base: Base = lanes[0].base
+        self.mixes: dict[Part, Mix] = {}
+        self._parts = {data: lane.parts.keys() for data, lane in contributions.items()}
+        for part in dict.fromkeys(part for lane in lanes for part in lane.parts):
+            given = {data: lane.parts[part] for data, lane in contributions.items() if part in lane.parts}
+            found = [lane.parts[part] for lane in lanes if part in lane.parts]
+            self.mixes[part] = Mix(given, _checked(found))
+
+    def parts_of(self, own: bytes) -> Collection[Part]:
+        """Return which learners a lane contributed to. Raises ValueError if it is no part of the mix."""
+        if own not in self._parts:
+            raise ValueError("this contribution is no part of the mix")
+        return self._parts[own]
+
+
+AnyMix = Mix | MixOfMany
+
+
+def mix(contributions: Sequence[bytes]) -> AnyMix:
     """Add up the contributions of all lanes to a round.
 
     Pure: the same contributions in the same order make the same mix, to the bit, compiled or not.
@@ -100,13 +144,22 @@ def mix(contributions: Sequence[bytes]) -> Mix:
         For no contributions, or contributions of different models or to different bases.
 
     """
-    lanes: list[Contribution] = []
-    read_already: dict[bytes, Contribution] = {}
-    for data in contributions:
-        read_already[data] = read_already.get(data) or read(data)
-        lanes.append(read_already[data])
-    if not lanes:
+    if not contributions:
         raise ValueError("a mix needs at least one contribution")
+    if is_of_many(contributions[0]):
+        many = _read_all(contributions, read_many)
+        return MixOfMany(many, _checked([many[data] for data in contributions]))
+    one = _read_all(contributions, read)
+    return Mix(one, _checked([one[data] for data in contributions]))
+
+
+def _read_all(contributions: Sequence[bytes], read_one: Callable[[bytes], Read]) -> dict[bytes, Read]:
+    """Read contributions; those that are alike, once."""
+    return {data: read_one(data) for data in dict.fromkeys(contributions)}
+
+
+def _checked(lanes: Sequence[Read]) -> Sequence[Read]:
+    """Return contributions. Raises ValueError if they are of different models, or to different bases."""
     for number, lane in enumerate(lanes):
         if (lane.form, lane.base) != (lanes[0].form, lanes[0].base):
             raise ValueError(
@@ -114,7 +167,7 @@ def mix(contributions: Sequence[bytes]) -> Mix:
                 f"({lane.base.checksum:08x}), but contribution 0 to {lanes[0].form.layout_name} after round "
                 f"{lanes[0].base.n_rounds} ({lanes[0].base.checksum:08x})"
             )
-    return Mix(read_already, lanes)
+    return lanes
 
 
 def _aligned(form: Form, lanes: Sequence[Contribution]) -> tuple[Any, list[array[int]]]:

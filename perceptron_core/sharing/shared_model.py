@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from perceptron_core.arrays.hashed_classifier import HashedClassifier
-from perceptron_core.sharing import rows
-from perceptron_core.sharing.blocks import Mine, SharedBlocks, as_mixed, checksum_of, read_bases
-from perceptron_core.sharing.contribution import OF_LEARNER, Base, Contribution, Form, write
-from perceptron_core.sharing.features import features_of
-from perceptron_core.sharing.layouts import name_of_layout
-from perceptron_core.sharing.mix import Mix
-from perceptron_core.sharing.mixed_block import MixedBlock
-from perceptron_core.weights.buffers import from_bytes, to_bytes
-from perceptron_core.weights.example import Example
+from perceptron_core.auto.auto_classifier import AutoClassifier
+from perceptron_core.sharing.contribution import Base
+from perceptron_core.sharing.mix import AnyMix
+from perceptron_core.sharing.shared_auto import SharedAuto
+from perceptron_core.sharing.shared_learner import SharedLearner
 
 
 class SharedModel:
@@ -82,26 +77,19 @@ class SharedModel:
     """
 
     def __init__(self, model: Any) -> None:
-        learner = model.learner if type(model) is HashedClassifier else model
-        layout_name = name_of_layout(learner)
-        if learner.table.touches is not None:
-            raise ValueError(f"this {type(learner).__name__} is shared already")
         self.model = model
-        self._learner = learner
-        self._table = learner.table
-        self._form = Form(layout_name, getattr(learner, "hash_bits", None))
-        self._touches = self._table.count_updates()
-        self._blocks = SharedBlocks(learner, self._form.layout)
-        self._features = features_of(self._table)
+        is_auto = type(model) is AutoClassifier
+        self._shared: Any = SharedAuto(model) if is_auto else SharedLearner.of(model)
         self._base = Base(0, 0)
         self._in_flight: int | None = None
-        self._n_left = 0
-        self._touch_all()
 
     @property
     def n_updates(self) -> int:
-        """Updates that are not contributed yet; of those contributed in part, what is left."""
-        return self._n_left + int(self._touches.n_updates)
+        """Updates that are not contributed yet; of those contributed in part, what is left.
+
+        Of several learners, those of the one that has most.
+        """
+        return int(self._shared.n_updates)
 
     @property
     def n_rounds(self) -> int:
@@ -136,18 +124,15 @@ class SharedModel:
             raise RuntimeError(
                 f"the mix of round {self.n_rounds + 1} comes first: this lane has contributed to it"
             )
-        self._blocks.update()
-        x, data = self._fitting(max_bytes)
-        n_left, n_before = self._touches.n - x.n, self._touches.n
-        n_updates_left = max(1, self.n_updates * n_left // n_before) if n_left else 0
+        offer = self._shared.offer(self._base, max_bytes)
+        data: bytes = offer.data
         mark = zlib.crc32(data)
         # From here on nothing is allocated.
-        rows.take(self._touches, x)
-        rows.drop_zero_rows(self._table, x)
-        self._in_flight, self._n_left = mark, n_updates_left
+        self._shared.give(offer)
+        self._in_flight = mark
         return data
 
-    def apply(self, mix: Mix, own: bytes | None) -> None:
+    def apply(self, mix: AnyMix, own: bytes | None) -> None:
         """Move to the base that a mix makes of the last one.
 
         Parameters
@@ -165,35 +150,23 @@ class SharedModel:
 
         """
         self._check(mix, own)
-        mine = None
-        if own is not None:
-            lane = mix.lane_of(own)
-            mine = Mine(lane.contribution.blocks, lane.positions)
-        for block in mix.blocks:
-            self._meet(block.label)
-        self._move(mix.coordinates, mix.blocks, mine, mix.mark)
-        self._in_flight = None
+        move = self._shared.planned(mix, own, self._base.checksum)
+        base = Base(self._base.n_rounds + 1, move.checksum)
+        # From here on nothing is allocated but single numbers.
+        self._shared.carry_out(move)
+        self._base, self._in_flight = base, None
 
     def distance(self) -> float:
         """Return the Euclidean norm of the shift that is not contributed yet."""
-        x = self._features.updated(self._touches, self._touches.n)
-        return math.sqrt(self._blocks.squared_distance(x))
+        return math.sqrt(self._shared.squared_distance())
 
     def state(self) -> dict[str, Any]:
         """Return all that is kept beside the model, as plain values."""
-        self._blocks.update()
-        kept = self._features.kept(self._blocks.row_columns())
-        updated = rows.at_slots(self._table, rows.touched(self._touches, self._touches.n))
         return {
-            "form": list(self._form),
+            "form": list(self._shared.form),
             "base": list(self._base),
             "in_flight": self._in_flight,
-            "n_left": self._n_left,
-            "n_updates": int(self._touches.n_updates),
-            "coordinates": self._features.pack(kept),
-            "updated": self._features.pack(updated),
-            "counts": to_bytes("d", rows.counts(self._touches, updated)),
-            "bases": self._blocks.dump_bases(kept),
+            **self._shared.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -202,15 +175,8 @@ class SharedModel:
         Afterwards all is as it was, the order of features too. Raises ValueError if it is of another model.
         """
         self._check_form(state)
-        coordinates = self._features.unpack(state["coordinates"])
-        rows.take_all(self._touches)
-        self._features.arrange(coordinates)
-        self._blocks.update()
-        self._blocks.load_bases(self._features.at(coordinates), read_bases(state["bases"]))
-        updated = self._features.at(self._features.unpack(state["updated"]))
-        rows.touch(self._touches, updated, from_bytes("d", state["counts"]), state["n_updates"])
-        self._base = Base(*state["base"])
-        self._in_flight, self._n_left = state["in_flight"], state["n_left"]
+        self._shared.restore(state)
+        self._base, self._in_flight = Base(*state["base"]), state["in_flight"]
 
     def adopt(self, state: Mapping[str, Any]) -> None:
         """Take the base of another lane, whose `state` this is, as that of a lane that had none.
@@ -221,63 +187,15 @@ class SharedModel:
         self._check_form(state)
         if self._base != Base(0, 0) or self._in_flight is not None:
             raise ValueError(f"this lane has a base already, of round {self.n_rounds}")
-        blocks = read_bases(state["bases"])
-        for block in blocks:
-            self._meet(block.label)
-        coordinates, layout = self._features.unpack(state["coordinates"]), self._form.layout
-        mixed = [
-            as_mixed(layout, block, 1 if block.of == OF_LEARNER else len(coordinates)) for block in blocks
-        ]
-        self._move(coordinates, mixed, None, 0, Base(*state["base"]))
+        move = self._shared.planned_adoption(state)
+        base = Base(*state["base"])
+        # From here on nothing is allocated but single numbers.
+        self._shared.carry_out(move)
+        self._base = base
 
-    def _move(
-        self,
-        coordinates: Any,
-        mixed: Sequence[MixedBlock],
-        mine: Mine | None,
-        mark: int,
-        base: Base | None = None,
-    ) -> None:
-        """Move to the base of a mix: the next one, unless it is given. `mark` is that of the coordinates."""
-        x = self._features.at(coordinates)
-        try:
-            plans = self._blocks.plans(x, mixed, mine)
-            checksum = checksum_of(plans, zlib.crc32(mark.to_bytes(4, "little"), self._base.checksum))
-            new_base = base or Base(self._base.n_rounds + 1, checksum)
-            # From here on nothing is allocated but single numbers.
-            for plan in plans:
-                plan.carry_out()
-            self._base = new_base
-        finally:
-            rows.drop_zero_rows(self._table, x)
-
-    def _touch_all(self) -> None:
-        """Count all that was learned before."""
-        x = self._features.learned()
-        rows.touch(self._touches, x, [1.0] * x.n, self._learner.n_updates)
-
-    def _fitting(self, max_bytes: int) -> tuple[Example, bytes]:
-        """Return the rows that fit, and the contribution."""
-        n = min(self._touches.n, max(0, max_bytes) // 2)  # a row has more bytes
-        while True:
-            x, data = self._written(n)
-            if len(data) <= max_bytes:
-                return x, data
-            if not n:
-                raise ValueError(f"max_bytes is {max_bytes}, but a contribution takes at least {len(data)}")
-            n = min(n - 1, n * max_bytes // len(data))
-
-    def _written(self, n: int) -> tuple[Example, bytes]:
-        """Write a contribution of the first n rows that were updated."""
-        x = self._features.updated(self._touches, n)
-        coordinates, counts = self._features.coordinates(x), rows.counts(self._touches, x)
-        blocks = list(self._blocks.contributed(x))
-        n_updates = int(self._touches.n_updates)
-        return x, write(Contribution(self._form, self._base, n_updates, coordinates, counts, blocks))
-
-    def _check(self, mix: Mix, own: bytes | None) -> None:
-        if mix.form != self._form:
-            raise ValueError(f"this is a mix of {tuple(mix.form)}, not of {tuple(self._form)}")
+    def _check(self, mix: AnyMix, own: bytes | None) -> None:
+        if mix.form != self._shared.form:
+            raise ValueError(f"this is a mix of {tuple(mix.form)}, not of {tuple(self._shared.form)}")
         if mix.base != self._base:
             raise ValueError(
                 f"this is the mix of round {mix.base.n_rounds + 1}, to the base {mix.base.checksum:08x}; "
@@ -287,11 +205,7 @@ class SharedModel:
             raise ValueError(f"this is not what this lane contributed to round {self.n_rounds + 1}")
 
     def _check_form(self, state: Mapping[str, Any]) -> None:
-        if tuple(state["form"]) != self._form:
-            raise ValueError(f"this is the state of {tuple(state['form'])}, not of {tuple(self._form)}")
-
-    def _meet(self, label: Any) -> None:
-        """Start a class that another lane knows."""
-        learner: Any = self._learner
-        if label is not None and label not in learner.numbers:
-            rows.meet(learner, learner.check_label(label))
+        if tuple(state["form"]) != self._shared.form:
+            raise ValueError(
+                f"this is the state of {tuple(state['form'])}, not of {tuple(self._shared.form)}"
+            )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from perceptron_core import DamagedError
-from perceptron_core.sharing.mix import Mix, mix
+from perceptron_core.sharing.mix import AnyMix, mix
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import CheckpointError, ConfigurationError, TransportError, TransportUnavailable
 from service.settings.load import Settings
@@ -50,7 +50,7 @@ class Lanes:
         self._topic = settings.mixes_topic
         self._group = settings.group
         self._rounds: defaultdict[Name, dict[int, Contribution]] = defaultdict(dict)
-        self._mixes: dict[Name, Mix] = {}
+        self._mixes: dict[Name, AnyMix] = {}
         self._latest: dict[int, Contribution] = {}
         self._positions: dict[int, int] = {}
         self._follower: Follower | None = None
@@ -104,7 +104,7 @@ class Lanes:
             n_lanes = max(n_lanes, *(each.n_lanes for each in found))
         return number, n_lanes
 
-    def mix_of(self, contributions: Sequence[Contribution]) -> Mix | None:
+    def mix_of(self, contributions: Sequence[Contribution]) -> AnyMix | None:
         """Return what the contributions to a round make together; None of the round that opens a share."""
         name = (contributions[0].start, contributions[0].round)
         if name[0] == name[1]:
@@ -113,7 +113,7 @@ class Lanes:
             self._mixes[name] = self._mixed(contributions)
         return self._mixes[name]
 
-    def _mixed(self, contributions: Sequence[Contribution]) -> Mix:
+    def _mixed(self, contributions: Sequence[Contribution]) -> AnyMix:
         try:
             return mix([each.value for each in contributions])
         except (DamagedError, ValueError) as error:

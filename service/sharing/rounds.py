@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from perceptron_core.sharing.mix import Mix
+from perceptron_core.sharing.mix import AnyMix
 from perceptron_core.sharing.shared_model import SharedModel
 from service.errors import ConfigurationError
 from service.models.registry import Learner
@@ -108,7 +108,7 @@ class Rounds:
         self._learner.model = model
         self.shared = SharedModel(model)
 
-    def apply(self, contributions: Sequence[Contribution], mix: Mix | None, lane: int) -> None:
+    def apply(self, contributions: Sequence[Contribution], mix: AnyMix | None, lane: int) -> None:
         """Close the next round, of which these are the contributions and their mix; None opens a share."""
         number = self.round + 1
         if contributions[0].round != number:

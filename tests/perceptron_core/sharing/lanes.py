@@ -122,7 +122,7 @@ def bases(lane: SharedModel) -> dict[Any, Any]:
     """Return the base of a lane, by class, kind of rows and coordinate."""
     state = lane.state()
     found = {}
-    coordinates = lane._features.unpack(state["coordinates"])
+    coordinates = lane._shared._features.unpack(state["coordinates"])
     for block in read_bases(state["bases"]):
         for entry, row in enumerate(block.rows):
             where = None if block.of else coordinates[row]

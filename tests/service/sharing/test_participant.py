@@ -2,7 +2,7 @@
 
 import pytest
 
-from perceptron_core import from_bytes
+from perceptron_core import from_bytes, to_bytes
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import CheckpointError, ConfigurationError, OwnershipLost
 from service.loop.recovery import restore
@@ -29,6 +29,8 @@ from tests.service.sharing.streams import (
 )
 
 N = 4
+of_each_kind = pytest.mark.parametrize("model", ["perceptron", "auto"])
+"""Of one learner, and of many."""
 
 
 class StubLanes:
@@ -71,9 +73,10 @@ def mistakes(metrics):
     return sum(state.counters.mistakes for state in metrics.last_published.values())
 
 
-def test_all_partitions_have_the_same_base_after_each_round(stream):
+@of_each_kind
+def test_all_partitions_have_the_same_base_after_each_round(stream, model):
     feed(stream, events(2000), N)
-    run(stream)
+    run(stream, model=model)
     found = bases(stream)
     assert len(found) > 5
     assert all(len(each) == 1 for each in found.values())
@@ -88,9 +91,10 @@ def test_partitions_that_share_their_model_make_fewer_mistakes(stream):
     assert shared < 0.9 * alone
 
 
-def test_a_partition_without_events_holds_nobody_up(stream):
+@of_each_kind
+def test_a_partition_without_events_holds_nobody_up(stream, model):
     feed(stream, events(600), N, only=2)
-    run(stream)
+    run(stream, model=model)
     assert min(each["round"] for each in told(stream)) > 3
     assert all(len(each) == 1 for each in bases(stream).values())
 
@@ -109,19 +113,23 @@ def test_one_partition_writes_nothing_but_the_opening(stream):
     assert [each.value for each in contributions(stream, 0)] == [b""]
 
 
-def test_after_a_kill_the_rounds_are_lived_again(stream, killed):
+@of_each_kind
+def test_after_a_kill_the_rounds_are_lived_again(stream, killed, model):
     feed(stream, events(1500), N)
-    run(stream)
+    run(stream, model=model)
     before = told(stream)
-    assert [dict(restore(stream, settings(**SHARED), p).processor.rounds.told()) for p in range(N)] == before
+    assert [
+        dict(restore(stream, settings(**SHARED, model=model), p).processor.rounds.told()) for p in range(N)
+    ] == before
 
 
-def test_a_service_goes_on_with_the_rounds_where_it_was_killed(stream, killed):
+@of_each_kind
+def test_a_service_goes_on_with_the_rounds_where_it_was_killed(stream, killed, model):
     feed(stream, events(800), N)
-    run(stream)
+    run(stream, model=model)
     last = max(each["round"] for each in told(stream))
     feed(stream, events(800, seed=1, prefix="f"), N)
-    run(stream)
+    run(stream, model=model)
     assert min(each["round"] for each in told(stream)) > last
     assert {each["start"] for each in told(stream)} == {1}
     assert all(len(each) == 1 for each in bases(stream).values())
@@ -156,12 +164,13 @@ def test_a_process_that_does_not_share_warns_of_partitions_that_did(stream, capl
     assert "partition 3: it shared its model and does not any more: share_model is off" in caplog.text
 
 
-def test_where_it_is_turned_on_again_a_new_share_begins(stream):
+@of_each_kind
+def test_where_it_is_turned_on_again_a_new_share_begins(stream, model):
     feed(stream, events(400), N)
-    run(stream)
-    run(stream, share_model=False)
+    run(stream, model=model)
+    run(stream, model=model, share_model=False)
     feed(stream, events(400, seed=1, prefix="f"), N)
-    run(stream)
+    run(stream, model=model)
     (start,) = {each["start"] for each in told(stream)}
     assert start > 1
     assert all(len(each) == 1 for each in bases(stream).values())
@@ -174,12 +183,13 @@ def test_the_setting_may_not_change_while_batches_have_to_be_learned_again(strea
         run(stream, share_model=False)
 
 
-def test_partitions_that_are_added_take_part_and_begin_with_the_base(stream):
+@of_each_kind
+def test_partitions_that_are_added_take_part_and_begin_with_the_base(stream, model):
     feed(stream, events(600), 2)
-    run(stream)
+    run(stream, model=model)
     stream.add_partitions({"events": N})
     feed(stream, events(600, seed=1, prefix="f"), N)
-    run(stream)
+    run(stream, model=model)
     assert {each["start"] for each in told(stream)} == {1}
     assert contributions(stream, 3)[-1].round > 3
     assert all(len(each) == 1 for each in bases(stream).values())
@@ -206,15 +216,16 @@ def test_contributions_that_no_snapshot_needs_are_deleted(stream):
     assert all(len(each) == 1 for each in bases(stream).values())
 
 
-def test_a_partition_that_lost_its_state_begins_with_the_base_of_the_others(stream):
+@of_each_kind
+def test_a_partition_that_lost_its_state_begins_with_the_base_of_the_others(stream, model):
     feed(stream, events(800), N)
-    run(stream)
-    made = settings(**SHARED)
+    run(stream, model=model)
+    made = settings(**SHARED, model=model)
     with TemporaryMember(stream, made.group, input_topics(made), 5) as visitor:
         visitor.wait_for(range(N), hint="")
         reset(stream, made, 2, visitor.consumer, "committed")
     feed(stream, events(800, seed=1, prefix="f"), N)
-    run(stream)
+    run(stream, model=model)
     assert {each["start"] for each in told(stream)} == {1}
     assert all(len(each) == 1 for each in bases(stream).values())
 
@@ -222,6 +233,19 @@ def test_a_partition_that_lost_its_state_begins_with_the_base_of_the_others(stre
 def test_a_model_that_cannot_be_mixed_is_refused_by_name(stream):
     with pytest.raises(ConfigurationError, match="share_model: VotedPerceptron"):
         run(stream, model="voted-perceptron")
+
+
+def test_the_restored_mixture_is_the_one_that_was_there(stream, monkeypatch):
+    left = {}
+
+    def leave(task):
+        left[task._partition] = task._processor.learner.dump()
+        task.close()
+
+    monkeypatch.setattr(Task, "hand_over", leave)
+    feed(stream, events(700), N)
+    run(stream, model="auto", snapshot_interval_records=10**6)
+    assert {p: to_bytes(model) for p, model in enumerate(models(stream, model="auto"))} == left
 
 
 def test_progress_names_the_rounds_before_and_after_a_batch(stream):
