@@ -42,7 +42,8 @@ TIMING_OUT = AMONG_EVENTS | {
 }
 """Most labels come before their time is over, some after, to correct what was learned."""
 MIXTURE = AMONG_EVENTS | {"model": "auto"}
-SHARED = APART | {"share_model": True}
+SHARED = APART | {"share_model": True, "model": "passive-aggressive"}
+"""Updates open rounds, and this model makes many."""
 HTTP = {"http": "127.0.0.1:0"}
 
 

@@ -8,12 +8,14 @@ import pytest
 
 from tests.chaos.presets import HTTP, SHARED, hours_ago_ms, sized
 from tests.support.chaos_log import chaos_log
-from tests.support.chaos_stream import Feeder
+from tests.support.chaos_stream import DEADLINE_SECONDS, Feeder
 from tests.support.exactly_once import assert_exactly_once
 
 LOCKED = "is locked by another process"
 PARTITIONS = 8
 """With one model over all of them, which asks more than a model each."""
+LONG_WAIT_SECONDS = 3 * DEADLINE_SECONDS
+"""Two processes start and take over, and all partitions are restored, on a machine that others use."""
 
 
 def grown(before, now):
@@ -60,7 +62,7 @@ def test_three_processes_are_killed_in_turn_frozen_and_replaced_and_everything_i
             before = stream.committed()
             feeder.allow_more(ratio)
             if kill % 4:  # amid its work; or else while partitions move
-                others[0].eventually(lambda done=before: grown(done, stream.committed()))
+                others[0].eventually(lambda done=before: grown(done, stream.committed()), LONG_WAIT_SECONDS)
             time.sleep(moment.uniform(0, 0.5))
             phases[killed.kill()] += 1
             members = [*others, start(stream, **HTTP)]
