@@ -1,8 +1,14 @@
-"""Which partition a record goes to. In: its key. Out: what Apache Kafka's default partitioner chooses."""
+"""Which partition a record goes to. In: its key. Out: what Apache Kafka's default partitioner chooses.
+
+Where there is a compiler, `partitioner.pxd` gives C types.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
+
+_M: Final = 0x5BD1E995
 
 
 def partition_for_key(key: bytes | None, partitions: int) -> int:
@@ -25,15 +31,23 @@ def partition_at_work(at_work: Collection[int], event_id: str | None, partitions
     return its_own if its_own in at_work else min(at_work)
 
 
-def _murmur2(data: bytes) -> int:
-    """Hash `data` to 32 bits (Austin Appleby, 2008; seed and form as in Kafka's clients)."""
-    m, length, mask = 0x5BD1E995, len(data), 0xFFFFFFFF
-    h = (0x9747B28C ^ length) & mask
+def _murmur2(key: bytes) -> int:
+    """Hash a key to 32 bits (Austin Appleby, 2008; seed and form as in Kafka's clients)."""
+    data, length, mask = key, len(key), 0xFFFFFFFF
+    h = 0x9747B28C ^ length & mask
     whole = length & ~3
     for start in range(0, whole, 4):
-        k = int.from_bytes(data[start : start + 4], "little") * m & mask
-        h = (h * m & mask) ^ ((k ^ (k >> 24)) * m & mask)
+        k = _number(data, start, start + 4) * _M & mask
+        h = (h * _M & mask) ^ ((k ^ (k >> 24)) * _M & mask)
     if length != whole:
-        h = (h ^ int.from_bytes(data[whole:], "little")) * m & mask
-    h = (h ^ (h >> 13)) * m & mask
+        h = (h ^ _number(data, whole, length)) * _M & mask
+    h = (h ^ (h >> 13)) * _M & mask
     return h ^ (h >> 15)
+
+
+def _number(data: bytes, start: int, end: int) -> int:
+    """Read up to four bytes, the least significant first."""
+    number = 0
+    for at in range(end - 1, start - 1, -1):
+        number = number << 8 | data[at]
+    return number

@@ -15,7 +15,7 @@ from contextlib import closing
 from typing import TypeVar
 
 import pytest
-from kafka.admin import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError
 
 from service.errors import (
@@ -255,6 +255,17 @@ def test_a_record_with_neither_key_nor_value_can_be_passed_on(place: Place, tran
 
 
 # Rebalances
+
+
+@pytest.mark.parametrize("client", ["kafka-python"])  # librdkafka fails all of such a batch
+def test_a_batch_that_a_topic_has_become_too_small_for_is_split(place: Place, transport: Transport) -> None:
+    transport.ensure_topics({place.events: 1})
+    transport.produce(numbered(place.events, [1]))  # opens the producer, with batches as they may be now
+    with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
+        smaller = {"max.message.bytes": "5000"}
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, place.events, smaller)])
+    transport.produce(numbered(place.events, range(2, 1000)))
+    assert values(transport, place.events) == [b"%d" % number for number in range(1, 1000)]
 
 
 def test_a_member_that_gives_partitions_up_can_commit_first(place: Place, transport: Transport) -> None:

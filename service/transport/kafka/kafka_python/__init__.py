@@ -6,6 +6,7 @@ What this client does differently, from the caller to the wire:
 - `consumer`: records in, through three clients
 - `membership`: rebalances, on the client's own thread
 - `producer`: kafka-python's producer with the deadlines that it lacks
+- `record_writer`, `written_batch`: records as batches of its accumulator, in compiled code
 - `messages`: asks a client for records
 - `fetched_records`, `record_reader`: record batches as lists of `Record`s, in compiled code
 - `cluster`: how every client is made

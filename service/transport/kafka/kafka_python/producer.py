@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from time import time
 from typing import Any, Final
 
 from kafka import KafkaProducer
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
-    MessageSizeTooLargeError,
     TransactionAbortedError,
     UnknownError,
     UnknownTopicOrPartitionError,
@@ -21,9 +21,12 @@ from kafka.errors import (
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import TransactionFailed, TransportError
+from service.partitioner import partition_for_key
 from service.stream import Output, Place
 from service.transport.kafka.errors import hinted
 from service.transport.kafka.kafka_python.errors import translate
+from service.transport.kafka.kafka_python.record_writer import RecordWriter
+from service.transport.kafka.kafka_python.written_batch import hand_over
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
     MOMENT_SECONDS,
@@ -42,7 +45,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
     """A `KafkaProducer` whose every step ends: with success, with an error, or at its deadline.
 
     It rests on attributes that kafka-python does not publish (`_transaction_manager`, `_sender`,
-    `_accumulator`, `_unregister_cleanup` and what `_append` calls); a test fails if a release moves them.
+    `_accumulator`, `_unregister_cleanup`); a test fails if a release moves them.
     """
 
     _n_ended_before: int | None = None
@@ -59,51 +62,45 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged."""
-        futures = self._append(outputs)
+        batches = [
+            hand_over(self._accumulator, self._begin(*place), writer)
+            for place, writer in self._written(outputs)
+        ]
         # A batch that had to be split counts as an unknown error here, and one whose answer came while the
-        # process was frozen as a late one; the records' futures know better.
+        # process was frozen as a late one; the batches know better.
         with contextlib.suppress(UnknownError, KafkaTimeoutError):
             self.flush(timeout=seconds_left(deadline))
-        for future in futures:
-            if not future.is_done:
-                future.get(timeout=max(MOMENT_SECONDS, seconds_left(deadline)))
-            # flush() only logs what failed: an unchecked future is a record lost without a word.
-            if future.failed():
-                raise future.exception
+        for batch in batches:
+            # flush() only logs what failed: an unchecked batch is records lost without a word.
+            batch.settle(deadline)
 
-    def _append(self, outputs: Iterable[Output]) -> list[Any]:
-        """Hand records over for sending, as `send` does; return their futures.
+    def _written(self, outputs: Iterable[Output]) -> list[tuple[Place, RecordWriter]]:
+        """Write records into batches, each partition's in their order.
 
-        `send` looks up for each record what is the same for all of a partition, which takes longer than the
-        record itself. And it refuses a record with neither key nor value: the protocol has such records, and
-        the dead letters of those that other clients send have to be written.
+        The client's own `send` makes a future of each record, which takes far longer. And it refuses a record
+        with neither key nor value: the protocol has such records, and the dead letters of those that other
+        clients send have to be written.
         """
-        places: dict[tuple[str, int], TopicPartition] = {}
-        futures = []
-        append = self._accumulator.append
-        is_compressed = self.config["compression_type"] is not None
-        most_bytes = CLIENT_LIMIT.uncompressed_bytes if is_compressed else CLIENT_LIMIT.n_bytes
+        limits = (self.config["batch_size"], self._most_bytes, int(time() * 1000))
+        n_partitions: dict[str, int] = {}
+        open_writers: dict[Place, RecordWriter] = {}
+        written = []
         for topic, key, value, headers, partition, timestamp_ms in outputs:
-            number = self._partition_of(topic, key) if partition is None else partition
-            place = places.get((topic, number))
-            if place is None:
-                place = places[topic, number] = self._begin(topic, number)
-            given = list(headers)
-            if self._estimate_size_in_bytes(key, value, given) > most_bytes:
-                raise MessageSizeTooLargeError(f"more than {most_bytes} bytes")
-            future, is_full, is_new, _ = append(place, timestamp_ms, key, value, given)
-            futures.append(future)
-            if is_full or is_new:
-                self._sender.wakeup()
-        return futures
+            if topic not in n_partitions:
+                n_partitions[topic] = len(self.partitions_for(topic))
+            chosen = partition_for_key(key, n_partitions[topic]) if partition is None else partition
+            place = (topic, chosen)
+            writer = open_writers.get(place)
+            if writer is None or not writer.write(key, value, headers, timestamp_ms):
+                writer = open_writers[place] = RecordWriter(*limits)
+                writer.write(key, value, headers, timestamp_ms)
+                written.append((place, writer))
+        return written
 
-    def _partition_of(self, topic: str, key: bytes | None) -> int:
-        """Choose as `partition_for_key` does, which is what the client's own partitioner computes."""
-        n_partitions = len(self._metadata.partitions_for_topic(topic) or self.partitions_for(topic))
-        if key is None or n_partitions == 1:
-            return 0
-        chosen: int = self._partition(topic, None, key, None, key, None)
-        return chosen
+    @property
+    def _most_bytes(self) -> int:
+        is_compressed = self.config["compression_type"] is not None
+        return CLIENT_LIMIT.uncompressed_bytes if is_compressed else CLIENT_LIMIT.n_bytes
 
     def _begin(self, topic: str, partition: int) -> TopicPartition:
         """Know a partition, and that the transaction will write to it."""

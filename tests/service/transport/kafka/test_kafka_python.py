@@ -151,10 +151,7 @@ def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away() -> 
     "place",
     [
         (KafkaProducer, "_unregister_cleanup"),
-        (KafkaProducer, "_estimate_size_in_bytes"),
-        (KafkaProducer, "_ensure_valid_record_size"),
-        (KafkaProducer, "_partition"),
-        (RecordAccumulator, "append"),
+        (RecordAccumulator, "_tp_lock"),
         (Sender, "force_close"),
         (Sender, "wakeup"),
         (TransactionManager, "begin_commit"),
