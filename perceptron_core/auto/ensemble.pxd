@@ -15,7 +15,7 @@ cdef class Ensemble:
     cdef readonly list mixers
     cdef readonly list favourites
     cdef readonly Py_ssize_t n
-    cdef public tuple counted_maps
+    cdef public frozenset counted
     cdef int[::1] _room
     cdef int[::1] maps
     cdef double[::1] factors

@@ -51,8 +51,8 @@ class Ensemble:
         self.mixers = [*mixers]
         self.favourites: list[int] = []
         self.n = 0
-        self.counted_maps: tuple[int, ...] = ()
-        """Maps of which the tables of learners that join count updates."""
+        self.counted: frozenset[str] = frozenset()
+        """Names of the learners whose tables count updates from the moment they join."""
         self._room = integers(N_MAPS)
         """Slots that the tables of each map have room for."""
         self.maps = integers(MOST_EXPERTS)
@@ -70,7 +70,7 @@ class Ensemble:
     ) -> None:
         """Add a learner on a map, whose score times `factor` is a log-odds."""
         last = self.n
-        if map_number in self.counted_maps:
+        if name in self.counted:
             rule.table.count_updates()
         self.names.append(name)
         self.rules.append(rule)

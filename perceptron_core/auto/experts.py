@@ -39,7 +39,6 @@ _MAP_NAMES: Final = {
     FOURIER: "waves",
     WIDE: "wide waves",
 }
-_GROUPS: Final = {"words": "words", "grams": "grams"}
 _FAVOURITES: Final = {"words": (0,), "grams": (), "dense": (0, 1)}
 """Which learners of a group may answer alone."""
 
@@ -67,11 +66,6 @@ def join(ensemble: Ensemble, group: str) -> None:
             weight,
             k in _FAVOURITES[group],
         )
-
-
-def group_of(name: str) -> str:
-    """Return the group of a learner of this name."""
-    return _GROUPS.get(name.partition(":")[0], "dense")
 
 
 def _on(map_number: int) -> Iterable[tuple[int, Any]]:

@@ -115,9 +115,9 @@ class Tokens(HashedFeatures):
         """Return the indices."""
         return self._tokens.indices_at(rows.slots_of(x))
 
-    def at(self, coordinates: Sequence[Any]) -> Example:
+    def at(self, coordinates: Any) -> Example:
         """Return the rows of indices; new ones are given slots, in the tables of all learners of the map."""
-        slots = self._model.maps.slots_of(self._number, array("i", coordinates))
+        slots = self._model.maps.slots_of(self._number, coordinates)
         self._model.widen()
         return rows.at_slots(self.table, slots)
 

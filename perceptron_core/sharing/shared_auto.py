@@ -1,9 +1,10 @@
 """An `AutoClassifier` that is shared, learner by learner. In: mixes. Out: contributions; moves to new bases.
 
-Shared are the learners of hashed features: words, categories, marks, and 4-grams of characters. They are
-mixed as they are where they learn alone, each with its own counts of updates; lanes know a feature by its
-index, and a learner by its class and name. What is a lane's own, and what it says there is right for its
-events: the mixers, and the learners of dense numbers, which see these in units of the lane.
+Shared are `AROW` and `SCW` on hashed features: on words, categories and marks, and on 4-grams of characters.
+Each is mixed as where it learns alone, with its own counts of updates; lanes know a feature by its index, and
+a learner by its class and name. The other learners of these features add next to nothing once two are shared,
+and would make rounds four times as long. They are a lane's own, as are the mixers and the learners of dense
+numbers, which see these in units of the lane.
 """
 
 from __future__ import annotations
@@ -11,16 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from perceptron_core.auto import experts
 from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.auto.ensemble import Ensemble
-from perceptron_core.auto.layout import GRAMS, WORDS
 from perceptron_core.sharing.contribution import Base, Form, Part, write_many
 from perceptron_core.sharing.features import Tokens
 from perceptron_core.sharing.mix import MixOfMany
 from perceptron_core.sharing.shared_learner import Move, Offer, SharedLearner, fitting
 
-_SHARED_MAPS: Final = (WORDS, GRAMS)
+_SHARED: Final = frozenset({"words: AROW", "words: SCW", "grams: AROW", "grams: SCW"})
+"""Names of the learners that are shared: the group that they join with, and what they are."""
 _TWO: Final = 2
 _LEAST_BYTES: Final = 1024
 """For a learner in a contribution; without features it takes about 150."""
@@ -60,7 +60,7 @@ class SharedAuto:
     def __init__(self, model: AutoClassifier) -> None:
         if model.classes is None:
             raise TypeError("AutoClassifier(classes=None) cannot be shared: give it its classes")
-        if any(ensemble.counted_maps for ensemble in model.ensembles):
+        if any(ensemble.counted for ensemble in model.ensembles):
             raise ValueError("this AutoClassifier is shared already")
         self._model = model
         self.form = Form(AutoClassifier.__name__, model.hash_bits)
@@ -68,7 +68,7 @@ class SharedAuto:
         self._n_groups = 0
         self._share()
         for ensemble in model.ensembles:
-            ensemble.counted_maps = _SHARED_MAPS
+            ensemble.counted = _SHARED
 
     @property
     def n_updates(self) -> int:
@@ -165,7 +165,7 @@ class SharedAuto:
         found = {}
         for label, ensemble in zip(labels, model.ensembles, strict=True):
             for k, name in enumerate(ensemble.names):
-                if ensemble.map_of(k) in _SHARED_MAPS:
+                if name in _SHARED:
                     part = Part(label, name)
                     found[part] = self._learners.get(part) or self._made(ensemble, k)
         self._learners, self._n_groups = found, len(model.groups)
@@ -176,8 +176,8 @@ class SharedAuto:
 
     def _learner_of(self, part: Part) -> SharedLearner:
         """Return a learner, which joins if this lane has none of its map yet. Raises ValueError for none."""
-        group = experts.group_of(part.name)
-        if part not in self._shared() and group not in self._model.groups:
+        group = part.name.partition(":")[0]
+        if part.name in _SHARED and group not in self._model.groups:
             self._model.join(group)
         try:
             return self._shared()[part]
