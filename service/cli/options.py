@@ -178,6 +178,7 @@ _METAVARS = {
     "ngrams": "N|MIN-MAX",
     "http": "HOST:PORT",
     "workers": "N|auto",
+    "max_batch_records": "N|auto",
     "events.text": _PATHS,
     "events.features": _PATHS,
     "events.exclude": _PATHS,
@@ -196,6 +197,8 @@ def _help(field: FieldInfo) -> str:
 
 
 def _written(default: object) -> str:
+    if default is None:
+        return "auto"
     if isinstance(default, bool):
         return "yes" if default else "no"
     if isinstance(default, tuple):

@@ -188,7 +188,7 @@ class Redelivery:
 
     def _count_moving(self, decisions: Sequence[ReplayDecision]) -> int:
         """Count the letters to be moved: behind the last that goes back, those of the end may stay."""
-        if len(decisions) == self._settings.max_batch_records:
+        if len(decisions) == self._settings.written_at_once:
             return len(decisions)  # more may follow
         replayed = (n for n, decision in enumerate(decisions, 1) if decision.action is Action.REPLAYED)
         return max(replayed, default=0)
@@ -276,7 +276,7 @@ class Redelivery:
         return self._transport.read(self._topic, partition, start, end)
 
     def _batches(self, records: Iterator[Record]) -> Iterator[Sequence[Record]]:
-        while batch := list(islice(records, self._settings.max_batch_records)):
+        while batch := list(islice(records, self._settings.written_at_once)):
             yield batch
 
 

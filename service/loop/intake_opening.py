@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from service.errors import TransportError
 from service.intake.partition import PartitionIntake
-from service.loop.record_queue import RecordQueues
+from service.loop.queues.record_queue import RecordQueues
 from service.stream import Consumer, Transport
 
 

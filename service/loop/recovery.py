@@ -21,7 +21,7 @@ from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, read_lo
 from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError
-from service.loop.record_queue import in_step
+from service.loop.queues.partition_queue import in_step
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
 from service.settings.fields import Settings

@@ -19,7 +19,8 @@ from service.loop.backoff import Backoff
 from service.loop.end_of_input import EndOfInput
 from service.loop.growth import Growth
 from service.loop.intake_opening import IntakeOpener
-from service.loop.record_queue import RecordQueues
+from service.loop.queues.batch_size import BatchSize
+from service.loop.queues.record_queue import RecordQueues
 from service.loop.tasks import Tasks
 from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
@@ -36,9 +37,6 @@ _IDLE_POLL_SECONDS: Final = 0.2
 
 _SHORT_POLL_SECONDS: Final = 0.02
 """Timeout of a poll for the other topic's records, which the waiting ones must not overtake."""
-
-_MOST_POLLED: Final = 1000
-"""Least records to ask for in such a poll."""
 
 _SILENT_SECONDS: Final = 1.0
 """How long polls may return nothing before the stream is asked where its topics end."""
@@ -95,8 +93,9 @@ class Runner:
         self._availability = Availability(health)
         self._inbox = RecordQueues(input_topics(settings))
         self._lag: Mapping[Place, int] = {}
-        self._due = inf
-        """When (monotonic seconds) the waiting records are processed as a batch, full or not."""
+        self._size = BatchSize(settings)
+        self._last_batch_at = -inf
+        """Monotonic seconds: one commit interval later, what waits is a batch, full or not."""
         self._is_blocked = False
         """Whether all waiting records have to wait for those of another topic."""
         self._heard_at = clock.monotonic()
@@ -168,9 +167,7 @@ class Runner:
         """
         batch = self._gather()
         self._tasks.look_at_lanes()
-        for partition, records in batch.items():
-            with self._health.doing(f"a batch of partition {partition}"):
-                self._tasks.process_and_commit(partition, records)
+        self._process_and_commit(batch)
         self._tasks.take_part(batch.keys())
         with self._health.doing("a look at the topics"), self._health.asking():
             self._growth.look()
@@ -181,6 +178,13 @@ class Runner:
         self._show_partitions()
         self._activity.observe()
         return not batch and not self._inbox and not self._tasks.is_waiting
+
+    def _process_and_commit(self, batch: Mapping[int, Sequence[Record]]) -> None:
+        began = self._clock.monotonic()
+        for partition, records in batch.items():
+            with self._health.doing(f"a batch of partition {partition}"):
+                self._tasks.process_and_commit(partition, records)
+        self._size.observe(sum(map(len, batch.values())), self._clock.monotonic() - began)
 
     def _show_partitions(self) -> None:
         if self._live:
@@ -197,26 +201,25 @@ class Runner:
             self._consumer.close()
 
     def _gather(self) -> Mapping[int, Sequence[Record]]:
-        """Collect a batch of each partition: what comes within one commit interval of the first record.
+        """Collect a batch of each partition: what comes within one commit interval of the batch before.
 
         Only raw records wait here, never half-processed state: when a partition is lost meanwhile, its
         records are simply forgotten.
         """
+        due = self._last_batch_at + self._settings.commit_interval_seconds
         wait_seconds = self._first_wait_seconds()
         while not self._stop.is_set():
             self._receive(wait_seconds)
             if not self._inbox:
-                self._due = inf
                 break
-            now, is_full = self._clock.monotonic(), len(self._inbox) >= self._settings.max_batch_records
-            self._due = min(self._due, now + self._settings.commit_interval_seconds)
-            if is_full or now >= self._due:
-                batch = self._inbox.take(self._settings.max_batch_records, self._ask, self._lag, now)
+            now = self._clock.monotonic()
+            if now >= due or self._inbox.is_full(self._size.records):
+                batch = self._inbox.take(self._size.records, self._ask, self._lag, now)
                 self._is_blocked = not batch
                 if batch:
-                    self._due = inf
+                    self._last_batch_at = now
                 return batch
-            wait_seconds = min(max(self._due - now, _SHORT_POLL_SECONDS), _IDLE_POLL_SECONDS)
+            wait_seconds = min(max(due - now, _SHORT_POLL_SECONDS), _IDLE_POLL_SECONDS)
         return {}
 
     def _first_wait_seconds(self) -> float:
@@ -237,9 +240,7 @@ class Runner:
 
     def _receive(self, timeout_seconds: float) -> None:
         """Poll for what a batch lacks, or, if what is here waits for other records, for those."""
-        limit = self._settings.max_batch_records
-        room = limit - len(self._inbox)
-        wanted = room if room > 0 else max(limit, _MOST_POLLED)
+        wanted = self._inbox.room(self._size.waiting(self._inbox.n_partitions))
         polled = self._poll(timeout_seconds, wanted)
         for partition, records in polled.items():
             self._inbox.add(partition, records)
@@ -251,7 +252,7 @@ class Runner:
     def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, list[Record]]:
         """Poll; while the stream is unreachable or full, wait until it is not."""
         try:
-            held = self._inbox.held(self._settings.max_batch_records)
+            held = self._inbox.held(self._size.records)
             with self._health.doing("a poll"), self._health.asking(), self._tasks.resting():
                 polled = self._consumer.poll(timeout_seconds, max_records, held)
                 self._keep_in_touch(has_heard=bool(polled))

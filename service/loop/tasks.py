@@ -34,7 +34,7 @@ from service.loop.availability import Availability
 from service.loop.backoff import Backoff
 from service.loop.growth import Growth
 from service.loop.opening import TaskOpener
-from service.loop.record_queue import RecordQueues
+from service.loop.queues.record_queue import RecordQueues
 from service.loop.task import Task
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics

@@ -8,18 +8,12 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    SecretStr,
-    field_validator,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service.logs import LogFormat
 from service.settings.addresses import default_stream_path, is_loopback, split_address
-from service.settings.forms import lower, parse_ngrams, parse_object, parse_workers, split_names
+from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, parse_workers, split_names
 from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.settings.mapping import EventSettings, LabelSettings
 from service.settings.names import TOPIC_SETTINGS
@@ -119,8 +113,12 @@ class Settings(BaseSettings):
     max_message_bytes: int = Field(
         1_048_576, ge=64, le=1 << 30, description="Size in bytes above which a message is refused."
     )
-    max_batch_records: int = Field(
-        1000, ge=1, le=1_000_000, description="Number of records in a batch at most."
+    max_batch_records: Annotated[int | None, BeforeValidator(parse_batch)] = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Number of records in a batch at most (auto: as many as commit_interval_seconds and "
+        "16 MiB allow).",
     )
     commit_interval_seconds: float = Field(
         0.1, gt=0, le=3600, description="Seconds between two commits while records arrive."
@@ -283,6 +281,11 @@ class Settings(BaseSettings):
     def broker_url(self) -> str:
         """The stream's URL: `broker`, or that of the SQLite file in the user's data directory."""
         return self.broker or f"sqlite:///{default_stream_path()}"
+
+    @property
+    def written_at_once(self) -> int:
+        """Number of records that `produce` and `dead-letters replay` write at once."""
+        return self.max_batch_records or 1000
 
     @property
     def is_on_loopback(self) -> bool:

@@ -70,6 +70,13 @@ def parse_workers(value: object) -> object:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
+def parse_batch(value: object) -> object:
+    """Turn ``"auto"`` into None."""
+    if isinstance(value, str) and value != "auto" and not value.strip().isdecimal():
+        raise ValueError("expected a number, or auto")
+    return None if value == "auto" else value
+
+
 def lower(value: object) -> object:
     """Turn text into lower case."""
     return value.lower() if isinstance(value, str) else value

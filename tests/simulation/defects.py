@@ -13,7 +13,8 @@ from unittest import mock
 from service.checkpoints.log import CheckpointLog
 from service.errors import TransactionFailed
 from service.loop import opening, recovery, task
-from service.loop import record_queue as inbox
+from service.loop.queues import partition_queue
+from service.loop.queues import record_queue as inbox
 from service.partition import factory
 from service.partition.label_join import LabelJoin
 from service.partition.processor import Processor
@@ -135,7 +136,7 @@ def records_of_a_failed_batch_stay_in_the_inbox():
     def open_with_kept(self, partition, *given):
         opened(self, partition, *given)
         for topic, records in getattr(self, "kept", {}).pop(partition, {}).items():
-            self._partitions[partition].by_topic[topic].extend(records)
+            self._partitions[partition].add(topic, records)
 
     with (
         mock.patch.object(inbox.RecordQueues, "forget", keep),
@@ -277,7 +278,7 @@ def predictions_are_made_after_learning():
 def topics_are_taken_in_the_order_of_their_arrival():
     """Labels are not merged with events by time, but taken behind them."""
     with (
-        mock.patch.object(inbox, "in_step", chain.from_iterable),
+        mock.patch.object(partition_queue, "in_step", chain.from_iterable),
         mock.patch.object(recovery, "in_step", chain.from_iterable),
     ):
         yield

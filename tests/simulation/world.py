@@ -511,7 +511,7 @@ class World:
         """Let the partitions share their model: in rounds that a few updates open, on lanes that lag."""
         shared = {
             "share_model": True,
-            "max_batch_records": random.choice((1, 2, 5, 20)),
+            "max_batch_records": random.choice((1, 2, 5, 20, None)),
             "snapshot_interval_records": random.choice((1, 5, 20, 1000)),
             "on_data_loss": random.choice(("fail", "continue", "continue")),
         }
@@ -679,7 +679,7 @@ def draw_settings(random):
             "model": model,
             "classes": classes,
             "labels_topic": random.choice(("", "labels")),
-            "max_batch_records": random.choice((1, 2, 5, 20, 100)),
+            "max_batch_records": random.choice((1, 2, 5, 20, 100, None)),
             "commit_interval_seconds": random.choice((0.001, 0.1, 0.5)),
             "session_timeout_seconds": random.choice((1.0, 5.0)),
             "snapshot_interval_records": random.choice((1, 10, 40, 1000)),

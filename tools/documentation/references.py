@@ -127,8 +127,10 @@ def secrets() -> set[str]:
 
 
 def _default(schema: Mapping[str, Any]) -> str:
-    default = schema.get("default")
-    if default is None or default in ("", [], {}):
+    default = schema.get("default", "")
+    if default is None:
+        return "`auto`"
+    if default in ("", [], {}):
         return ""
     if isinstance(default, list):  # a range: as it is written on the command line
         default = "-".join(map(str, dict.fromkeys(default)))
@@ -136,6 +138,7 @@ def _default(schema: Mapping[str, Any]) -> str:
 
 
 def _allowed(schema: Mapping[str, Any]) -> str:
+    schema = {**schema, **schema.get("anyOf", [{}])[0]}
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"] if value)
     bounds = (("minimum", "at least"), ("exclusiveMinimum", "above"), ("maximum", "at most"))

@@ -69,4 +69,6 @@ def _plain(name: str, value: object) -> object:
         return str(value)
     if name == "broker":
         return redacted_url(str(value))
+    if value is None:
+        return "auto"
     return list(value) if isinstance(value, tuple) else value

@@ -119,7 +119,7 @@ def command(
             topics = dict.fromkeys((topic, late_topic or topic), settings.partitions)
             transport.ensure_topics(topics, create=settings.create_topics)
             late = LateLabels(late_topic, label_delay or 0.0) if late_topic else None
-            sender = Sender(transport, topic, settings.max_batch_records, rate, late)
+            sender = Sender(transport, topic, settings.written_at_once, rate, late)
             _send_all(sender, _rounds(sources, playback, loop=loop), playback, key_of)
 
 

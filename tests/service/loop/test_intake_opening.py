@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from service.errors import TransportUnavailable
 from service.intake.submissions import SubmissionReader
 from service.loop.intake_opening import IntakeOpener
-from service.loop.record_queue import RecordQueues
+from service.loop.queues.record_queue import RecordQueues
 from service.loop.runner import Runner
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels

@@ -345,3 +345,47 @@ def test_partitions_are_handed_over_until_the_stream_turns_out_to_be_away(stream
     run(stream)
     assert len(left) == tried
     assert len(closed) == 2
+
+
+def test_the_first_event_after_a_pause_is_committed_at_once_and_the_next_one_interval_later(stream):
+    produce_timed(stream, [(0, event("a"))])
+    clock = SetClock()
+    metrics = Metrics(CollectorRegistry(), clock)
+    runner = Runner(
+        stream, settings(commit_interval_seconds=0.1), metrics=metrics, health=Health(), clock=clock
+    )
+    runner.start()
+    runner.step()  # opens the task
+    runner.step()
+    assert [a["id"] for a in answers(stream)] == ["a"]
+    produce_timed(stream, [(0, event("b"))])
+    polled = runner._receive
+
+    def pass_time(wait_seconds):
+        clock.seconds += wait_seconds if runner._inbox else 0.0
+        return polled(0.0)
+
+    runner._receive = pass_time
+    runner.step()
+    runner.close()
+    assert [a["id"] for a in answers(stream)] == ["a", "b"]
+    assert clock.seconds == pytest.approx(0.1)
+
+
+def test_a_slow_model_gets_small_batches_from_a_backlog(stream, monkeypatch):
+    clock, sizes = SetClock(), []
+    process = Task.process_and_commit
+
+    def slowly(task, records):
+        clock.seconds += 0.001 * len(records)
+        sizes.append(len(records))
+        process(task, records)
+
+    monkeypatch.setattr(Task, "process_and_commit", slowly)
+    produce_timed(stream, [(0, event(f"m-{n}")) for n in range(3000)])
+    runner = Runner(
+        stream, settings(), metrics=Metrics(CollectorRegistry(), clock), health=Health(), clock=clock
+    )
+    runner.run(exit_at_end=True)
+    assert sizes[:5] == [1000, 500, 250, 125, 100]
+    assert max(sizes[4:]) == 100

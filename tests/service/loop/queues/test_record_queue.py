@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import TransportUnavailable
-from service.loop.record_queue import RecordQueues, in_step
+from service.loop.queues.partition_queue import BATCH_BYTES, in_step
+from service.loop.queues.record_queue import RecordQueues
 from service.stream import Record
 
 EVENTS, LABELS = "events", "labels"
@@ -237,3 +238,59 @@ def test_what_was_known_of_an_end_is_forgotten_when_a_partition_is_read_from_els
     made.open(0)
     made.add(0, records(EVENTS, 1))
     assert taken(made, Rest(labels=3)) == []
+
+
+def test_a_batch_of_large_records_ends_before_16_mib():
+    large = [Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(40)]
+    made = RecordQueues((EVENTS,))
+    made.open(0)
+    made.add(0, large)
+    sizes = []
+    while made:
+        sizes.append(len(made.take(MANY, away, UNHEARD, 0.0)[0]))
+    assert sizes == [15, 15, 10]
+
+
+def test_a_batch_of_large_records_of_two_topics_ends_before_16_mib():
+    large = [Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(20)]
+    made = inbox(large, records(LABELS, *range(100)))
+    batch = made.take(MANY, Rest(), UNHEARD, 0.0)[0]
+    assert (len(batch), sum(len(each.value) for each in batch)) == (30, 15 * 1_048_576)
+
+
+def test_a_record_that_is_larger_than_a_batch_may_be_is_a_batch():
+    made = inbox([Record(EVENTS, 0, 0, 0, None, bytes(BATCH_BYTES + 1))], records(LABELS, 1))
+    assert taken(made, Rest()) == [(EVENTS, 0)]
+
+
+def test_partitions_that_got_nothing_are_the_next_in_turn():
+    made = RecordQueues((EVENTS,))
+    for partition in range(3):
+        made.open(partition)
+        made.add(partition, records(EVENTS, *range(5)))
+    batches = [made.take(7, away, UNHEARD, 0.0) for _ in range(3)]
+    assert [{p: len(b) for p, b in each.items()} for each in batches] == [{0: 5, 1: 2}, {2: 5, 1: 2}, {1: 1}]
+
+
+def test_a_partition_whose_turn_it_is_not_is_not_blocked():
+    made = RecordQueues((EVENTS, LABELS))
+    for partition in range(2):
+        made.open(partition)
+        made.add(partition, [each._replace(partition=partition) for each in records(EVENTS, 1, 2)])
+    made.take(2, lambda places: dict.fromkeys(places, 0), UNHEARD, 0.0)
+    assert made.blocked(MANY) == []
+
+
+def test_as_many_are_polled_as_fit_beside_those_that_wait():
+    made = RecordQueues((EVENTS,))
+    made.open(0)
+    assert made.room(5) == 5
+    made.add(0, [Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(10)])
+    assert made.room(MANY) == 5
+
+
+def test_without_room_the_least_is_polled_of_one_topic_and_many_records_of_two():
+    alone, two = RecordQueues((EVENTS,)), inbox(records(EVENTS, 1, 2))
+    alone.open(0)
+    alone.add(0, records(EVENTS, 1, 2))
+    assert (alone.room(2), two.room(2)) == (1, 1000)

@@ -1,0 +1,68 @@
+"""How many records the loop takes at once. In: how long batches took. Out: the size of the next.
+
+A commit takes milliseconds, however much it commits, so that large batches cost less. But nothing of a batch
+is visible before its commit, and all of it is done again if that fails. So a batch may take about as long as
+the interval between two commits: a slow model gets small batches, a fast one large ones where records wait.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Final
+
+from service.settings.load import Settings
+
+_FIRST_RECORDS: Final = 1000
+"""Size before any batch was timed."""
+
+LEAST_RECORDS: Final = 100
+"""Of fewer, the commit would take longer than the batch, unless an event takes a millisecond and more."""
+
+_SHARING_RECORDS: Final = 1000
+"""Most records at the default of `max_batch_records` where a model is shared: partitions learn of each other
+between batches."""
+
+_LEAST_SECONDS: Final = 0.05
+"""What a batch may take where commits are to follow each other faster: else most of the time were theirs."""
+
+_MOST_SECONDS: Final = 1.0
+"""What a batch may take where commits are far apart: while it is processed, the model answers no request, and
+`/readyz` says no after `ready_timeout_seconds`."""
+
+
+class BatchSize:
+    """The number of records of a batch, all partitions of the process together.
+
+    Parameters
+    ----------
+    settings
+        Say how far commits are apart, and how many records a batch may have.
+
+    Attributes
+    ----------
+    records : int
+        How many to take.
+
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        default = _SHARING_RECORDS if settings.share_model else None
+        self._most = settings.max_batch_records or default or inf
+        self._seconds = min(max(settings.commit_interval_seconds, _LEAST_SECONDS), _MOST_SECONDS)
+        self.records = self._bounded(_FIRST_RECORDS)
+
+    def _bounded(self, n_records: float) -> int:
+        return int(min(max(n_records, LEAST_RECORDS), self._most))
+
+    def waiting(self, n_partitions: int) -> int:
+        """Return how many records may wait: enough for a transaction of each partition, in its turn."""
+        return max(self.records, self._bounded(0) * n_partitions)
+
+    def observe(self, n_records: int, seconds: float) -> None:
+        """Note how long a batch took with its commits; adapt, by a factor of 2 at most.
+
+        A batch that was not full and did not take too long says nothing of a full one.
+        """
+        if n_records >= self.records or seconds > self._seconds:
+            wanted = n_records * self._seconds / seconds if seconds > 0 else inf
+            self.records = self._bounded(min(max(wanted, self.records / 2), self.records * 2))
