@@ -20,6 +20,7 @@ from service.loop.end_of_input import EndOfInput
 from service.loop.growth import Growth
 from service.loop.intake_opening import IntakeOpener
 from service.loop.queues.batch_size import BatchSize
+from service.loop.queues.batch_time import BatchTime
 from service.loop.queues.record_queue import RecordQueues
 from service.loop.tasks import Tasks
 from service.monitoring.health import Health, State
@@ -94,8 +95,7 @@ class Runner:
         self._inbox = RecordQueues(input_topics(settings))
         self._lag: Mapping[Place, int] = {}
         self._size = BatchSize(settings)
-        self._last_batch_at = -inf
-        """Monotonic seconds: one commit interval later, what waits is a batch, full or not."""
+        self._time = BatchTime(settings.commit_interval_seconds)
         self._is_blocked = False
         """Whether all waiting records have to wait for those of another topic."""
         self._heard_at = clock.monotonic()
@@ -201,25 +201,26 @@ class Runner:
             self._consumer.close()
 
     def _gather(self) -> Mapping[int, Sequence[Record]]:
-        """Collect a batch of each partition: what comes within one commit interval of the batch before.
+        """Collect a batch of each partition: what comes within one commit interval.
 
         Only raw records wait here, never half-processed state: when a partition is lost meanwhile, its
         records are simply forgotten.
         """
-        due = self._last_batch_at + self._settings.commit_interval_seconds
         wait_seconds = self._first_wait_seconds()
         while not self._stop.is_set():
             self._receive(wait_seconds)
             if not self._inbox:
+                self._time.forget()
                 break
             now = self._clock.monotonic()
-            if now >= due or self._inbox.is_full(self._size.records):
+            self._time.wait(now, more_comes=any(self._lag.values()))
+            if now >= self._time.due or self._inbox.is_full(self._size.records):
                 batch = self._inbox.take(self._size.records, self._ask, self._lag, now)
                 self._is_blocked = not batch
                 if batch:
-                    self._last_batch_at = now
+                    self._time.batch_taken(now)
                 return batch
-            wait_seconds = min(max(due - now, _SHORT_POLL_SECONDS), _IDLE_POLL_SECONDS)
+            wait_seconds = min(max(self._time.due - now, _SHORT_POLL_SECONDS), _IDLE_POLL_SECONDS)
         return {}
 
     def _first_wait_seconds(self) -> float:

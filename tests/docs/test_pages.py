@@ -75,7 +75,9 @@ def test_every_setting_of_the_operations_table_has_its_default_there():
     assert len(table) > 8
     for name, default in table:
         assert name in values
-        if default not in {"empty", "none"}:
+        if default == "auto":
+            assert values[name] is None, name
+        elif default not in {"empty", "none"}:
             assert float(default) == float(values[name]), name
 
 

@@ -1,0 +1,42 @@
+"""Batches follow each other in one commit interval, and in less where nothing is to be waited for."""
+
+from math import inf
+
+import pytest
+
+from service.loop.queues.batch_time import BatchTime
+
+
+@pytest.fixture
+def batches():
+    made = BatchTime(0.5)
+    made.batch_taken(10.0)
+    return made
+
+
+def test_a_batch_is_due_one_interval_after_the_one_before(batches):
+    batches.wait(10.25, more_comes=False)
+    assert batches.due == 10.5
+
+
+def test_after_a_pause_a_batch_is_due_at_once(batches):
+    batches.wait(20.0, more_comes=False)
+    assert batches.due <= 20.0
+
+
+def test_more_records_are_waited_for_until_one_interval_after_the_first(batches):
+    batches.wait(20.0, more_comes=True)
+    batches.wait(20.25, more_comes=True)
+    assert batches.due == 20.5
+
+
+def test_once_no_more_records_come_they_are_not_waited_for(batches):
+    batches.wait(20.0, more_comes=True)
+    batches.wait(20.25, more_comes=False)
+    assert batches.due <= 20.25
+
+
+def test_while_nothing_waits_nothing_is_due(batches):
+    batches.wait(20.0, more_comes=False)
+    batches.forget()
+    assert batches.due == inf
