@@ -39,7 +39,8 @@ UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays base formats/test_
   test_golden.py test_golden_multiclass.py test_import.py test_public_surface.py)
 SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_failing_allocations test_golden \
   test_golden_multiclass formats/test_model_bytes weights/test_weight_table weights/test_hashed_index \
-  text/test_deduplication text/test_hasher arrays/test_text_batch))
+  text/test_deduplication text/test_hasher arrays/test_text_batch)) tests/service/messages/test_event_reader.py \
+  tests/service/messages/test_encoder.py
 SANITIZED := $(CURDIR)/build/sanitized
 LOWEST ?= .venv-lowest
 LOWEST_TESTS ?= $(addprefix tests/service/,datasets messages models partition settings web) \
@@ -64,7 +65,7 @@ test-computing: $(VENV)/installed-dev
 	$(BIN)/pytest $(addprefix --ignore=,$(WAITING_TESTS)) $(COMPUTING) $(PYTEST_ARGS)
 
 nightly: $(VENV)/installed-dev
-	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long PERCEPTRON_SIMULATION_SEEDS=100000 PERCEPTRON_TORN_TRIALS=50 \
+	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long PERCEPTRON_SIMULATION_SEEDS=100000 PERCEPTRON_TORN_TRIALS=50 PERCEPTRON_FUZZ_INPUTS=10000000 \
 	  $(BIN)/pytest $(PARALLEL) --timeout 7200 $(PYTEST_ARGS)
 
 # The service in the tests' own process: machine code cannot be traced, and processes that tests start are not.

@@ -1,6 +1,7 @@
 # The C types of decoder.py, for compiled code.
 cimport cython
 
+from service.messages.event_reader cimport EventReader
 from service.messages.labels cimport Vocabulary
 
 
@@ -19,8 +20,10 @@ cdef class Incoming:
 cdef class Decoder:
     cdef public Vocabulary _vocabulary
     cdef public long long _max_message_bytes
+    cdef EventReader _reader
 
+    @cython.locals(fields=tuple)
     cpdef Incoming decode(self, value, record=*)
 
-    @cython.locals(fields=dict, is_label=bint)
-    cdef Incoming _incoming(self, fields, long long message_bytes)
+    @cython.locals(is_label=bint)
+    cdef Incoming _incoming(self, tuple fields, long long message_bytes)

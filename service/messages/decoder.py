@@ -15,9 +15,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from service.messages.event_reader import EventReader
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.rejection import OWN_TIME, Reason, Rejection
-from service.messages.schema import Features, check_input, read_input
+from service.messages.schema import Features, Fields, check_input, read_input
 from service.stream import Record
 
 
@@ -93,6 +94,7 @@ class Decoder:
     def __init__(self, vocabulary: Vocabulary, max_message_bytes: int) -> None:
         self._vocabulary = vocabulary
         self._max_message_bytes = max_message_bytes
+        self._reader = EventReader()
 
     maps_time = False
     """Whether messages may say their event time: then it is known only once they are decoded."""
@@ -118,10 +120,12 @@ class Decoder:
         if len(value) > self._max_message_bytes:
             limit = self._max_message_bytes
             raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
-        try:
-            fields = read_input(value)
-        except ValidationError as error:
-            raise _rejection(value, error) from None
+        fields = self._reader.read(value)
+        if fields is None:
+            try:
+                fields = _fields(read_input(value))
+            except ValidationError as error:
+                raise _rejection(value, error) from None
         return self._incoming(fields, len(value))
 
     def read(self, document: object, _record: Record | None, message_bytes: int) -> Incoming:
@@ -130,7 +134,7 @@ class Decoder:
         Raises `Rejection`.
         """
         try:
-            fields = check_input(document)
+            fields = _fields(check_input(document))
         except ValidationError as error:
             if (without := _without_nulls(document)) is not None:
                 return self.read(without, None, message_bytes)
@@ -138,9 +142,8 @@ class Decoder:
             raise rejection_of_fields(found, _place) from None
         return self._incoming(fields, message_bytes)
 
-    def _incoming(self, fields: Mapping[str, Any], message_bytes: int) -> Incoming:
-        get = fields.get
-        features, text, label = get("features"), get("text"), get("label")
+    def _incoming(self, fields: Fields, message_bytes: int) -> Incoming:
+        event_id, features, text, label = fields
         is_label = features is None and text is None
         truth = None
         if label is not None:
@@ -150,11 +153,16 @@ class Decoder:
                 raise Rejection(Reason.UNKNOWN_LABEL, str(error)) from None
         elif is_label:
             raise Rejection(Reason.MISSING_FIELD, "an event needs features or text, a label needs label")
-        return Incoming(fields["id"], features, text, label, truth, is_label, message_bytes)
+        return Incoming(event_id, features, text, label, truth, is_label, message_bytes)
 
     def place_of_time(self, record: Record) -> str:  # noqa: ARG002 - others look at the record's topic
         """Say where a record's event time is found, for messages."""
         return OWN_TIME
+
+
+def _fields(read: Mapping[str, Any]) -> Fields:
+    get = read.get
+    return read["id"], get("features"), get("text"), get("label")
 
 
 def _without_nulls(document: object) -> object:

@@ -27,6 +27,9 @@ Scalar = Annotated[Number | bool | str, Field(union_mode="left_to_right")]
 """Numbers first, as most values are; being strict, a number takes no boolean and no text for itself."""
 Features = dict[str, Scalar]
 
+Fields = tuple[str, Features | None, str | None, LabelValue | None]
+"""Id, features, text and label of a message that was read."""
+
 _STRICT: Final = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
 
 

@@ -1,9 +1,11 @@
-"""Drives the binary learners of the core. In: features and a class. Out: the class on the score's side."""
+"""Drives the binary learners of the core. In: features and a class. Out: the class on the score's side.
+
+`binary.pxd` gives this module its C types.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import Any
 
 from perceptron_core import from_bytes, to_bytes
@@ -19,10 +21,15 @@ class BinaryLearner:
     def __init__(self, model: BinaryClassifier) -> None:
         self.model = model
 
-    updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
-    has_log_odds = property(
-        attrgetter("model.has_log_odds"), doc="Whether the score is the log-odds of True."
-    )
+    @property
+    def updates(self) -> int:
+        """Updates made so far."""
+        return self.model.n_updates
+
+    @property
+    def has_log_odds(self) -> bool:
+        """Whether the score is the log-odds of True."""
+        return self.model.has_log_odds
 
     def said(self) -> bytes:
         """Return nothing: it learns from what it says when the label is there."""

@@ -28,6 +28,7 @@ cdef class Processor:
     cdef bytes _trace
     cdef LearnedExamples _learned
     cdef list _outputs
+    cdef Py_ssize_t _n_predictions
 
     @cython.locals(message=Incoming)
     cdef _take(self, record)

@@ -95,6 +95,7 @@ class Processor:
         self._trace = b""  # of the record that is processed
         self._learned = LearnedExamples()
         self._outputs: list[Output] = []
+        self._n_predictions = 0  # of the batch
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
         """Process the next records of the partition, strictly one after the other; return what to write.
@@ -105,6 +106,7 @@ class Processor:
         outputs = self._outputs = []
         dead_letters: list[tuple[int, Output]] = []
         self._has_log_odds = self.learner.has_log_odds
+        self._n_predictions = 0
         learned = self._learned = LearnedExamples(has_log_odds=self._has_log_odds)
         for position, record in enumerate(records):
             try:
@@ -116,6 +118,7 @@ class Processor:
                 dead_letters.append((position, output))
             if output is not None:
                 outputs.append(output)
+        self.counters.predictions += self._n_predictions
         self.counters.consumed.update(map(_topic, records))
         self.counters.observe(learned.steps)
         self.observe(learned.steps)
@@ -200,7 +203,7 @@ class Processor:
             truth = self._truth_of_repeated(event, known)
         else:
             predicted, score, truth = self._predict_new(event, x, timestamp_ms)
-        self.counters.predictions += 1
+        self._n_predictions += 1
         probability = probability_of(predicted, score) if self._has_log_odds else None
         headers = trace_headers(self._trace) if self._trace else ()
         return self._answers.prediction(
@@ -209,7 +212,7 @@ class Processor:
 
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> tuple[Truth, float, Truth | None]:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
-        early = self.join.early.get(event.id)
+        early = self.join.early.get(event.id) if self.join.early else None
         truth = early.truth if event.truth is None and early is not None else event.truth
         change: object = None
         if truth is None:

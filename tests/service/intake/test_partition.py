@@ -2,11 +2,11 @@
 
 import pytest
 
-from perceptron_core import LearnerError
 from service.errors import AppendUnsure, IdTaken, MessageTooLarge, PartitionMoved, TransportUnavailable
 from service.messages.rejection import Rejection
 from tests.service.building import event
 from tests.service.intake.conftest import NO_LIMIT, SECONDS, Scene, SlowWriter, eventually
+from tests.support.refusing_learner import RefusingLearner
 
 
 def ids(writer):
@@ -191,11 +191,8 @@ def test_a_record_that_the_loop_takes_before_the_append_has_returned_is_answered
     assert not appended(ticket)
 
 
-def test_a_dead_letter_is_told_with_its_reason(scene, monkeypatch):
-    def refuse(*_):
-        raise LearnerError("too much")
-
-    monkeypatch.setattr(scene.feed.processor.learner, "assess", refuse)
+def test_a_dead_letter_is_told_with_its_reason(scene):
+    scene.feed.processor.learner = RefusingLearner(scene.feed.processor.learner, "assess")
     scene.open()
     ticket = scene.event(event("a"))
     appended(ticket)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core import LearnerError
 from perceptron_core.formats.model_bytes import pack, unpack
 from service.partition.example import Example
 from service.partition.label_join import LabelJoin
 from tests.service.building import Feed, event, label
+from tests.support.refusing_learner import RefusingLearner
 
 TIMEOUT_SECONDS = 10
 MULTICLASS = {"model": "multiclass-perceptron", "classes": ("sky", "sea", "sand")}
@@ -164,19 +164,15 @@ def test_the_class_is_spelled_as_the_stream_spells_its_labels():
 
 
 @pytest.mark.parametrize("at_seconds", [11, 25])
-def test_a_model_that_refuses_blames_no_record(monkeypatch, at_seconds):
+def test_a_model_that_refuses_blames_no_record(at_seconds):
     feed = feed_with("true")
     feed(event("a"))
-    monkeypatch.setattr(feed.processor.learner, "learn", refuse)
+    feed.processor.learner = RefusingLearner(feed.processor.learner, "learn")
     answers = values(feed(event("b"), at_seconds=at_seconds))
     assert [each["id"] for each in answers] == ["a", "b"]
     assert feed.counters.labels == {"refused": 1}
     assert not feed.counters.rejected
     assert tick(feed, at_seconds + 5) == []
-
-
-def refuse(*_):
-    raise LearnerError("no")
 
 
 ids = st.sampled_from("abcdef")

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from perceptron_core import LearnerError
 from service.monitoring.health import State
 from service.partitioner import partition_for_key
 from tests.service.building import event, label
 from tests.service.web.stage import Stage, relayed
+from tests.support.refusing_learner import RefusingLearner
 
 IDS = [f"event-{number}" for number in range(20)]
 
@@ -115,11 +115,8 @@ def test_what_would_be_a_dead_letter_is_refused_with_its_reason(stage, client, p
     assert stage.appended == []
 
 
-def test_an_event_that_the_model_refuses_is_told_to_be_a_dead_letter(stage, client, monkeypatch):
-    def refuse(*_):
-        raise LearnerError("too much")
-
-    monkeypatch.setattr(stage.feeds[0].processor.learner, "assess", refuse)
+def test_an_event_that_the_model_refuses_is_told_to_be_a_dead_letter(stage, client):
+    stage.feeds[0].processor.learner = RefusingLearner(stage.feeds[0].processor.learner, "assess")
     answer = client.post("/events", json=event("a"))
     assert answer.status_code == 422
     assert (answer.json()["reason"], answer.json()["what"]) == ("out_of_range", "too much")

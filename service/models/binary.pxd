@@ -1,0 +1,4 @@
+# The C types of binary.py, for compiled code.
+
+cdef class BinaryLearner:
+    cdef public object model

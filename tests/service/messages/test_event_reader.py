@@ -1,0 +1,292 @@
+"""The compiled reader agrees with Pydantic on every message that it reads; it may leave any to Pydantic.
+
+PERCEPTRON_FUZZ_INPUTS says how many messages are made at random, PERCEPTRON_FUZZ_SEED which ones.
+"""
+
+import json
+import marshal
+import os
+import random
+import struct
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from perceptron_core import COMPILED
+from service.messages.decoder import Decoder
+from service.messages.event_reader import EventReader
+from service.messages.labels import Vocabulary
+from service.messages.schema import read_input
+
+INPUTS = int(os.environ.get("PERCEPTRON_FUZZ_INPUTS", "20000"))
+SEED = os.environ.get("PERCEPTRON_FUZZ_SEED", "1")
+
+compiled = pytest.mark.skipif(not COMPILED, reason="the interpreted form leaves every message to Pydantic")
+
+COMMON = [
+    b'{"id":"m-17","features":{"length":12.5,"lang":"en","urgent":true},"text":"Win","label":1}',
+    b'{"id": "e1", "features": {"f0": 1.288184753155, "f1": -1.449445610867, "f2": 6.63e-05}, "label":true}',
+    b' {"label" : false ,\n"id":"x"}\r\n\t',
+    b'{"id":"a","text":"na\xc3\xafve \xf0\x9f\x8d\x8e","features":null,"label":null}',
+    b'{"id":"a","features":{},"label":"spam"}',
+    b'{"id":"a","text":""}',
+]
+UNCOMMON = [
+    b'{"id":"a","id":"b","label":1}',
+    b'{"id":"a","features":{"x":1,"x":2}}',
+    b'{"id":"a","features":{"x":1,"y":2,"x":3}}',
+    b'{"id":"a","text":"two\\nlines"}',
+    b'{"id":"a","features":{"x":NaN}}',
+    b'{"id":"a","features":{"x":1e101}}',
+    b'{"id":"a","features":{"x":12345678901234567890}}',
+    b'{"id":"a","features":{"x":0.12345678901234567890}}',
+    b'{"id":"a","features":{"x":[1]}}',
+    b'{"id":"a","features":{"x":null}}',
+    b'{"id":"a","features":{"x":1,}}',
+    b'{"id":"a","features":{"x":1 "y":2}}',
+    b'{"id":"a","features":{"x":01}}',
+    b'{"id":"a","label":1,}',
+    b'{"id":"a","label":1}x',
+    b'{"id":"a","label":1}\x00',
+    b'{"id":"a","other":1}',
+    b'{"id":"","label":1}',
+    b'{"id":"%s","label":1}' % (b"i" * 257),
+    b'{"id":1,"label":1}',
+    b'{"id":"a","text":"\xff"}',
+    b'{"id":"a","text":"\xed\xa0\x80"}',
+    b'{"id":"a","text":"a\tb"}',
+    b'\xef\xbb\xbf{"id":"a","label":1}',
+    b"[]",
+    b"",
+]
+
+
+def content(fields):
+    """Return fields as bytes: the same for the same types, bits and order, and for nothing else."""
+    return marshal.dumps(fields, 2)
+
+
+def judged(value):
+    """Return what Pydantic reads, as `content`; None if it refuses."""
+    try:
+        read = read_input(value)
+    except ValidationError:
+        return None
+    return content((read["id"], read.get("features"), read.get("text"), read.get("label")))
+
+
+def agrees(reader, value):
+    """Check one message; return whether it was read."""
+    read = reader.read(value)
+    if read is None:
+        return False
+    assert content(read) == judged(value), value
+    return True
+
+
+@compiled
+@pytest.mark.parametrize("value", COMMON)
+def test_a_message_of_the_common_shape_is_read_as_pydantic_reads_it(value):
+    reader = EventReader()
+    assert all(agrees(reader, value) for _ in range(3))  # names are known from the second time on
+
+
+@pytest.mark.parametrize("value", UNCOMMON)
+def test_a_message_of_another_shape_is_left_to_pydantic(value):
+    reader = EventReader()
+    for known in (b'{"id":"a","features":{"x":1,"y":1}}', b'{"id":"a","features":{"x":2,"y":1}}'):
+        reader.read(known)
+    assert reader.read(value) is None
+
+
+@compiled
+def test_what_is_no_bytes_is_left_to_pydantic():
+    assert EventReader().read(bytearray(COMMON[0])) is None
+
+
+@pytest.mark.parametrize("value", COMMON)
+def test_no_beginning_of_a_message_is_read_as_another(value):
+    reader = EventReader()
+    reader.read(value)
+    assert not any(agrees(reader, value.strip()[:length]) for length in range(len(value.strip())))
+
+
+@compiled
+@given(st.integers(1, 10**19 - 1), st.integers(-60, 60))
+@example(9007199254740993, 0)
+@example(9007199254740993, -3)
+@example(5, -1)
+def test_a_number_is_the_nearest_double(digits, exponent):
+    text = f"{digits}e{exponent}"
+    _, features, _, _ = EventReader().read(b'{"id":"a","features":{"x":%s}}' % text.encode())
+    assert struct.pack("d", features["x"]) == struct.pack("d", float(text))
+
+
+@given(st.floats(-1e100, 1e100))
+def test_a_number_comes_back_as_it_was_written(number):
+    decoder = Decoder(Vocabulary(), 1000)
+    read = decoder.decode(json.dumps({"id": "a", "features": {"x": number}}).encode()).features["x"]
+    assert struct.pack("d", read) == struct.pack("d", number)
+
+
+@compiled
+def test_names_come_in_the_order_of_the_message_whatever_the_messages_before():
+    reader = EventReader()
+    for names in ("ab", "ab", "ab", "ba", "abc", "a", "ac", "b", "ab", "axb", "", "ab"):
+        value = json.dumps({"id": "i", "features": dict.fromkeys(names, 1.5)}).encode()
+        assert list(reader.read(value)[1]) == list(names)
+
+
+NAMES = ["f0", "f1", "f2", "f3", "lang", "", "naïve", "語", "id", "a" * 60, 'q"', "b\\"]
+IDS = ["a", "m-17", "e123", "e124", "e125", "e126", "語", "", "i" * 256, "i" * 257, "語" * 256]
+TEXTS = ["spam", "ham", "Win a prize", "naïve", "", "a\nb", 'q"', "\U0001f34e"]
+NUMBERS = [
+    "0",
+    "-0",
+    "-0.0",
+    "1",
+    "-1",
+    "0.5",
+    "1e5",
+    "1E-7",
+    "1e400",
+    "1e-400",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+]
+NUMBERS += [
+    "9007199254740993",
+    "9223372036854775807",
+    "9223372036854775808",
+    "1e100",
+    "1.1e100",
+    "01",
+    "1.",
+    ".5",
+]
+PIECES = [
+    b'"',
+    b"\\",
+    b",",
+    b":",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b" ",
+    b"\n",
+    b"null",
+    b"true",
+    b"false",
+    b"\\u00e9",
+    b"\\n",
+]
+PIECES += [
+    b"\xc3\xa9",
+    b"\xff",
+    b"\xed\xa0\x80",
+    b"\x00",
+    b"e",
+    b"E",
+    b".",
+    b"-",
+    b"+",
+    b"0",
+    b"9",
+    b'"id":',
+    b'"x":1',
+]
+
+
+def number(rng):
+    """Spell a number, mostly one that JSON knows."""
+    kind = rng.random()
+    if kind < 0.8:
+        return repr(rng.gauss(0, 10 ** rng.randint(-3, 3)))
+    if kind < 0.82:
+        return rng.choice(NUMBERS)
+    digits = str(rng.randrange(10 ** rng.randint(1, 22)))
+    if kind < 0.85:
+        return digits
+    text = f"{digits[: rng.randint(0, 20)] or 0}.{digits[: rng.randint(1, 22)]}"
+    return text if kind < 0.9 else f"{text}{rng.choice('eE')}{rng.choice('+-')}{rng.randint(0, 90)}"
+
+
+def scalar(rng):
+    """Write a value of a feature, or a label."""
+    kind = rng.random()
+    if kind < 0.8:
+        return number(rng)
+    if kind < 0.96:
+        return rng.choice(["true", "false", "1", "0"])
+    if kind < 0.97:
+        return rng.choice(["null", "[]", "{}", '{"a":{"b":1}}'])
+    return written(rng, TEXTS)
+
+
+def written(rng, texts):
+    """Write one of these texts."""
+    return json.dumps(rng.choice(texts), ensure_ascii=rng.random() < 0.1)
+
+
+def message(rng):
+    """Write a message, mostly one that is valid."""
+    gap = rng.choice(["", "", " ", "\n\t"])
+    comma, colon = f"{gap},{gap}", f"{gap}:{gap}"
+    names = NAMES[:5] if rng.random() < 0.8 else rng.choices(NAMES, k=rng.randint(0, 6))
+    features = comma.join(written(rng, [name]) + colon + scalar(rng) for name in names)
+    fields = [f'"id"{colon}{written(rng, IDS)}']
+    if rng.random() < 0.8:
+        fields.append(f'"features"{colon}{{{gap}{features}{gap}}}')
+    if rng.random() < 0.3:
+        fields.append(f'"text"{colon}{written(rng, TEXTS)}')
+    if rng.random() < 0.8:
+        fields.append(f'"label"{colon}{rng.choice(["true", "false", "1", scalar(rng)])}')
+    if rng.random() < 0.05:
+        fields.append(rng.choice([*fields, '"other":1', '"Id":"a"']))
+    if rng.random() < 0.3:
+        rng.shuffle(fields)
+    return f"{gap}{{{gap}{comma.join(fields)}{gap}}}{gap}".encode()
+
+
+def mutated(rng, value):
+    """Change a message at one place or a few; half of the changes only make other numbers and texts."""
+    made = bytearray(value)
+    for _ in range(1 + (rng.random() < 0.3)):
+        at = int(rng.random() * len(made))
+        kind = int(rng.random() * 10)
+        if kind < 5:
+            for place in range(at, min(at + 4, len(made))):
+                if made[place] in b"0123456789.eE-+abcx":
+                    made[place] = rng.choice(b"0123456789")
+        elif kind == 5:
+            made[at:at] = rng.choice(PIECES)
+        elif kind == 6:
+            del made[at : at + 1 + int(rng.random() * rng.choice([2, 20]))]
+            made = made or bytearray(b"{")
+        elif kind == 7:
+            made[at] = int(rng.random() * 256)
+        elif kind == 8:
+            start = int(rng.random() * len(made))
+            made[at:at] = made[start : start + 1 + int(rng.random() * 12)]
+        else:
+            del made[at + 1 :]
+    return bytes(made)
+
+
+def random_messages(rng, count):
+    """Write messages, and change each in several ways."""
+    for n in range(count):
+        if n % 10 == 0:
+            whole = message(rng)
+        yield mutated(rng, whole) if n % 10 else whole
+
+
+@compiled
+def test_random_messages_are_read_as_pydantic_reads_them():
+    reader = EventReader()
+    n_read = sum(agrees(reader, value) for value in random_messages(random.Random(SEED), INPUTS))
+    assert 0.15 < n_read / INPUTS < 0.8
