@@ -2,7 +2,7 @@
 cimport cython
 
 from service.messages.labels cimport Vocabulary
-from service.messages.prediction_record cimport prediction_record
+from service.messages.answer_record cimport answer_record
 
 
 cdef class Answers:
@@ -10,6 +10,7 @@ cdef class Answers:
     cdef object _topic
     cdef tuple _spelling
     cdef dict _forms
+    cdef dict _outcome_forms
 
     cpdef spell_as(self, tuple spelling)
 
@@ -20,8 +21,11 @@ cdef class Answers:
         self, event_id, predicted, score, updates, truth, event_time_ms, probability=*, headers=*
     )
 
+    @cython.locals(form=tuple)
     cpdef outcome(self, event_id, truth, predicted, delay_seconds, event_time_ms, headers=*)
 
     cdef tuple _make_form(self, predicted, truth)
+
+    cdef tuple _make_outcome_form(self, truth, predicted)
 
     cdef _spell(self, truth)

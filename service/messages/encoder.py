@@ -15,9 +15,12 @@ from typing import NamedTuple
 
 from pydantic_core import to_json
 
+from service.messages.answer_record import answer_record
 from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
-from service.messages.prediction_record import prediction_record
 from service.stream import Headers, Output
+
+Form = tuple[bytes, bytes]
+"""What answers share: what stands between the id and the numbers, and what stands last."""
 
 
 class OutputTopics(NamedTuple):
@@ -52,7 +55,8 @@ class Answers:
     def spell_as(self, spelling: Spelling) -> None:
         """Write the two classes so from now on."""
         self._spelling = spelling
-        self._forms: dict[tuple[Truth, Truth | None], tuple[bytes, bytes]] = {}
+        self._forms: dict[tuple[Truth, Truth | None], Form] = {}
+        self._outcome_forms: dict[tuple[Truth, Truth], Form] = {}
 
     def follow(self, label: LabelValue | None) -> None:
         """Record a label value that was seen: answers are spelled as the stream spells its labels."""
@@ -80,7 +84,7 @@ class Answers:
         numbers = to_json(score)
         if probability is not None:
             numbers += b',"probability":' + to_json(probability)
-        return prediction_record(self._topic, event_id, form, numbers, updates, event_time_ms, headers)
+        return answer_record(self._topic, event_id, form, numbers, updates, event_time_ms, headers)
 
     def outcome(
         self,
@@ -92,17 +96,14 @@ class Answers:
         headers: Headers = (),
     ) -> Output:
         """Write an `Outcome`; it has the key of its prediction."""
-        fields = {
-            "id": event_id,
-            "label": self._spell(truth),
-            "predicted": self._spell(predicted),
-            "mistake": predicted != truth,
-            "label_delay_seconds": delay_seconds,
-            "event_time_ms": event_time_ms,
-        }
-        return Output(self._topic, event_id.encode(), to_json(fields), headers)
+        form = self._outcome_forms.get((truth, predicted))
+        if form is None:
+            form = self._make_outcome_form(truth, predicted)
+        return answer_record(
+            self._topic, event_id, form, to_json(delay_seconds), None, event_time_ms, headers
+        )
 
-    def _make_form(self, predicted: Truth, truth: Truth | None) -> tuple[bytes, bytes]:
+    def _make_form(self, predicted: Truth, truth: Truth | None) -> Form:
         """Write what predictions of one class with one truth (or none) share: before the score, and last.
 
         There are at most classes · (classes + 1) forms; each is made when it is first needed.
@@ -114,6 +115,20 @@ class Answers:
         label = to_json(self._spell(predicted))
         form = b',"label":%b,"score":' % label, rest
         self._forms[predicted, truth] = form
+        return form
+
+    def _make_outcome_form(self, truth: Truth, predicted: Truth) -> Form:
+        """Write what outcomes of one truth with one prediction share: before the delay, and last."""
+        known = to_json(
+            {
+                "label": self._spell(truth),
+                "predicted": self._spell(predicted),
+                "mistake": predicted != truth,
+                "label_delay_seconds": 0,
+            }
+        )
+        form = b"," + known[1 : len(known) - 2], b"}"
+        self._outcome_forms[truth, predicted] = form
         return form
 
     def _spell(self, truth: Truth) -> LabelValue:

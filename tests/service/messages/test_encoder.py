@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
-from service.messages import prediction_record
+from service.messages import answer_record
 from service.messages.encoder import Answers
 from service.messages.labels import Vocabulary
 from service.messages.schema import Outcome, Prediction
@@ -88,16 +89,29 @@ def test_answers_follow_the_labels_of_the_stream():
     ]
 
 
+@given(ids, st.sampled_from(["ham", "spam", *NAMES]), st.sampled_from(["ham", *NAMES]), finite)
+def test_an_outcome_has_the_bytes_that_pydantic_writes(event_id, truth, predicted, delay):
+    fields = {"id": event_id, "label": truth, "predicted": predicted, "mistake": predicted != truth}
+    fields |= {"label_delay_seconds": delay, "event_time_ms": 7}
+    writer = answers(("ham", "spam", *NAMES))
+    for _ in range(2):
+        assert writer.outcome(event_id, truth, predicted, delay, 7).value == to_json(fields)
+
+
 @pytest.fixture(scope="module")
 def interpreted_record():
-    path = Path(prediction_record.__file__).with_name("prediction_record.py")
-    spec = importlib.util.spec_from_file_location("interpreted_prediction_record", path)
+    path = Path(answer_record.__file__).with_name("answer_record.py")
+    spec = importlib.util.spec_from_file_location("interpreted_answer_record", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.prediction_record
+    return module.answer_record
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 2**70), st.integers(-(2**70), 2**70))
-def test_compiled_or_not_a_prediction_has_the_same_bytes(interpreted_record, event_id, updates, time_ms):
+@given(
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.none() | st.integers(0, 2**70),
+    st.integers(-(2**70), 2**70),
+)
+def test_compiled_or_not_an_answer_has_the_same_bytes(interpreted_record, event_id, updates, time_ms):
     given_ = ("predictions", event_id, (b',"label":true,"score":', b"}"), b"0.5", updates, time_ms, ())
-    assert prediction_record.prediction_record(*given_) == interpreted_record(*given_)
+    assert answer_record.answer_record(*given_) == interpreted_record(*given_)

@@ -1,4 +1,4 @@
-"""Records of predictions: the compiled form of `prediction_record.py`, which says what it means."""
+"""Records of answers: the compiled form of `answer_record.py`, which says what it means."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_AsUTF8String
@@ -28,30 +28,30 @@ cdef bytes _ID = b'{"id":'
 cdef long long _LONGEST = 10**17
 
 
-cpdef prediction_record(topic, str event_id, tuple form, bytes numbers, updates, event_time_ms, headers):
-    """Make the record of a prediction."""
+cpdef answer_record(topic, str event_id, tuple form, bytes numbers, updates, event_time_ms, headers):
+    """Make the record of a prediction or an outcome."""
     cdef bytes key = PyUnicode_AsUTF8String(event_id)
     cdef bytes before = <bytes?>form[0], behind = <bytes?>form[1], value
     if (
         perceptron_is_plain(PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
-        and 0 <= updates < _LONGEST
+        and (updates is None or 0 <= updates < _LONGEST)
         and 0 <= event_time_ms < _LONGEST
     ):
-        value = _written(key, before, numbers, updates, event_time_ms, behind)
+        value = _written(key, before, numbers, -1 if updates is None else updates, event_time_ms, behind)
     else:
-        value = b'{"id":%b%b%b,"updates":%d,"event_time_ms":%d%b' % (
-            to_json(event_id), before, numbers, updates, event_time_ms, behind,
-        )
+        if updates is not None:
+            numbers = b'%b,"updates":%d' % (numbers, updates)
+        value = b'{"id":%b%b%b,"event_time_ms":%d%b' % (to_json(event_id), before, numbers, event_time_ms, behind)
     return _new(Output, (topic, key, value, headers, None, None))
 
 
 cdef bytes _written(
-    bytes key, bytes before, bytes numbers, unsigned long long updates, unsigned long long event_time_ms, bytes behind
+    bytes key, bytes before, bytes numbers, long long updates, long long event_time_ms, bytes behind
 ):
-    """Write a plain id and numbers of at most 17 digits."""
+    """Write a plain id and numbers of at most 17 digits; no updates where these are negative."""
     cdef Py_ssize_t size = (
         PyBytes_GET_SIZE(_ID) + 2 + PyBytes_GET_SIZE(key) + PyBytes_GET_SIZE(before) + PyBytes_GET_SIZE(numbers)
-        + PyBytes_GET_SIZE(_UPDATES) + _digits(updates)
+        + (PyBytes_GET_SIZE(_UPDATES) + _digits(updates) if updates >= 0 else 0)
         + PyBytes_GET_SIZE(_EVENT_TIME) + _digits(event_time_ms) + PyBytes_GET_SIZE(behind)
     )
     cdef bytes value = PyBytes_FromStringAndSize(NULL, size)
@@ -62,7 +62,8 @@ cdef bytes _written(
     at[0] = c'"'
     at = _put(at + 1, before)
     at = _put(at, numbers)
-    at = _put_number(_put(at, _UPDATES), updates)
+    if updates >= 0:
+        at = _put_number(_put(at, _UPDATES), updates)
     at = _put_number(_put(at, _EVENT_TIME), event_time_ms)
     _put(at, behind)
     return value
@@ -73,7 +74,7 @@ cdef char* _put(char* at, bytes part) noexcept:
     return at + PyBytes_GET_SIZE(part)
 
 
-cdef Py_ssize_t _digits(unsigned long long number) noexcept:
+cdef Py_ssize_t _digits(long long number) noexcept:
     cdef Py_ssize_t n = 1
     while number >= 10:
         number //= 10
@@ -81,7 +82,7 @@ cdef Py_ssize_t _digits(unsigned long long number) noexcept:
     return n
 
 
-cdef char* _put_number(char* at, unsigned long long number) noexcept:
+cdef char* _put_number(char* at, long long number) noexcept:
     cdef char* end = at + _digits(number)
     cdef char* place = end
     while place > at:
