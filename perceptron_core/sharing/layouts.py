@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.base.update import Label
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.averaged import AveragedPerceptron
@@ -229,6 +230,6 @@ def name_of_layout(learner: Any) -> str:
     if cls in _CONFIDENT:
         return cls.__name__ + _FORGETTING[learner.forgetting < 1, learner.intercept_forgetting < 1]
     if cls not in _LAYOUTS:
-        names = sorted(known.__name__ for known in (*_LAYOUTS, *_CONFIDENT))
+        names = sorted(known.__name__ for known in (AutoClassifier, *_LAYOUTS, *_CONFIDENT))
         raise TypeError(f"{cls.__name__} cannot be shared; those that can are {', '.join(names)}")
     return cls.__name__

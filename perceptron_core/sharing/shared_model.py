@@ -29,7 +29,8 @@ class SharedModel:
     ----------
     model
         A learner of this package, which is changed in place. What it has learned already is its shift, as if
-        each feature had been updated once.
+        each feature had been updated once. Of an `AutoClassifier`, whose classes are given, AROW and SCW on
+        hashed features are shared; the rest of it is the lane's own.
 
     Raises
     ------

@@ -276,6 +276,32 @@ def test_a_lane_without_texts_answers_them_by_what_the_others_learned():
     assert right > 80
 
 
+@pytest.mark.parametrize("classes", [TWO, THREE])
+def test_a_lane_explains_its_own_answer(classes):
+    lanes = lanes_of(2, classes)
+    for number, (x, y) in enumerate(stream(60)):
+        lanes[number % 2].model.learn_one({"text": x, "size": number + 0.5}, classes[y])
+    close(lanes, 1 << 20)
+    for lane in lanes:
+        x = {"text": "word1 word3 word4", "size": 7.5}
+        addends, intercept = lane.model.explain(x, 1)
+        assert sum(each.contribution for each in addends) + intercept == pytest.approx(
+            lane.model.log_odds(x)[1]
+        )
+
+
+def test_labels_that_come_after_other_learners_joined_are_learned():
+    lanes = lanes_of(2)
+    lanes[0].model.learn_one("one two", True)
+    lanes[1].model.learn_one({"size": 1.5}, False)
+    lanes[1].model.predict_one({"size": 2.5})
+    said = lanes[1].model.said()
+    close(lanes)
+    assert lanes[1].model.groups == ["words", "grams"]
+    lanes[1].model.learn_one({"size": 2.5}, True, said=said)
+    assert lanes[1].model.n_updates == 2
+
+
 def test_lanes_together_err_less_than_each_for_itself():
     mistakes = {}
     for shared in (True, False):
