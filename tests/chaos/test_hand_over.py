@@ -13,7 +13,6 @@ from tests.support.exactly_once import assert_exactly_once
 
 LOCKED = "is locked by another process"
 PARTITIONS = 8
-"""With one model over all of them, which asks more than a model each."""
 LONG_WAIT_SECONDS = 3 * DEADLINE_SECONDS
 """Two processes start and take over, and all partitions are restored, on a machine that others use."""
 
@@ -25,7 +24,8 @@ def grown(before, now):
 
 @pytest.mark.timeout(1800)
 def test_processes_come_go_freeze_and_thaw_and_everything_is_done_once(open_chaos, start, force):
-    stream = open_chaos(**sized(SHARED, force), partitions=PARTITIONS)
+    """With one model over all partitions, which asks more of them than a model each."""
+    stream = open_chaos(**sized(SHARED, force))
     log = list(chaos_log(force.events, seed=12, start_ms=hours_ago_ms(100)))
     with Feeder(stream, log) as feeder:
         feeder.allow(0.1)
