@@ -13,6 +13,7 @@
 # make chaos  the long form of the tests that kill, freeze and cut things
 # make simulate  thousands of runs in which everything goes wrong that can; SEEDS=1000000, or SEED=7 for one with its story
 # make bench  speed, as ratios against peers in the same run
+# make profile  processor time of serve per event, by stage, for each client
 # make docs   the documentation site, strictly; make docs-plots redraws its pictures
 # make dist   sdist and wheel; make release-check adds licences, bill of materials, known vulnerabilities
 
@@ -50,7 +51,7 @@ QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
 PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-4].*/bin/python3),python3.11 python3.12 python3.13 python3.14)
 
 .PHONY: demo dev quick test test-waiting test-computing test-uncompiled test-sanitized test-lowest test-pythons nightly \
-  coverage lock lint chaos simulate bench docs docs-plots dist release-check clean
+  coverage lock lint chaos simulate bench profile docs docs-plots dist release-check clean
 
 demo: $(VENV)/installed
 	$(BIN)/perceptron demo $(DEMO_ARGS)
@@ -145,6 +146,10 @@ simulate: $(VENV)/installed-dev
 # BENCH_ARGS: --quick, --only NAME, --runs N, --list (see benchmarks/run.py).
 bench: $(BENCH)/project/installed $(BENCH)/quix/installed
 	$(BENCH)/project/bin/python benchmarks/run.py $(BENCH_ARGS)
+
+# EVENTS=300000: a longer run.
+profile: $(BENCH)/project/installed
+	$(BENCH)/project/bin/python benchmarks/stages.py $(EVENTS)
 
 docs: $(VENV)/installed-dev
 	$(BIN)/python -m tools.documentation.build

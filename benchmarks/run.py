@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 # At the end: what is measured is the installed project, compiled, and not the sources beside this script.
 sys.path.append(str(ROOT))
 
+import stages  # noqa: E402
 from measures import report  # noqa: E402
 from measures.base import Contest, Measure, Result, Unavailable  # noqa: E402
 from measures.machine import machine, versions  # noqa: E402
@@ -76,9 +77,10 @@ def write_page(results: Sequence[Result], path: Path | None) -> None:
         _tell("not everything was measured in full: no page written")
         return
     day = datetime.now(UTC).date()
-    path.write_text(
-        report.page(results, notes, machine=machine(), versions=versions(), day=day), encoding="utf-8"
+    written = report.page(
+        results, notes, machine=machine(), versions=versions(), day=day, stages=stages.table()
     )
+    path.write_text(written, encoding="utf-8")
     _tell(f"wrote {path}")
 
 

@@ -9,6 +9,7 @@ from statistics import median
 from .base import Reading, Result, Row, spelled
 
 _TITLE, _VALUE, _READING, _GOAL, _SPREAD = 68, 17, 15, 16, 15
+_STAGES = "`make profile` in one run: a backlog of labelled events of 12 numbers, processed as `serve` does."
 WIDTH = _TITLE + 2 * _VALUE + _READING + _GOAL + _SPREAD + 8
 
 
@@ -38,8 +39,9 @@ def page(
     machine: str,
     versions: Mapping[str, str],
     day: date,
+    stages: Sequence[str] = (),
 ) -> str:
-    """Write the documentation: where, what, how, and why not."""
+    """Write the documentation: where, what, how, and why not; where the time goes, as lines of a table."""
     runs = max((len(result.ours) for result in results), default=0)
     releases = ", ".join(f"{name} {version}" for name, version in versions.items())
     return "\n".join(
@@ -64,6 +66,7 @@ def page(
             "",
             *(f"- **{escaped(result.row.title)}**: {escaped(result.row.how)}" for result in results),
             *_limits(results, notes),
+            *(["", "## Where the time of `serve` goes", "", _STAGES, "", *stages] if stages else []),
             "",
         ]
     )

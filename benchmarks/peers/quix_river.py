@@ -12,8 +12,10 @@ from __future__ import annotations
 import pickle
 import sys
 import tempfile
+import time
 from typing import Any
 
+from confluent_kafka import KafkaError, KafkaException
 from quixstreams import Application, State
 from quixstreams.models import BytesDeserializer
 from river.linear_model import Perceptron
@@ -28,7 +30,29 @@ class OneKey(BytesDeserializer):
         return b"model"
 
 
+_NOT_YET = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""What a broker answers to the first of a new group or transactional id, while it finds a place for it."""
+_PAUSE_SECONDS = 0.5
+
+
 def main(address: str, topic: str, output: str, group: str, batch: int, interval_seconds: float) -> None:
+    """Run until it is ended; begin again where the broker is not ready."""
+    while True:
+        try:
+            run(address, topic, output, group, batch, interval_seconds)
+        except KafkaException as error:
+            if error.args[0].code() not in _NOT_YET:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+
+
+def run(address: str, topic: str, output: str, group: str, batch: int, interval_seconds: float) -> None:
     """Predict and learn the events, committing every `batch` of them or every so many seconds."""
     with tempfile.TemporaryDirectory() as folder:
         application = Application(

@@ -17,6 +17,12 @@ def written(*results, notes=None):
     return page(results, notes or {}, machine="a machine", versions={"Python": "3"}, day=date(2026, 1, 2))
 
 
+def test_the_page_ends_with_the_stages_of_the_loop():
+    table = ["| µs | confluent |", "|---|---:|", "| poll | 1.00 |"]
+    given = {"machine": "a machine", "versions": {}, "day": date(2026, 1, 2), "stages": table}
+    assert page([], {}, **given).rstrip().endswith("\n".join(table))
+
+
 def test_the_result_is_the_ratio_of_medians_and_not_the_median_of_ratios():
     assert result([10, 20, 90], [1, 5, 10]).value == 4
 
