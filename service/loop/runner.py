@@ -180,11 +180,11 @@ class Runner:
         return not batch and not self._inbox and not self._tasks.is_waiting
 
     def _process_and_commit(self, batch: Mapping[int, Sequence[Record]]) -> None:
-        began = self._clock.monotonic()
+        seconds = 0.0
         for partition, records in batch.items():
             with self._health.doing(f"a batch of partition {partition}"):
-                self._tasks.process_and_commit(partition, records)
-        self._size.observe(sum(map(len, batch.values())), self._clock.monotonic() - began)
+                seconds += self._tasks.process_and_commit(partition, records)
+        self._size.observe(sum(map(len, batch.values())), seconds)
 
     def _show_partitions(self) -> None:
         if self._live:

@@ -99,7 +99,7 @@ class Task:
         self._tracer = tracer
         self._clock = clock
         self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
-        self._is_clean = True
+        self._is_clean, self.seconds = True, 0.0
         if restored.losses:
             self._go_on_without(restored.losses)
         elif self._snapshots.is_empty or restored.settings_changed:
@@ -243,9 +243,9 @@ class Task:
             if self._share is not None:
                 self._share.prepare()
             outputs, dead_letters = self._processor.process_batch(records, now_ms)
+        self.seconds = self._clock.monotonic() - began
         if records:
-            seconds_each = (self._clock.monotonic() - began) / len(records)
-            self._metrics.process_duration.observe(seconds_each, times=len(records))
+            self._metrics.process_duration.observe(self.seconds / len(records), times=len(records))
         self._poison.observe(records, dead_letters)
         if not dead_letters:
             return outputs, False

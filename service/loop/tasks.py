@@ -149,9 +149,14 @@ class Tasks:
         if not self._waiting:
             self._failed = {each: doubtful for each, doubtful in self._failed.items() if not doubtful}
 
-    def process_and_commit(self, partition: int, records: Sequence[Record]) -> None:
-        """Process and commit a batch; on a passing error, close the task and open it again later."""
+    def process_and_commit(self, partition: int, records: Sequence[Record]) -> float:
+        """Process and commit a batch; on a passing error, close the task and open it again later.
+
+        Returns the seconds of processing, without the commit.
+        """
+        task = self.at_work[partition]
         self._commit(partition, lambda task: task.process_and_commit(records))
+        return task.seconds
 
     def look_at_lanes(self) -> None:
         """Read what other partitions have contributed, where the model is shared.

@@ -1,8 +1,9 @@
 """How many records the loop takes at once. In: how long batches took. Out: the size of the next.
 
 A commit takes milliseconds, however much it commits, so that large batches cost less. But nothing of a batch
-is visible before its commit, and all of it is done again if that fails. So a batch may take about as long as
+is visible before its commit, and all of it is done again if that fails. So processing a batch may take half
 the interval between two commits: a slow model gets small batches, a fast one large ones where records wait.
+What the commit takes does not count: a stream that is slow needs large batches, not small ones.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _SHARING_RECORDS: Final = 1000
 """Most records at the default of `max_batch_records` where a model is shared: partitions learn of each other
 between batches."""
 
-_LEAST_SECONDS: Final = 0.05
+_LEAST_SECONDS: Final = 0.02
 """What a batch may take where commits are to follow each other faster: else most of the time were theirs."""
 
 _MOST_SECONDS: Final = 1.0
@@ -48,7 +49,7 @@ class BatchSize:
     def __init__(self, settings: Settings) -> None:
         default = _SHARING_RECORDS if settings.share_model else None
         self._most = settings.max_batch_records or default or inf
-        self._seconds = min(max(settings.commit_interval_seconds, _LEAST_SECONDS), _MOST_SECONDS)
+        self._seconds = min(max(settings.commit_interval_seconds / 2, _LEAST_SECONDS), _MOST_SECONDS)
         self.records = self._bounded(_FIRST_RECORDS)
 
     def _bounded(self, n_records: float) -> int:
@@ -59,7 +60,7 @@ class BatchSize:
         return max(self.records, self._bounded(0) * n_partitions)
 
     def observe(self, n_records: int, seconds: float) -> None:
-        """Note how long a batch took with its commits; adapt, by a factor of 2 at most.
+        """Note how long processing a batch took; adapt, by a factor of 2 at most.
 
         A batch that was not full and did not take too long says nothing of a full one.
         """

@@ -372,20 +372,16 @@ def test_the_first_event_after_a_pause_is_committed_at_once_and_the_next_one_int
     assert clock.seconds == pytest.approx(0.1)
 
 
-def test_a_slow_model_gets_small_batches_from_a_backlog(stream, monkeypatch):
+def test_a_slow_model_gets_small_batches_from_a_backlog(stream):
     clock, sizes = SetClock(), []
-    process = Task.process_and_commit
 
-    def slowly(task, records):
-        clock.seconds += 0.001 * len(records)
-        sizes.append(len(records))
-        process(task, records)
+    def take_time(steps):
+        clock.seconds += 0.001 * len(steps)
+        sizes.append(len(steps))
 
-    monkeypatch.setattr(Task, "process_and_commit", slowly)
-    produce_timed(stream, [(0, event(f"m-{n}")) for n in range(3000)])
-    runner = Runner(
-        stream, settings(), metrics=Metrics(CollectorRegistry(), clock), health=Health(), clock=clock
-    )
+    produce_timed(stream, [(0, event(f"m-{n}", label=True)) for n in range(3000)])
+    metrics = Metrics(CollectorRegistry(), clock)
+    runner = Runner(stream, settings(), metrics=metrics, health=Health(), observe=take_time, clock=clock)
     runner.run(exit_at_end=True)
     assert sizes[:5] == [1000, 500, 250, 125, 100]
     assert max(sizes[4:]) == 100
