@@ -231,5 +231,6 @@ def name_of_layout(learner: Any) -> str:
         return cls.__name__ + _FORGETTING[learner.forgetting < 1, learner.intercept_forgetting < 1]
     if cls not in _LAYOUTS:
         names = sorted(known.__name__ for known in (AutoClassifier, *_LAYOUTS, *_CONFIDENT))
-        raise TypeError(f"{cls.__name__} cannot be shared; those that can are {', '.join(names)}")
+        whose = "" if cls.__module__.startswith("perceptron_core.") else f"{cls.__module__}."
+        raise TypeError(f"{whose}{cls.__name__} cannot be shared; those that can are {', '.join(names)}")
     return cls.__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -11,7 +11,7 @@ from service.clock import Clock
 from service.formats.sources import Sources
 from service.formats.topics import needs_schemas
 from service.loop.growth import Growth
-from service.loop.recovery import restore
+from service.loop.recovery import Restored, restore
 from service.loop.task import Task
 from service.loop.watched_writer import WatchedWriter
 from service.monitoring.health import Health
@@ -102,9 +102,7 @@ class TaskOpener:
         writer = WatchedWriter(self._consumer.writer(partition), self._health)
         try:
             committed = self._consumer.committed(partition)
-            if self.lanes is not None:
-                self.lanes.look()
-            restored = restore(self._transport, self._settings, partition, committed, self.lanes)
+            restored = self._restore(partition, committed)
             live = self._live.open(partition, restored.processor) if self._live else None
             task = Task(
                 partition,
@@ -125,6 +123,16 @@ class TaskOpener:
             raise
         restored.processor.observe = self._observer(partition, restored.processor, live)
         return task
+
+    def _restore(self, partition: int, committed: Mapping[str, int]) -> Restored:
+        if self.lanes is None:
+            return restore(self._transport, self._settings, partition, committed)
+        self.lanes.look()
+        latest = self.lanes.latest(partition)
+        restored = restore(self._transport, self._settings, partition, committed, self.lanes)
+        if restored.processor.rounds is not None:
+            self.lanes.check_own(partition, restored.processor.rounds, latest)
+        return restored
 
     def _participant(self, partition: int, processor: Processor) -> Participant | None:
         if self.lanes is None or processor.rounds is None:

@@ -12,15 +12,20 @@ from typing import Final
 from perceptron_core import DamagedError
 from perceptron_core.sharing.mix import AnyMix, mix
 from service.clock import SYSTEM_CLOCK, Clock
-from service.errors import CheckpointError, ConfigurationError, TransportError, TransportUnavailable
+from service.errors import CheckpointError, ConfigurationError, TransportError
 from service.settings.load import Settings
 from service.sharing.budget import Budget
 from service.sharing.contribution import Contribution, from_record
-from service.sharing.rounds import MOST_BYTES
+from service.sharing.rounds import MOST_BYTES, Rounds
 from service.stream import Follower, Record, RecordLimit, Transport
 
 _MOST_RECORD_BYTES: Final = MOST_BYTES + 1024
 """Of a contribution with its key and headers."""
+
+_BEGIN_AGAIN: Final = (
+    "stop the group, set share_model off, start and stop it, and set it on again: a new share begins with "
+    "what each partition has learned. Where that is refused, `perceptron checkpoint reset` begins again"
+)
 
 Name = tuple[int, int]
 """The start of a share and the number of a round."""
@@ -153,25 +158,42 @@ class Lanes:
     def committed_round(self, start: int, number: int, n_lanes: int) -> Sequence[Contribution]:
         """Return the contributions to a round that is known to have been complete.
 
+        Raises `CheckpointError` if they are no longer there, and as `read`.
+        """
+        found = self.complete(start, number, n_lanes)
+        if found is None:
+            self.read()
+            found = self.complete(start, number, n_lanes)
+        if found is None:
+            raise self.gone(self.waits_for(start, number, n_lanes)[0], number)
+        return found
+
+    def check_own(self, lane: int, rounds: Rounds, latest: Contribution | None) -> None:
+        """Make sure that a lane ends with what its partition contributed last, as its checkpoints say.
+
+        Both are committed as one. `latest` is what the lane ended with before the checkpoints were read.
+
         Raises
         ------
         CheckpointError
-            They are no longer there.
-        TransportUnavailable
-            They cannot be read at present.
+            They are of different times, or of different topics.
 
         """
-        if (found := self.complete(start, number, n_lanes)) is not None:
-            return found
-        self.read()
-        if (found := self.complete(start, number, n_lanes)) is not None:
-            return found
-        missing = self.waits_for(start, number, n_lanes)
-        for lane in missing:
-            is_emptied = lane not in self._latest and self._transport.bounds(self._topic, lane)[0] > 0
-            if is_emptied or lane in self.lost(start, number, n_lanes):
-                raise self.gone(lane, number)
-        raise TransportUnavailable(f"{self._topic}: round {number} was complete, {missing} cannot be read")
+        if latest is not None and latest.start == rounds.start and latest.round > rounds.sent:
+            raise CheckpointError(
+                f"{self._topic}[{lane}]: the lane goes on to round {latest.round}, the checkpoints of the "
+                f"partition to {rounds.sent}: they are older than the lane",
+                hint="bring back the mixes topic and the checkpoints topic as of one moment. "
+                f"Or {_BEGIN_AGAIN}",
+            )
+        if rounds.needs_own and not self._ends_with(lane, rounds):
+            self.read()
+            if not self._ends_with(lane, rounds):
+                raise self.gone(lane, rounds.sent)
+
+    def _ends_with(self, lane: int, rounds: Rounds) -> bool:
+        latest = self._latest.get(lane)
+        return latest is not None and latest.start == rounds.start and latest.round >= rounds.sent
 
     def lost(self, start: int, number: int, n_lanes: int) -> Sequence[int]:
         """List the lanes that have contributed to a later round, and no longer to this one."""
@@ -182,9 +204,8 @@ class Lanes:
         """Make the error of a contribution that was deleted although it is needed."""
         return CheckpointError(
             f"{self._topic}[{lane}]: the contribution to round {number} is gone, and needed to go on",
-            hint="stop the group, set share_model off, start and stop it, and set it on again: a new share "
-            "begins with what each partition has learned. Where that is refused, "
-            "`perceptron checkpoint reset` begins again",
+            hint="if the group has used another mixes topic until now, name that: --mixes-topic. "
+            f"Otherwise {_BEGIN_AGAIN}",
         )
 
     def forget(self, n_lanes: int) -> int:

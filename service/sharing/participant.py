@@ -222,7 +222,13 @@ class Participant:
         number, n_lanes = self._lanes.reach(base["start"], base["round"], base["n_lanes"])
         if self._lane >= n_lanes or (latest is not None and number < latest.round - 1):
             return False
-        self._rounds.adopt(base, -1 if latest is None else latest.round)
+        n_updates = self._rounds.adopt(base, -1 if latest is None else latest.round)
+        if n_updates:
+            _log.warning(
+                "partition %d: it goes on with what others have learned; %d updates are dropped, of a time "
+                "in which they shared their model and it did not",
+                *(self._lane, n_updates),
+            )
         return True
 
     def is_due(self) -> bool:

@@ -76,6 +76,11 @@ class Rounds:
         """Whether this partition takes part."""
         return self.start >= 0
 
+    @property
+    def needs_own(self) -> bool:
+        """Whether its lane holds what this partition contributed last."""
+        return self.sent > max(self.start, self.taken_over)
+
     def is_member(self, lane: int) -> bool:
         """Return whether this partition contributes to the next round, and none of its former states has."""
         return lane < self.n_lanes and self.round + 1 > self.taken_over
@@ -91,17 +96,20 @@ class Rounds:
         self.start = self.round = self.sent = opening.round
         self.n_lanes, self.taken_over = opening.n_lanes, -1
 
-    def adopt(self, state: Mapping[str, Any], sent: int) -> None:
+    def adopt(self, state: Mapping[str, Any], sent: int) -> int:
         """Take another lane's base for this partition's model; `sent` is its lane's last contribution, or −1.
 
         What a model has learned that never took part stays its shift. Otherwise it is forgotten: the base may
-        hold it already.
+        hold it already. Returns the number of updates that are forgotten.
         """
+        n_forgotten = 0
         if self.has_begun or sent >= 0:
+            n_forgotten = self.shared.n_updates
             self._share(self.shared.model.clone())
         self.shared.adopt(state["model"])
         self.start, self.round, self.n_lanes = state["start"], state["round"], state["n_lanes"]
         self.sent = self.taken_over = max(sent, self.round)
+        return n_forgotten
 
     def _share(self, model: Any) -> None:  # noqa: ANN401 - as the learner has it
         """Put a model in the place of the present one, and share it from the beginning."""

@@ -84,13 +84,13 @@ class Party:
         self.feeds = feeds
         self.members = [self.open(lane) for lane in range(len(feeds))]
 
-    def open(self, lane):
+    def open(self, lane, find_base=lambda: None):
         """Make the participant of a partition, as it was left."""
         return Participant(
             lane,
             self.feeds[lane].processor.rounds,
             self.lanes,
-            find_base=lambda: None,
+            find_base=find_base,
             count_lanes=lambda: len(self.feeds),
             transport=self.stream,
             settings=self.settings,

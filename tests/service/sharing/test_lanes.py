@@ -2,7 +2,7 @@ import pytest
 
 from perceptron_core import Perceptron
 from perceptron_core.sharing.shared_model import SharedModel
-from service.errors import CheckpointError, ConfigurationError, TransportUnavailable
+from service.errors import CheckpointError, ConfigurationError
 from service.sharing.contribution import Contribution, as_output
 from service.sharing.lanes import Lanes
 from service.stream import RecordLimit
@@ -71,12 +71,13 @@ def test_contributions_that_cannot_be_read_are_refused_with_their_round(stream, 
         lanes.mix_of(lanes.complete(1, 2, 1))
 
 
-def test_contributions_that_are_gone_are_told_from_such_as_cannot_be_read_yet(stream, lanes):
+def test_contributions_to_a_complete_round_that_are_not_there_are_gone(stream, lanes):
     write(stream, part(0, 2), part(1, 3))
     with pytest.raises(CheckpointError, match=r"mixes\[1\]: the contribution to round 2 is gone"):
         lanes.committed_round(1, 2, 2)
-    with pytest.raises(TransportUnavailable, match=r"round 4 was complete, \[0, 1\] cannot be read"):
+    with pytest.raises(CheckpointError, match=r"mixes\[0\]: the contribution to round 4 is gone") as caught:
         lanes.committed_round(1, 4, 2)
+    assert "--mixes-topic" in caught.value.hint
 
 
 def test_contributions_to_an_emptied_topic_are_gone(stream, lanes):

@@ -11,7 +11,7 @@ from service.loop.task import Task
 from service.partition.factory import make_processor
 from service.sharing import participant
 from service.sharing.budget import Budget
-from service.sharing.contribution import Contribution
+from service.sharing.contribution import Contribution, as_output
 from service.sharing.lanes import Lanes
 from service.sharing.participant import Participant
 from service.sharing.rounds import Rounds
@@ -206,6 +206,45 @@ def test_a_round_whose_contributions_were_deleted_is_refused(stream, monkeypatch
     feed(stream, events(100, seed=1, prefix="f"), N)
     with pytest.raises(CheckpointError, match=r"mixes\[0\]: the contribution to round 1 is gone"):
         run(stream)
+
+
+def test_lanes_that_were_made_again_are_refused_after_a_kill(stream, killed):
+    feed(stream, events(600), N)
+    run(stream, snapshot_interval_records=10**6)
+    with pytest.raises(CheckpointError, match=r"made-again\[\d\]: the contribution to round \d+ is gone"):
+        run(stream, mixes_topic="made-again", snapshot_interval_records=10**6)
+
+
+def test_another_mixes_topic_is_refused_before_anything_is_committed(stream):
+    feed(stream, events(600), N)
+    run(stream)
+    before = told(stream)
+    feed(stream, events(100, seed=1, prefix="f"), N)
+    with pytest.raises(CheckpointError, match=r"other\[\d\]: .* round \d+ is gone") as caught:
+        run(stream, mixes_topic="other")
+    assert "--mixes-topic" in caught.value.hint
+    assert told(stream) == before
+    run(stream)
+    assert {each["start"] for each in told(stream)} == {1}
+
+
+def test_checkpoints_that_are_older_than_the_lane_are_refused(stream):
+    feed(stream, events(600), N)
+    run(stream)
+    latest = contributions(stream, 2)[-1]
+    stream.produce([as_output(latest._replace(round=latest.round + 3), "mixes", "online-perceptron")])
+    with pytest.raises(CheckpointError, match=r"mixes\[2\]: .* they are older than the lane"):
+        run(stream)
+
+
+def test_what_a_partition_learned_while_others_shared_is_dropped_with_a_warning(party, caplog):
+    party.take_part(0, 1, 2)
+    alone = party.feeds[2].processor.rounds = make_processor(settings(**SHARED)).rounds
+    alone.shared.model.learn_one({"alone": 1.0}, y=True)
+    party.members[2] = party.open(2, find_base=party.members[0].rounds.state)
+    party.take_part(2)
+    assert alone.start == party.members[0].rounds.start
+    assert "partition 2: it goes on with what others have learned; 1 updates are dropped" in caplog.text
 
 
 def test_contributions_that_no_snapshot_needs_are_deleted(stream):

@@ -25,7 +25,7 @@ def learned(rounds):
 
 def test_a_partition_that_never_contributed_keeps_what_it_learned_as_its_shift(rounds, base):
     rounds.shared.model.learn_one({"own": 1.0}, y=True)
-    rounds.adopt(base, -1)
+    assert rounds.adopt(base, -1) == 0
     assert "own" in learned(rounds)
     assert rounds.shared.n_updates == 1
     assert (rounds.start, rounds.round, rounds.sent) == (1, 0, 0)
@@ -33,6 +33,6 @@ def test_a_partition_that_never_contributed_keeps_what_it_learned_as_its_shift(r
 
 def test_a_partition_that_contributed_before_forgets_what_the_base_may_hold(rounds, base):
     rounds.shared.model.learn_one({"own": 1.0}, y=True)
-    rounds.adopt(base, 3)
+    assert rounds.adopt(base, 3) == 1
     assert "own" not in learned(rounds)
     assert rounds.sent == rounds.taken_over == 3
