@@ -131,7 +131,7 @@ class TaskOpener:
         latest = self.lanes.latest(partition)
         restored = restore(self._transport, self._settings, partition, committed, self.lanes)
         if restored.processor.rounds is not None:
-            self.lanes.check_own(partition, restored.processor.rounds, latest)
+            self.lanes.check(partition, restored.processor.rounds, latest)
         return restored
 
     def _participant(self, partition: int, processor: Processor) -> Participant | None:

@@ -6,7 +6,7 @@ One reader a process, for all its partitions: what is read is decoded once, and 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from perceptron_core import DamagedError
@@ -168,16 +168,11 @@ class Lanes:
             raise self.gone(self.waits_for(start, number, n_lanes)[0], number)
         return found
 
-    def check_own(self, lane: int, rounds: Rounds, latest: Contribution | None) -> None:
-        """Make sure that a lane ends with what its partition contributed last, as its checkpoints say.
+    def check(self, lane: int, rounds: Rounds, latest: Contribution | None) -> None:
+        """Make sure that the lanes and the checkpoints of a partition are of the same time and topic.
 
-        Both are committed as one. `latest` is what the lane ended with before the checkpoints were read.
-
-        Raises
-        ------
-        CheckpointError
-            They are of different times, or of different topics.
-
+        Lane 0 has contributed to every round, and a partition commits its contributions with its checkpoints.
+        `latest` is what its lane ended with before the checkpoints were read. Raises `CheckpointError`.
         """
         if latest is not None and latest.start == rounds.start and latest.round > rounds.sent:
             raise CheckpointError(
@@ -186,14 +181,22 @@ class Lanes:
                 hint="bring back the mixes topic and the checkpoints topic as of one moment. "
                 f"Or {_BEGIN_AGAIN}",
             )
-        if rounds.needs_own and not self._ends_with(lane, rounds):
+        needed = {0: rounds.round} if rounds.has_begun else {}
+        if rounds.has_contributed:
+            needed[lane] = rounds.sent
+        if self._lacks(needed, rounds.start):
             self.read()
-            if not self._ends_with(lane, rounds):
-                raise self.gone(lane, rounds.sent)
+        for each in self._lacks(needed, rounds.start):
+            raise self.gone(each, needed[each])
 
-    def _ends_with(self, lane: int, rounds: Rounds) -> bool:
-        latest = self._latest.get(lane)
-        return latest is not None and latest.start == rounds.start and latest.round >= rounds.sent
+    def _lacks(self, rounds: Mapping[int, int], start: int) -> Sequence[int]:
+        """List the lanes that do not go on to these rounds of a share."""
+        latest = {lane: self._latest.get(lane) for lane in rounds}
+        return [
+            lane
+            for lane, each in latest.items()
+            if each is None or (each.start, each.round) < (start, rounds[lane])
+        ]
 
     def lost(self, start: int, number: int, n_lanes: int) -> Sequence[int]:
         """List the lanes that have contributed to a later round, and no longer to this one."""

@@ -77,9 +77,9 @@ class Rounds:
         return self.start >= 0
 
     @property
-    def needs_own(self) -> bool:
-        """Whether its lane holds what this partition contributed last."""
-        return self.sent > max(self.start, self.taken_over)
+    def has_contributed(self) -> bool:
+        """Whether this partition, none of its former states, has contributed to the round after `round`."""
+        return self.sent > max(self.round, self.taken_over)
 
     def is_member(self, lane: int) -> bool:
         """Return whether this partition contributes to the next round, and none of its former states has."""
