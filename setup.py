@@ -16,8 +16,9 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
 PACKAGES = [Path("perceptron_core"), Path("service")]
-SHARED = "perceptron_core._cython"
-"""What Cython would otherwise repeat in every module."""
+SHARED = "_cython"
+"""What Cython would otherwise repeat in every module, in a module of each package: some of `service` are
+imported where no learner is."""
 
 # PERCEPTRON_SANITIZE=address,undefined: with these checks in the machine code (make test-sanitized).
 SANITIZERS = os.environ.get("PERCEPTRON_SANITIZE", "")
@@ -71,8 +72,9 @@ class BuildAllOrNone(build_ext):
             wheel.root_is_pure = True  # decided when it was still to be compiled
 
 
-def extensions() -> list[Extension]:
-    """List what is to be compiled, as C sources unless it stays as it is."""
+def extensions(package: Path) -> list[Extension]:
+    """List what of a package is to be compiled, as C sources unless it stays as it is."""
+    shared = f"{package}.{SHARED}"
     modules = [
         Extension(
             ".".join(path.with_suffix("").parts),
@@ -80,18 +82,17 @@ def extensions() -> list[Extension]:
             extra_compile_args=FLAGS,
             extra_link_args=LINK_FLAGS,
         )
-        for package in PACKAGES
         for path in sorted(package.rglob("*.pxd"))
         if source(path).exists()  # else declarations for others
     ]
-    modules.insert(0, Extension(SHARED, [], extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS))
+    modules.insert(0, Extension(shared, [], extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS))
     if UNCOMPILED:
         return modules
     return cythonize(
         modules,
         build_dir="build/c",
         compiler_directives=DIRECTIVES,
-        shared_utility_qualified_name=SHARED,
+        shared_utility_qualified_name=shared,
         quiet=True,
     )
 
@@ -102,4 +103,4 @@ def source(declarations: Path) -> Path:
     return own if own.exists() else declarations.with_suffix(".py")
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildAllOrNone})
+setup(ext_modules=[each for package in PACKAGES for each in extensions(package)], cmdclass={"build_ext": BuildAllOrNone})
