@@ -103,4 +103,7 @@ def source(declarations: Path) -> Path:
     return own if own.exists() else declarations.with_suffix(".py")
 
 
-setup(ext_modules=[each for package in PACKAGES for each in extensions(package)], cmdclass={"build_ext": BuildAllOrNone})
+setup(
+    ext_modules=[each for package in PACKAGES for each in extensions(package)],
+    cmdclass={"build_ext": BuildAllOrNone},
+)

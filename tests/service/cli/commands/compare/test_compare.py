@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from service.cli.commands.compare import contenders
 from service.cli.commands.compare.contenders import Contest
-from service.messages.decoder import Decoder
-from service.messages.features import FeatureExtractor
 from service.settings.load import Settings
 from tests.support.reference_streams import phishing_events
 
@@ -133,11 +132,23 @@ def test_a_curve_ends_at_the_final_error():
     assert len(events) <= 400
 
 
+class Counted:
+    """Something that notes each time one of its methods is asked for."""
+
+    def __init__(self, counted, method, calls):
+        self._counted, self._method, self._calls = counted, method, calls
+
+    def __getattr__(self, name):
+        if name == self._method:
+            self._calls.append(name)
+        return getattr(self._counted, name)
+
+
 def test_a_message_is_decoded_once_and_its_features_are_made_once_for_all_models(perceptron, monkeypatch):
     calls = []
-    for cls, name in ((Decoder, "decode"), (FeatureExtractor, "extract")):
-        original = getattr(cls, name)
-        monkeypatch.setattr(cls, name, lambda *a, f=original, n=name: calls.append(n) or f(*a))
+    for make, method in (("make_decoder", "decode"), ("make_extractor", "extract")):
+        original = getattr(contenders, make)
+        monkeypatch.setattr(contenders, make, lambda *a, f=original, m=method: Counted(f(*a), m, calls))
     perceptron("compare", "-", "--model", "arow", "--model", "perceptron", "--model", "scw", stdin=PAGES)
     assert (calls.count("decode"), calls.count("extract")) == (1250, 1250)
 
