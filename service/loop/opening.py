@@ -99,7 +99,8 @@ class TaskOpener:
         """
         self._growth.reach(partition)
         letter_limit = self._ask_limits(cuts_letters=cuts_letters)
-        writer = WatchedWriter(self._consumer.writer(partition), self._health)
+        budget = None if self.lanes is None else self.lanes.budget
+        writer = WatchedWriter(self._consumer.writer(partition), self._health, budget)
         try:
             committed = self._consumer.committed(partition)
             restored = self._restore(partition, committed)

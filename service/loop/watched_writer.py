@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from service.monitoring.health import Health
+from service.sharing.budget import Budget
 from service.stream import Output, Writer
 
 
 class WatchedWriter:
-    """A writer whose commits are seen from outside: the loop's thread cannot say that it waits for one."""
+    """A writer whose commits are seen from outside: the loop's thread cannot say that it waits for one.
 
-    def __init__(self, writer: Writer, health: Health) -> None:
+    Parameters
+    ----------
+    writer
+        Commits.
+    health
+        Is told that the loop waits.
+    budget
+        Is told for how long, as rounds may take that time; None where no model is shared.
+
+    """
+
+    def __init__(self, writer: Writer, health: Health, budget: Budget | None = None) -> None:
         self._writer = writer
         self._health = health
+        self._resting: Callable[[], AbstractContextManager[None]] = (
+            nullcontext if budget is None else budget.resting
+        )
         self.close = writer.close
 
     def commit(
         self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False
     ) -> None:
         """Commit; see `Writer.commit`."""
-        with self._health.asking():
+        with self._health.asking(), self._resting():
             self._writer.commit(outputs, offsets, compress=compress)

@@ -12,7 +12,7 @@ SHARE: Final = 0.05
 """Of the processor time that the process takes for everything, for all its partitions together."""
 
 SHARE_OF_REST: Final = 0.5
-"""Of the time in which it waits for records, and works on nothing."""
+"""Of the time in which it waits for records or for commits, and works on nothing."""
 
 
 class Budget:
@@ -50,7 +50,7 @@ class Budget:
 
     @contextmanager
     def resting(self) -> Iterator[None]:
-        """Take the time inside in which the process does not work for time without records."""
+        """Take the time inside in which the process does not work for time that rounds may use."""
         began, worked = self._clock.monotonic(), self._clock.process_time()
         try:
             yield
