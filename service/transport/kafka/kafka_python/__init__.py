@@ -10,6 +10,7 @@ What this client does differently, from the caller to the wire:
 - `messages`: asks a client for records
 - `fetched_records`, `record_reader`: record batches as lists of `Record`s, in compiled code
 - `cluster`: how every client is made
+- `connections`: its bytes, and why a connection failed
 - `errors`: kafka-python's own errors, and the one place where its exceptions are translated
 """
 
