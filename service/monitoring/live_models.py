@@ -21,6 +21,7 @@ from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.models.explanation import Decision, decide
 from service.models.probability import probability_of
 from service.models.registry import Learner
+from service.models.rejection import rejection_of
 from service.models.river import ModelError
 from service.monitoring.committed_state import Published
 from service.monitoring.error_history import History, Point
@@ -29,7 +30,6 @@ from service.monitoring.portrait import Portrait, rank_weights
 from service.monitoring.questions import Question, QuestionReader
 from service.monitoring.recent_predictions import RecentAnswers
 from service.partition.learned_examples import Step
-from service.partition.model_rejection import rejection_of
 from service.partition.processor import Processor
 from service.partitioner import partition_at_work, partition_for_key
 from service.settings.load import Settings

@@ -5,6 +5,7 @@ from service.messages.decoder cimport Decoder, Incoming
 from service.messages.encoder cimport Answers
 from service.partition.example cimport Example
 from service.partition.label_join cimport EarlyLabel, LabelJoin
+from service.partition.label_learner cimport LabelLearner
 from service.partition.learned_examples cimport LearnedExamples
 from service.partition.time_bounds cimport TimeBounds
 
@@ -23,12 +24,12 @@ cdef class Processor:
     cdef bint _maps_time
     cdef Answers _answers
     cdef object _dead_letters_topic
-    cdef object _truth_on_timeout
+    cdef LabelLearner _labels
+    cdef bint _times_out
     cdef bint _has_log_odds
     cdef bytes _trace
     cdef LearnedExamples _learned
     cdef list _outputs
-    cdef Py_ssize_t _n_predictions
 
     @cython.locals(message=Incoming)
     cdef _take(self, record)
@@ -38,17 +39,3 @@ cdef class Processor:
 
     @cython.locals(early=EarlyLabel, example=Example)
     cdef tuple _predict_new(self, Incoming event, x, timestamp_ms)
-
-    cdef _note_first_label(self, Incoming event, EarlyLabel early)
-
-    cdef _truth_of_repeated(self, Incoming event, Example known)
-
-    @cython.locals(example=Example)
-    cdef _receive_label(self, Incoming label, timestamp_ms)
-
-    @cython.locals(example=Example)
-    cdef _settle_overdue(self, timestamp_ms, truth)
-
-    cdef _settle(self, event_id, Example example, truth, delay_seconds)
-
-    cdef _reconsider(self, Example example, truth)

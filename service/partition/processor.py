@@ -22,12 +22,13 @@ from service.messages.rejection import Rejection
 from service.messages.trace import trace_headers, trace_of
 from service.models.probability import probability_of
 from service.models.registry import Learner
+from service.models.rejection import rejection_of
 from service.models.river import ModelError
 from service.partition.counters import Counters
 from service.partition.example import Example
-from service.partition.label_join import EarlyLabel, LabelJoin
+from service.partition.label_join import LabelJoin
+from service.partition.label_learner import LabelLearner
 from service.partition.learned_examples import LearnedExamples, Observer
-from service.partition.model_rejection import rejection_of
 from service.partition.processed import Processed
 from service.partition.time_bounds import TimeBounds
 from service.sharing.rounds import Rounds
@@ -89,13 +90,13 @@ class Processor:
         self._maps_time = decoder.maps_time
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
-        self._truth_on_timeout = truth_on_timeout
+        self._labels = LabelLearner(join, self._answers, truth_on_timeout)
+        self._times_out = truth_on_timeout is not None
         self.observe = observe
         self._has_log_odds = False
         self._trace = b""  # of the record that is processed
         self._learned = LearnedExamples()
         self._outputs: list[Output] = []
-        self._n_predictions = 0  # of the batch
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
         """Process the next records of the partition, strictly one after the other; return what to write.
@@ -106,8 +107,8 @@ class Processor:
         outputs = self._outputs = []
         dead_letters: list[tuple[int, Output]] = []
         self._has_log_odds = self.learner.has_log_odds
-        self._n_predictions = 0
         learned = self._learned = LearnedExamples(has_log_odds=self._has_log_odds)
+        self._labels.begin(self.learner, self.counters.labels, learned)
         for position, record in enumerate(records):
             try:
                 output = self._take(record)
@@ -118,7 +119,6 @@ class Processor:
                 dead_letters.append((position, output))
             if output is not None:
                 outputs.append(output)
-        self.counters.predictions += self._n_predictions
         self.counters.consumed.update(map(_topic, records))
         self.counters.observe(learned.steps)
         self.observe(learned.steps)
@@ -182,14 +182,14 @@ class Processor:
             timestamp_ms = timestamp_ms if message.timestamp_ms is None else message.timestamp_ms
         if not self._times.earliest_ms <= timestamp_ms <= self._times.latest_ms:
             raise self._times.rejection(timestamp_ms, self.decoder.place_of_time(record))
-        if self._truth_on_timeout is not None:
-            self._settle_overdue(timestamp_ms, self._truth_on_timeout)
+        if self._times_out:
+            self._labels.settle_overdue(timestamp_ms, self._outputs)
         if orphans := self.join.advance(timestamp_ms):
             self.counters.labels["orphan"] += orphans
         if message is None:
             message = self.decoder.decode(record.value, record)
         if message.is_label:
-            return self._receive_label(message, timestamp_ms)
+            return self._labels.receive(message, timestamp_ms, self._trace)
         return self._receive_event(message, timestamp_ms)
 
     def _receive_event(self, event: Incoming, timestamp_ms: int) -> Output:
@@ -200,10 +200,10 @@ class Processor:
         known = self.join.examples.get(event_id)
         if known is not None:
             predicted, score = self.learner.assess(x)
-            truth = self._truth_of_repeated(event, known)
+            truth = self._labels.repeated(event, known)
         else:
             predicted, score, truth = self._predict_new(event, x, timestamp_ms)
-        self._n_predictions += 1
+        self.counters.predictions += 1
         probability = probability_of(predicted, score) if self._has_log_odds else None
         headers = trace_headers(self._trace) if self._trace else ()
         return self._answers.prediction(
@@ -223,85 +223,6 @@ class Processor:
         example = Example(x, predicted, score, timestamp_ms, None, change, event.message_bytes, self._trace)
         if truth is not None:
             self._learned.note(event.id, example, x, truth, change, self.learner.updates)
-            self._note_first_label(event, early)
+            self._labels.first(event, early)
         self.join.keep(event.id, example)
         return predicted, score, truth
-
-    def _note_first_label(self, event: Incoming, early: EarlyLabel | None) -> None:
-        """Note with what label a new event was learned: its own, or one that came before it."""
-        if early is not None:
-            self.join.drop_early_label(event.id)
-        if event.truth is None:
-            self.counters.labels["matched"] += 1
-            return
-        self._answers.follow(event.label)
-        if early is not None:
-            self.counters.labels["duplicate" if early.truth == event.truth else "corrected"] += 1
-
-    def _truth_of_repeated(self, event: Incoming, known: Example) -> Truth | None:
-        """Find the label of an event that came before; what it says now may be news about that one."""
-        if event.truth is not None:
-            self._answers.follow(event.label)
-            if known.truth is None:
-                self._settle(event.id, known, event.truth, None)
-            else:
-                self._reconsider(known, event.truth)
-        return known.truth
-
-    def _receive_label(self, label: Incoming, timestamp_ms: int) -> Output | None:
-        """Join a label with its event: kept, still to come, let go, or labelled before."""
-        assert label.truth is not None
-        self._answers.follow(label.label)
-        example = self.join.examples.get(label.id)
-        if example is None:
-            if result := self.join.hold_alone(label.id, EarlyLabel(label.truth, timestamp_ms)):
-                self.counters.labels[result] += 1
-            return None
-        if example.truth is not None:
-            self._reconsider(example, label.truth)
-            return None
-        delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000
-        self._settle(label.id, example, label.truth, delay_seconds)
-        self.counters.labels["matched"] += 1
-        predicted, time_ms = example.predicted, example.timestamp_ms
-        headers = trace_headers(example.trace or self._trace)
-        return self._answers.outcome(label.id, label.truth, predicted, delay_seconds, time_ms, headers)
-
-    def _settle_overdue(self, timestamp_ms: int, truth: Truth) -> None:
-        """Learn what an event without a label is, for all whose time is over when event time advances."""
-        join, labels = self.join, self.counters.labels
-        for event_id, example in join.overdue(timestamp_ms):
-            try:
-                self._settle(event_id, example, truth, None)
-                labels["timed_out"] += 1
-            except (LearnerError, ModelError):  # no fault of the record that advances the time
-                self._learned.note(event_id, example, example.x, truth, 0.0, self.learner.updates)
-                join.stop_waiting()
-                labels["refused"] += 1
-            seconds, headers = join.timeout_seconds, trace_headers(example.trace)
-            predicted, time_ms = example.predicted, example.timestamp_ms
-            outcome = self._answers.outcome(event_id, truth, predicted, seconds, time_ms, headers)
-            self._outputs.append(outcome)
-
-    def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
-        """Learn the truth about an example that waited for it."""
-        x = example.x
-        change = self.learner.learn(x, truth, example.step or b"")
-        self._learned.note(event_id, example, x, truth, change, self.learner.updates, delay_seconds)
-        self.join.stop_waiting()
-
-    def _reconsider(self, example: Example, truth: Truth) -> None:
-        """Take another label for a learned example: the same is a duplicate, a different one corrects.
-
-        Where labels are learned by timeout, a model that cannot undo learns the real one in addition, as with
-        the fake negatives of delayed feedback (Ktena et al. 2019).
-        """
-        if truth == example.truth:
-            self.counters.labels["duplicate"] += 1
-            return
-        x = example.x
-        if self.learner.undo(x, example.step) or self._truth_on_timeout is not None:
-            example.truth, example.step = truth, self.learner.learn(x, truth)
-            self.counters.labels["corrected"] += 1
-        else:
-            self.counters.labels["refused"] += 1

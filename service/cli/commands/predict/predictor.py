@@ -9,8 +9,8 @@ from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection
 from service.models.probability import probability_of
 from service.models.registry import learner_of
+from service.models.rejection import rejection_of
 from service.partition.factory import for_file, make_decoder, make_extractor
-from service.partition.model_rejection import rejection_of
 from service.settings.load import Settings
 from service.stream import Record
 

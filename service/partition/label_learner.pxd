@@ -1,0 +1,33 @@
+# The C types of label_learner.py, for compiled code.
+cimport cython
+
+from service.messages.decoder cimport Incoming
+from service.messages.encoder cimport Answers
+from service.partition.example cimport Example
+from service.partition.label_join cimport EarlyLabel, LabelJoin
+from service.partition.learned_examples cimport LearnedExamples
+
+
+cdef class LabelLearner:
+    cdef LabelJoin _join
+    cdef Answers _answers
+    cdef object _truth_on_timeout
+    cdef object _learner
+    cdef LearnedExamples _learned
+    cdef public object counts
+
+    cpdef begin(self, learner, counts, LearnedExamples learned)
+
+    @cython.locals(example=Example)
+    cpdef receive(self, Incoming label, timestamp_ms, bytes trace)
+
+    cpdef repeated(self, Incoming event, Example known)
+
+    cpdef first(self, Incoming event, EarlyLabel early)
+
+    @cython.locals(example=Example)
+    cpdef settle_overdue(self, timestamp_ms, outputs)
+
+    cdef _settle(self, event_id, Example example, truth, delay_seconds)
+
+    cdef _reconsider(self, Example example, truth)
