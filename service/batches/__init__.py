@@ -1,0 +1,1 @@
+"""Records in bulk. In: what clients fetch and the service answers. Out: sequences, not an object for each."""

@@ -1,0 +1,81 @@
+"""Records that were read. In: their keys, values and places. Out: a sequence of `Record`s.
+
+Where there is a compiler, `record_batch.pyx` stands in for this module: it keeps bytes and numbers, and makes
+a `Record` only when one is asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from heapq import merge
+from operator import attrgetter
+from typing import Final, SupportsIndex, overload
+
+from service.records import Record
+
+_event_time: Final = attrgetter("timestamp_ms")
+
+
+class RecordBatch(list[Record]):
+    """Records of one or more topics, in the order in which they are to be processed.
+
+    Parameters
+    ----------
+    records
+        The first of them.
+
+    """
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all keys and values together."""
+        return sum([len(record.key or b"") + len(record.value or b"") for record in self])
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics of the records, in the order in which they came first."""
+        return list(dict.fromkeys(record.topic for record in self))
+
+    def counts(self) -> dict[str, int]:
+        """Count the records by topic."""
+        return dict(Counter(record.topic for record in self))
+
+    def next_offsets(self) -> dict[str, int]:
+        """Return the offset after the last record of each topic."""
+        return {record.topic: record.offset + 1 for record in self}
+
+    def n_within(self, max_records: int, max_bytes: int, record_bytes: int) -> int:
+        """Count the first records that fit, `max_records` at most.
+
+        Of each counts its key, its value, and `record_bytes` besides. The first one fits always.
+        """
+        left_bytes = max_bytes
+        for count, record in enumerate(self[:max_records]):
+            left_bytes -= record_bytes + len(record.key or b"") + len(record.value or b"")
+            if left_bytes < 0 and count:
+                return count
+        return min(len(self), max_records)
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Record: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> RecordBatch: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Record | RecordBatch:
+        """Return a record, or a part of the batch."""
+        return (
+            RecordBatch(super().__getitem__(place))
+            if isinstance(place, slice)
+            else super().__getitem__(place)
+        )
+
+
+def in_step(batches: Iterable[RecordBatch]) -> RecordBatch:
+    """Merge batches by event time, each in its own order; of equal times, batches in theirs.
+
+    Whatever part of it begins where it begins, taken apart and merged again, is itself: so recovery takes
+    a batch in the order in which it was learned.
+    """
+    return RecordBatch(merge(*batches, key=_event_time))
