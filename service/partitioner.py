@@ -19,7 +19,12 @@ def partition_for_key(key: bytes | None, partitions: int) -> int:
     """
     if key is None:
         return 0
-    return (_murmur2(key) & 0x7FFFFFFF) % partitions
+    return partition_of_key(key, len(key), partitions)
+
+
+def partition_of_key(key: bytes, length: int, partitions: int) -> int:
+    """Do as `partition_for_key`, of a key that is nowhere but in memory where there is a compiler."""
+    return (_murmur2(key, length) & 0x7FFFFFFF) % partitions
 
 
 def partition_at_work(at_work: Collection[int], event_id: str | None, partitions: int) -> int:
@@ -31,9 +36,9 @@ def partition_at_work(at_work: Collection[int], event_id: str | None, partitions
     return its_own if its_own in at_work else min(at_work)
 
 
-def _murmur2(key: bytes) -> int:
+def _murmur2(data: bytes, length: int) -> int:
     """Hash a key to 32 bits (Austin Appleby, 2008; seed and form as in Kafka's clients)."""
-    data, length, mask = key, len(key), 0xFFFFFFFF
+    mask = 0xFFFFFFFF
     h = 0x9747B28C ^ length & mask
     whole = length & ~3
     for start in range(0, whole, 4):

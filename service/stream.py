@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
+from service.batches.record_batch import RecordBatch
 from service.records import NO_LIMIT, NOWHERE, Headers, Output, Place, Record, RecordLimit
 
 __all__ = [
@@ -87,7 +88,7 @@ class Consumer(Protocol):
 
     def poll(
         self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
-    ) -> dict[int, list[Record]]:
+    ) -> dict[int, RecordBatch]:
         """Wait up to `timeout_seconds` for records; at most `max_records`, by partition.
 
         A partition's records are ordered by topic (as given to `Transport.join`), then offset.

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.batches.record_batch import RecordBatch
 from service.errors import (
     ConfigurationError,
     MessageTooLarge,
@@ -110,7 +111,7 @@ class Member:
     def partitions_lost(self, partitions: frozenset[int]) -> None:
         self.assigned -= partitions
 
-    def poll(self, max_records: int = 1000) -> dict[int, list[Record]]:
+    def poll(self, max_records: int = 1000) -> dict[int, RecordBatch]:
         polled = self.consumer.poll(0.1, max_records)
         for records in polled.values():
             self.records += records

@@ -5,6 +5,7 @@ Each call goes by way of the process, where the simulation may let it crash, fre
 
 from __future__ import annotations
 
+from service.batches.record_batch import RecordBatch
 from service.errors import (
     ConfigurationError,
     OffsetOutOfRange,
@@ -224,7 +225,7 @@ class SimulatedConsumer:
         for topic in self._topics:
             for (name, partition), records in taken.items():
                 if name == topic:
-                    merged.setdefault(partition, []).extend(records)
+                    merged.setdefault(partition, RecordBatch()).extend(records)
         return merged
 
     def _stop_delivering(self, partition):

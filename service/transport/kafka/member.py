@@ -8,10 +8,11 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from functools import partial
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from service.batches.record_batch import RecordBatch
 from service.errors import OwnershipLost, TransportError
-from service.stream import NOWHERE, Place, Record
+from service.stream import NOWHERE, Place
 from service.transport.kafka.limits import (
     ConsumerOptions,
     appending_id,
@@ -25,6 +26,8 @@ from service.transport.kafka.writer import KafkaWriter, TransactionalProducer, i
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1
+
+Key = TypeVar("Key")
 
 
 class KafkaMember(ABC):
@@ -61,7 +64,7 @@ class KafkaMember(ABC):
         self._options = options
         self._check_topics = check_topics
         self._writers: dict[int, KafkaWriter] = {}
-        self._taken: dict[Place, list[Record]] = {}
+        self._taken: dict[Place, RecordBatch] = {}
         """Records that the client has moved past and no poll has returned yet: were a poll that fails to
         forget them, they would be lost."""
         self._held: frozenset[Place] = NOWHERE
@@ -70,7 +73,7 @@ class KafkaMember(ABC):
 
     def poll(
         self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
-    ) -> dict[int, list[Record]]:
+    ) -> dict[int, RecordBatch]:
         """Wait for records; see `Consumer.poll`."""
         deadline = monotonic() + timeout_seconds
         self._hold(hold)
@@ -100,14 +103,18 @@ class KafkaMember(ABC):
         """Count the records that may still be taken."""
         return max(0, max_records - sum(map(len, self._taken.values())))
 
-    def _deliver(self) -> dict[int, list[Record]]:
+    def _deliver(self) -> dict[int, RecordBatch]:
         """Return what was taken, ordered by topic, except what a rebalance has taken away since."""
         taken, self._taken = self._taken, {}
-        merged: dict[int, list[Record]] = {}
+        merged: dict[int, RecordBatch] = {}
         for place in self._places():
             if place in taken:
-                merged.setdefault(place[1], []).extend(taken[place])
+                _add(merged, place[1], taken[place])
         return merged
+
+    def _keep(self, place: Place, records: RecordBatch) -> None:
+        """Add records to what was taken."""
+        _add(self._taken, place, records)
 
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:
         """Deliver from these offsets on; see `Consumer.start`."""
@@ -293,3 +300,11 @@ class KafkaMember(ABC):
     @abstractmethod
     def _leave(self) -> None:
         """Leave the group and close the clients."""
+
+
+def _add(batches: dict[Key, RecordBatch], key: Key, records: RecordBatch) -> None:
+    """Add records behind those of `key`; the first ones become its batch as they are."""
+    if key in batches:
+        batches[key].extend(records)
+    else:
+        batches[key] = records

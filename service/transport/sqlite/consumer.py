@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
+from service.batches.record_batch import RecordBatch
 from service.errors import OffsetOutOfRange, OwnershipLost, TransportError
-from service.stream import NOWHERE, Assignee, Place, Record
+from service.stream import NOWHERE, Assignee, Place
 from service.transport.sqlite.database import Database
 from service.transport.sqlite.group import Membership, Standing
 from service.transport.sqlite.heartbeat import Heartbeat
@@ -57,7 +58,7 @@ class SqliteConsumer:
 
     def poll(
         self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
-    ) -> dict[int, list[Record]]:
+    ) -> dict[int, RecordBatch]:
         """Wait for records, or until partitions came or went; see the protocol."""
         if self._closed:
             raise TransportError(f"{self._membership} has left")
@@ -128,7 +129,7 @@ class SqliteConsumer:
         self._announced -= partitions
         self._positions = {s: at for s, at in self._positions.items() if s[0] not in partitions}
 
-    def _fetch(self, max_records: int, hold: AbstractSet[Place]) -> dict[int, list[Record]]:
+    def _fetch(self, max_records: int, hold: AbstractSet[Place]) -> dict[int, RecordBatch]:
         """Read the next records of the started partitions, each source getting its fair share.
 
         A `Source` is (partition, topic), a `Place` of the protocol (topic, partition): nothing is read of a
@@ -136,7 +137,7 @@ class SqliteConsumer:
         """
         if not self._positions:
             return {}
-        records: dict[int, list[Record]] = {}
+        records: dict[int, RecordBatch] = {}
         positions = {}
         with self._database.reading() as connection:
             for (partition, topic), position in self._positions.items():
@@ -155,8 +156,8 @@ class SqliteConsumer:
                 start = positions[partition, topic]
                 end = start + grants[partition, topic]
                 page = self._log.page(connection, topic, partition, start, end)
-                positions[partition, topic] = page[-1].offset + 1
-                records.setdefault(partition, []).extend(page)
+                positions[partition, topic] = page.next_offsets()[topic]
+                records.setdefault(partition, RecordBatch()).extend(page)
         # Only now: had anything failed, the records must come again.
         self._positions = positions
         self._turn += 1

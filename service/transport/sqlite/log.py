@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
+from service.batches.record_batch import RecordBatch
 from service.errors import ConfigurationError, MessageTooLarge, TopicMissing, TransportError
 from service.partitioner import partition_for_key
 from service.stream import Headers, Output, Record
@@ -191,9 +192,9 @@ class Log:
         partition: int,
         start: int,
         end: int,
-    ) -> list[Record]:
+    ) -> RecordBatch:
         """Return the records from `start` to `end` (exclusive), or as many as a page holds."""
-        records: list[Record] = []
+        records = RecordBatch()
         size = 0
         log = self.log(topic, partition)
         cursor = connection.execute(

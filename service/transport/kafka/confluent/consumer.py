@@ -11,6 +11,7 @@ from weakref import WeakSet
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
+from service.batches.record_batch import RecordBatch
 from service.errors import (
     OffsetOutOfRange,
     OwnershipLost,
@@ -18,7 +19,7 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.stream import Assignee, Place, Record
+from service.stream import Assignee, Place
 from service.transport.kafka.confluent.cluster import Cluster, committed_offsets
 from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translate, translated
 from service.transport.kafka.confluent.membership import ConfluentMembership
@@ -126,7 +127,7 @@ class ConfluentConsumer(KafkaMember):
             if place in taken:
                 taken[place].append(record)
             elif place[1] in begun:
-                taken[place] = [record]
+                taken[place] = RecordBatch([record])
         if not messages:
             self._serve()
 
@@ -161,7 +162,7 @@ class ConfluentConsumer(KafkaMember):
         elif trouble is not None and not isinstance(trouble, (OwnershipLost, TransactionFailed)):
             raise trouble
 
-    def _deliver(self) -> dict[int, list[Record]]:
+    def _deliver(self) -> dict[int, RecordBatch]:
         """Return what was taken; from here on all of it counts as delivered."""
         ends, self._ends = self._ends, {}
         self._positions |= {place: records[-1].offset + 1 for place, records in self._taken.items()}

@@ -129,7 +129,7 @@ class KafkaPythonConsumer(KafkaMember):
             position = self._known_position(place) or 0
             raise out_of_range(place.topic, place.partition, position) from error
         for place, records in batches.items():
-            self._taken.setdefault((place.topic, place.partition), []).extend(records)
+            self._keep((place.topic, place.partition), records)
         return bool(batches)
 
     def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:

@@ -1,28 +1,77 @@
-"""What a fetch brought, as `Record`s. In: record batches as they were received. Out: lists of `Record`s."""
+"""What a fetch brought. In: record batches as they were received. Out: `RecordBatch`es."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any, Final
 
 from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
 from kafka.protocol.consumer import IsolationLevel
+from kafka.structs import TopicPartition
 
+from service.batches.record_batch import RecordBatch
 from service.records import Record
 from service.transport.kafka.kafka_python.record_reader import RecordReader
 
 _CURRENT_FORMAT: Final = 2
+_NO_TIME_MS: Final = -1
+"""As Kafka itself says that a record has no time."""
+_BEYOND: Final = 2**63
+"""The first number that is none of Kafka's."""
 
 
 class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no types
-    """A `KafkaConsumer` whose `poll` returns `Record`s; it takes no deserializers."""
+    """A `KafkaConsumer` whose `poll` returns `RecordBatch`es; it takes no deserializers."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options)
         self._fetcher.PartitionRecords = FetchedRecords
+
+    def poll(self, *args: object, **options: object) -> dict[TopicPartition, RecordBatch]:
+        """Return the records that are there; see `KafkaConsumer.poll`."""
+        found = super().poll(*args, **options)
+        return {place: joined(parts) for place, parts in found.items()}
+
+
+def joined(parts: list[RecordBatch]) -> RecordBatch:
+    """Return batches as one; a single one as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = RecordBatch()
+    for part in parts:
+        whole.extend(part)
+    return whole
+
+
+class TakenRecords:
+    """Batches of records, for kafka-python to put into a list, which counts the records.
+
+    kafka-python's fetcher extends a list with what it takes of a partition, and asks for the length to know
+    how many records more it may take.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[RecordBatch] = []
+        self._n_records = 0
+
+    def add(self, part: RecordBatch) -> None:
+        """Add a batch, unless it is empty."""
+        if part:
+            self._parts.append(part)
+            self._n_records += len(part)
+
+    def __len__(self) -> int:
+        return self._n_records
+
+    def __iter__(self) -> Iterator[RecordBatch]:
+        return iter(self._parts)
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last record, of which there must be one."""
+        return self._parts[-1][-1].offset + 1
 
 
 class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-python has no types
@@ -45,24 +94,40 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
         **options: object,
     ) -> None:
         super().__init__(fetch_offset, tp, records, **options)
-        self.record_iterator = chain.from_iterable(self._decode(records))
+        self.record_iterator = self._decode(records)
+        self._left = RecordBatch()
+        """What was decoded and not taken."""
 
-    def take(self, n: int | None = None) -> list[Record]:
+    def take(self, n: int | None = None) -> TakenRecords:
         """Return the next records, `n` at most.
 
         After an error, each further call raises it again. The library's own returns nothing then, and its
         fetcher asks again without end.
         """
+        taken = TakenRecords()
         try:
-            taken: list[Record] = super().take(n)
+            self._maybe_raise_next_inline_exception()
+            self._fill(taken, n)
         except Exception as error:
             self._next_inline_exception = error
-            raise
+            if not taken:
+                raise
         if taken and self and self._next_inline_exception is None:
-            self.next_fetch_offset = taken[-1].offset + 1  # `_decode` has stopped at its batch
+            self.next_fetch_offset = taken.next_offset  # `_decode` has stopped at its batch
         return taken
 
-    def _decode(self, batches: Any) -> Iterator[list[Record]]:  # noqa: ANN401 - kafka-python has no types
+    def _fill(self, taken: TakenRecords, n: int | None) -> None:
+        while n is None or len(taken) < n:
+            if not self._left:
+                decoded = next(self.record_iterator, None)
+                if decoded is None:
+                    return
+                self._left = decoded
+            room = len(self._left) if n is None else n - len(taken)
+            taken.add(self._left[:room])
+            self._left = self._left[room:]
+
+    def _decode(self, batches: Any) -> Iterator[RecordBatch]:  # noqa: ANN401 - kafka-python has no types
         last_batch = None
         while (batch := batches.next_batch()) is not None:
             last_batch = batch
@@ -70,7 +135,7 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
             if batch.magic == _CURRENT_FORMAT and self._is_passed_over(batch):
                 self.next_fetch_offset = batch.next_offset
                 continue
-            records: list[Record] = []
+            records = RecordBatch()
             try:
                 self._read(batch, records)
             finally:  # what precedes an error comes before it
@@ -94,16 +159,14 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
                 return True
         return bool(batch.is_control_batch)
 
-    def _read(self, batch: Any, records: list[Record]) -> None:  # noqa: ANN401 - kafka-python has no types
-        place = self.topic_partition
+    def _read(self, batch: Any, records: RecordBatch) -> None:  # noqa: ANN401 - kafka-python has no types
         if batch.magic == _CURRENT_FORMAT:
             iter(batch)  # uncompresses it
             has_append_time = batch.timestamp_type == batch.LOG_APPEND_TIME
             reader = RecordReader(
-                bytes(batch._buffer),  # noqa: SLF001 - nothing public holds the records
+                batch._buffer,  # noqa: SLF001 - nothing public holds the records
                 batch._pos,  # noqa: SLF001
-                place.topic,
-                place.partition,
+                *self.topic_partition,
                 base_offset=batch.base_offset,
                 timestamp_ms=batch.max_timestamp if has_append_time else batch.first_timestamp,
                 has_append_time=has_append_time,
@@ -113,7 +176,7 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
         for record in batch:
             self._check(record, "Record", record.offset)
             if record.offset >= self.fetch_offset:
-                records.append(_as_record(place, record))
+                records.append(self._as_record(record))
 
     def _check(self, checked: Any, kind: str, offset: int) -> None:  # noqa: ANN401 - kafka-python has no types
         if self.check_crcs and not checked.validate_crc():
@@ -121,9 +184,13 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
                 f"{kind} for partition {self.topic_partition} at offset {offset} failed crc check"
             )
 
-
-def _as_record(place: Any, found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types
-    headers = tuple((name, value or b"") for name, value in found.headers)
-    return Record(
-        place.topic, place.partition, found.offset, found.timestamp, found.key, found.value, headers
-    )
+    def _as_record(self, found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types
+        """Return a record that the library has read. Format 0 has no time."""
+        timestamp_ms = _NO_TIME_MS if found.timestamp is None else found.timestamp
+        if not (-_BEYOND <= found.offset < _BEYOND and -_BEYOND <= timestamp_ms < _BEYOND):
+            raise CorruptRecordError(
+                f"Record for partition {self.topic_partition} at offset {found.offset} of {timestamp_ms} ms"
+            )
+        headers = tuple((name, value or b"") for name, value in found.headers)
+        topic, partition = self.topic_partition
+        return Record(topic, partition, found.offset, timestamp_ms, found.key, found.value, headers)

@@ -1,23 +1,23 @@
-"""Asks kafka-python for records. In: a client that has been assigned partitions. Out: `Record`s."""
+"""Asks kafka-python for records. In: a client that has been assigned partitions. Out: `RecordBatch`es."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from kafka.structs import TopicPartition
 
-from service.stream import Record
+from service.batches.record_batch import RecordBatch
 
 
 def take(
     client: Any,  # noqa: ANN401 - kafka-python has no types
     max_records: int,
     wait_seconds: float,
-) -> Mapping[TopicPartition, Sequence[Record]]:
+) -> Mapping[TopicPartition, RecordBatch]:
     """Return the records that are there; wait for the first one only."""
     _unpark(client)
-    found: Mapping[TopicPartition, Sequence[Record]] = client.poll(
+    found: Mapping[TopicPartition, RecordBatch] = client.poll(
         timeout_ms=wait_seconds * 1000, max_records=max_records
     )
     return found

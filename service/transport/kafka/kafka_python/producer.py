@@ -16,16 +16,14 @@ from kafka.errors import (
     KafkaTimeoutError,
     TransactionAbortedError,
     UnknownError,
-    UnknownTopicOrPartitionError,
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import TransactionFailed, TransportError
-from service.partitioner import partition_for_key
 from service.stream import Output, Place
 from service.transport.kafka.errors import hinted
 from service.transport.kafka.kafka_python.errors import translate
-from service.transport.kafka.kafka_python.record_writer import RecordWriter
+from service.transport.kafka.kafka_python.record_writer import written_batches
 from service.transport.kafka.kafka_python.written_batch import hand_over
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
@@ -61,10 +59,21 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         return count
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
-        """Write `outputs` and see each of them acknowledged."""
+        """Write `outputs` and see each of them acknowledged.
+
+        The client's own `send` makes a future of each record, which takes far longer. And it refuses a record
+        with neither key nor value: the protocol has such records, and the dead letters of those that other
+        clients send have to be written.
+        """
         batches = [
             hand_over(self._accumulator, self._begin(*place), writer)
-            for place, writer in self._written(outputs)
+            for place, writer in written_batches(
+                outputs,
+                lambda topic: len(self.partitions_for(topic)),
+                batch_bytes=self.config["batch_size"],
+                most_bytes=self._most_bytes,
+                now_ms=int(time() * 1000),
+            )
         ]
         # A batch that had to be split counts as an unknown error here, and one whose answer came while the
         # process was frozen as a late one; the batches know better.
@@ -74,39 +83,14 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
             # flush() only logs what failed: an unchecked batch is records lost without a word.
             batch.settle(deadline)
 
-    def _written(self, outputs: Iterable[Output]) -> list[tuple[Place, RecordWriter]]:
-        """Write records into batches, each partition's in their order.
-
-        The client's own `send` makes a future of each record, which takes far longer. And it refuses a record
-        with neither key nor value: the protocol has such records, and the dead letters of those that other
-        clients send have to be written.
-        """
-        limits = (self.config["batch_size"], self._most_bytes, int(time() * 1000))
-        n_partitions: dict[str, int] = {}
-        open_writers: dict[Place, RecordWriter] = {}
-        written = []
-        for topic, key, value, headers, partition, timestamp_ms in outputs:
-            if topic not in n_partitions:
-                n_partitions[topic] = len(self.partitions_for(topic))
-            chosen = partition_for_key(key, n_partitions[topic]) if partition is None else partition
-            place = (topic, chosen)
-            writer = open_writers.get(place)
-            if writer is None or not writer.write(key, value, headers, timestamp_ms):
-                writer = open_writers[place] = RecordWriter(*limits)
-                writer.write(key, value, headers, timestamp_ms)
-                written.append((place, writer))
-        return written
-
     @property
     def _most_bytes(self) -> int:
         is_compressed = self.config["compression_type"] is not None
         return CLIENT_LIMIT.uncompressed_bytes if is_compressed else CLIENT_LIMIT.n_bytes
 
     def _begin(self, topic: str, partition: int) -> TopicPartition:
-        """Know a partition, and that the transaction will write to it."""
+        """Note that the transaction will write to a partition."""
         place = TopicPartition(topic, partition)
-        if partition not in self.partitions_for(topic):
-            raise UnknownTopicOrPartitionError(f"{topic} has no partition {partition}")
         if self._transaction_manager is not None and self._transaction_manager.is_transactional():
             self._transaction_manager.maybe_add_partition_to_transaction(place)
         return place

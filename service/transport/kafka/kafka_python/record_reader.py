@@ -1,13 +1,16 @@
-"""The records of a batch in format 2. In: its bytes, uncompressed. Out: `Record`s.
+"""The records of a batch in format 2. In: its bytes, uncompressed. Out: the same in a `RecordBatch`.
 
-Where there is a compiler, `record_reader.pxd` gives C types. The format is below "Message Format" in Apache
-Kafka's documentation; what is not well formed is left to kafka-python's own code.
+The compiled form is `record_reader.pyx`, which makes no Python object of a record. The format is below
+"Message Format" in Apache Kafka's documentation; what is not well formed is left to kafka-python's own code.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from typing_extensions import Buffer
+
+from service.batches.record_batch import RecordBatch
 from service.records import Headers, Record
 
 _FAR: Final = 1 << 62
@@ -42,7 +45,7 @@ class RecordReader:
 
     def __init__(
         self,
-        data: bytes,
+        data: Buffer,
         at: int,
         topic: str,
         partition: int,
@@ -52,9 +55,8 @@ class RecordReader:
         has_append_time: bool,
     ) -> None:
         is_near = abs(base_offset) < _FAR and abs(timestamp_ms) < _FAR
-        self._owner = data
-        self._data = data
-        self._end = len(data) if is_near else 0
+        self._data = bytes(data)
+        self._end = len(self._data) if is_near else 0
         self.at = at
         self._topic = topic
         self._partition = partition
@@ -62,7 +64,7 @@ class RecordReader:
         self._timestamp_ms = timestamp_ms if is_near else 0
         self._has_append_time = has_append_time
 
-    def read(self, records: list[Record], count: int, first_offset: int) -> int:
+    def read(self, records: RecordBatch, count: int, first_offset: int) -> int:
         """Read up to `count` records, and append those from `first_offset` on; return how many were read.
 
         They are fewer if one is not well formed: `at` is where it begins.

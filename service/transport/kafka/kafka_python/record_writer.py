@@ -1,16 +1,18 @@
-"""The records of a batch in format 2. In: keys, values, headers and times. Out: its bytes, uncompressed.
+"""The records of batches in format 2. In: outputs. Out: the bytes of each partition's batches, uncompressed.
 
-Where there is a compiler, `record_writer.pxd` gives C types. The format is below "Message Format" in Apache
-Kafka's documentation.
+The compiled form is `record_writer.pyx`, which makes no Python object of a record. The format is below
+"Message Format" in Apache Kafka's documentation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from kafka.errors import MessageSizeTooLargeError
+from kafka.errors import MessageSizeTooLargeError, UnknownTopicOrPartitionError
 
-from service.records import Headers
+from service.partitioner import partition_for_key
+from service.records import Headers, Output, Place
 
 _FAR: Final = 1 << 61
 """Times from here on are refused: the differences of what is smaller fit in 63 bits when written."""
@@ -21,6 +23,56 @@ _HEADER_BYTES: Final = 61
 _FRAME_BYTES: Final = 21
 """The most that a record's length, attributes, time and offset take."""
 _NO_HEADERS: Final = b"\0"
+
+
+def written_batches(
+    outputs: Iterable[Output],
+    n_partitions: Callable[[str], int],
+    *,
+    batch_bytes: int,
+    most_bytes: int,
+    now_ms: int,
+) -> list[tuple[Place, RecordWriter]]:
+    """Write outputs into batches, each partition's in their order.
+
+    Parameters
+    ----------
+    outputs
+        The records; `partition_for_key` chooses the partitions of those that have none.
+    n_partitions
+        Counts a topic's partitions.
+    batch_bytes, most_bytes, now_ms
+        As `RecordWriter` takes them.
+
+    Returns
+    -------
+    list
+        What was written of each batch, with its place, in the order in which the batches began.
+
+    Raises
+    ------
+    MessageSizeTooLargeError, OverflowError
+        As `RecordWriter.write`.
+    UnknownTopicOrPartitionError
+        A topic has not the partition that an output names.
+
+    """
+    counts: dict[str, int] = {}
+    open_writers: dict[Place, RecordWriter] = {}
+    written = []
+    for topic, key, value, headers, partition, timestamp_ms in outputs:
+        if topic not in counts:
+            counts[topic] = n_partitions(topic)
+        chosen = partition_for_key(key, counts[topic]) if partition is None else partition
+        if not 0 <= chosen < counts[topic]:
+            raise UnknownTopicOrPartitionError(f"{topic} has no partition {chosen}")
+        place = (topic, chosen)
+        writer = open_writers.get(place)
+        if writer is None or not writer.write(key, value, headers, timestamp_ms):
+            writer = open_writers[place] = RecordWriter(batch_bytes, most_bytes, now_ms)
+            writer.write(key, value, headers, timestamp_ms)
+            written.append((place, writer))
+    return written
 
 
 class RecordWriter:

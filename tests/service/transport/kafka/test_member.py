@@ -8,6 +8,7 @@ from time import monotonic
 
 import pytest
 
+from service.batches.record_batch import RecordBatch
 from service.errors import OwnershipLost, TransportUnavailable
 from service.stream import Place, Record
 from service.transport.kafka.limits import ConsumerOptions, TopicLimits
@@ -83,7 +84,7 @@ class ScriptedMember(KafkaMember):
     def fetch(self, *places: tuple[str, int, int]) -> None:
         for topic, partition, offset in places:
             record = Record(topic, partition, offset, 0, None, None)
-            self._taken.setdefault((topic, partition), []).append(record)
+            self._keep((topic, partition), RecordBatch([record]))
 
     @staticmethod
     @contextmanager
@@ -163,7 +164,7 @@ def member() -> ScriptedMember:
     return member
 
 
-def offsets(found: dict[int, list[Record]]) -> dict[int, list[tuple[str, int]]]:
+def offsets(found: dict[int, RecordBatch]) -> dict[int, list[tuple[str, int]]]:
     return {partition: [(r.topic, r.offset) for r in records] for partition, records in found.items()}
 
 

@@ -6,14 +6,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kafka.errors import MessageSizeTooLargeError
+from kafka.errors import MessageSizeTooLargeError, UnknownTopicOrPartitionError
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import TopicPartition
 
-from service.records import Record
+from service.batches.output_batch import OutputBatch
+from service.partitioner import partition_for_key
+from service.records import Output, Record
 from service.transport.kafka.kafka_python import record_writer
-from service.transport.kafka.kafka_python.fetched_records import FetchedRecords
+from service.transport.kafka.kafka_python.fetched_records import FetchedRecords, joined
 from service.transport.kafka.kafka_python.written_batch import builder_of
 
 NO_CODEC, GZIP = 0, 1
@@ -26,13 +28,13 @@ def _interpreted():
     spec = importlib.util.spec_from_file_location("interpreted_record_writer", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.RecordWriter
+    return module.written_batches
 
 
 WRITERS = pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(record_writer.RecordWriter, id="as-built"),
+        pytest.param(record_writer.written_batches, id="as-built"),
         pytest.param(_interpreted(), id="interpreted"),
     ],
 )
@@ -42,13 +44,12 @@ TIMES = st.none() | st.integers(-(2**61) + 1, 2**61 - 1) | st.integers(NOW_MS - 
 ROWS = st.lists(st.tuples(NULLABLE, NULLABLE, HEADERS, TIMES), min_size=1, max_size=8)
 
 
-def written(kind, rows, batch_bytes=NO_LIMIT):
-    """Write what fits into one batch."""
-    writer = kind(batch_bytes, NO_LIMIT, NOW_MS)
-    for row in rows:
-        if not writer.write(*row):
-            break
-    return writer
+def written(kind, rows, batch_bytes=NO_LIMIT, most_bytes=NO_LIMIT):
+    """Write batches of one partition."""
+    outputs = [Output("events", key, value, headers, 0, time_ms) for key, value, headers, time_ms in rows]
+    batches = kind(outputs, lambda _: 1, batch_bytes=batch_bytes, most_bytes=most_bytes, now_ms=NOW_MS)
+    assert all(place == ("events", 0) for place, _ in batches)
+    return [writer for _, writer in batches]
 
 
 def librarys(rows, codec=NO_CODEC, batch_bytes=NO_LIMIT):
@@ -73,25 +74,85 @@ def closed(records, *state):
     batch_bytes=st.integers(0, 1500),
     state=st.sampled_from([(-1, -1, -1, False), (7, 2, 1000, True), (7, 0, 2**31 - 1, False)]),
 )
-def test_a_batch_has_the_bytes_that_the_library_would_write(kind, rows, batch_bytes, state):
-    ours = builder_of(
-        written(kind, rows, batch_bytes), {"compression_attrs": NO_CODEC, "batch_size": batch_bytes}
-    )
-    expected = librarys(rows, batch_bytes=batch_bytes)
-    assert ours.is_full() == expected.is_full()
-    assert ours.next_offset() == expected.next_offset()
-    assert closed(ours, *state) == closed(expected, *state)
+def test_batches_have_the_bytes_that_the_library_would_write(kind, rows, batch_bytes, state):
+    left = rows
+    for writer in written(kind, rows, batch_bytes):
+        ours = builder_of(writer, {"compression_attrs": NO_CODEC, "batch_size": batch_bytes})
+        expected = librarys(left, batch_bytes=batch_bytes)
+        assert ours.is_full() == expected.is_full()
+        assert ours.next_offset() == expected.next_offset()
+        assert closed(ours, *state) == closed(expected, *state)
+        left = left[writer.n_records :]
+    assert not left
+
+
+def read_back(place, writer, codec=NO_CODEC):
+    """Read what was written of a batch with the code that reads what a broker sends."""
+    records = builder_of(writer, {"compression_attrs": codec, "batch_size": NO_LIMIT})
+    found = FetchedRecords(0, place, MemoryRecords(closed(records, -1, -1, -1, False)))
+    return [*joined([*found.take()])]
 
 
 @WRITERS
 @given(rows=ROWS, codec=st.sampled_from([NO_CODEC, GZIP]))
 def test_what_is_written_is_read_back(kind, rows, codec):
-    records = builder_of(written(kind, rows), {"compression_attrs": codec, "batch_size": NO_LIMIT})
-    found = FetchedRecords(0, TopicPartition("events", 3), MemoryRecords(closed(records, -1, -1, -1, False)))
-    assert found.take() == [
-        Record("events", 3, offset, NOW_MS if time_ms is None else time_ms, key, value, headers)
+    (writer,) = written(kind, rows)
+    assert read_back(TopicPartition("events", 0), writer, codec) == [
+        Record("events", 0, offset, NOW_MS if time_ms is None else time_ms, key, value, headers)
         for offset, (key, value, headers, time_ms) in enumerate(rows)
     ]
+
+
+COUNTS = {"predictions": 3, "dead-letters": 1}
+
+
+@WRITERS
+@given(
+    outputs=st.lists(
+        st.sampled_from(["predictions", "dead-letters"]).flatmap(
+            lambda topic: st.builds(
+                Output,
+                st.just(topic),
+                NULLABLE,
+                NULLABLE,
+                HEADERS,
+                st.none() | st.integers(0, COUNTS[topic] - 1),
+                st.none() | st.just(NOW_MS),
+            )
+        ),
+        max_size=30,
+    ),
+    batch_bytes=st.integers(0, 1500),
+    as_batch=st.booleans(),
+)
+def test_each_output_goes_to_its_partition_and_none_overtakes_another(kind, outputs, batch_bytes, as_batch):
+    given_as = OutputBatch(outputs) if as_batch else outputs
+    batches = kind(given_as, COUNTS.__getitem__, batch_bytes=batch_bytes, most_bytes=NO_LIMIT, now_ms=NOW_MS)
+    expected = {}
+    for output in outputs:
+        chosen = output.partition
+        if chosen is None:
+            chosen = partition_for_key(output.key, COUNTS[output.topic])
+        expected.setdefault((output.topic, chosen), []).append(output[1:4])
+    found = {}
+    for place, writer in batches:
+        records = read_back(TopicPartition(*place), writer)
+        found.setdefault(place, []).extend((each.key, each.value, each.headers) for each in records)
+    assert found == expected
+    assert [*found] == [*expected]
+
+
+@WRITERS
+@pytest.mark.parametrize("partition", [3, 2**31 - 1])
+def test_a_partition_that_a_topic_does_not_have_is_named(kind, partition):
+    with pytest.raises(UnknownTopicOrPartitionError, match=f"events has no partition {partition}"):
+        kind(
+            [Output("events", b"k", b"v", (), partition)],
+            lambda _: 3,
+            batch_bytes=NO_LIMIT,
+            most_bytes=NO_LIMIT,
+            now_ms=NOW_MS,
+        )
 
 
 @WRITERS
@@ -99,20 +160,26 @@ def test_what_is_written_is_read_back(kind, rows, codec):
 def test_a_record_is_too_large_where_the_library_says_so(kind, row, more):
     key, value, headers, _ = row
     size = DefaultRecordBatchBuilder.estimate_size_in_bytes(key, value, list(headers))
-    writer = kind(NO_LIMIT, size + more, NOW_MS)
     if more >= 0:
-        assert writer.write(*row)
+        assert written(kind, [row], most_bytes=size + more)
     else:
         with pytest.raises(MessageSizeTooLargeError, match=f"more than {size + more} bytes"):
-            writer.write(*row)
-        assert not writer.n_records
+            written(kind, [row], most_bytes=size + more)
+
+
+@WRITERS
+def test_a_batch_grows_with_its_records(kind):
+    rows = [(b"%d" % number, bytes(number), (), None) for number in range(1000)]
+    (writer,) = written(kind, rows)
+    read = read_back(TopicPartition("events", 0), writer)
+    assert [(record.key, record.value) for record in read] == [row[:2] for row in rows]
 
 
 @WRITERS
 @pytest.mark.parametrize("time_ms", [2**61, -(2**61), 2**70])
 def test_a_time_beyond_all_clocks_is_refused(kind, time_ms):
     with pytest.raises(OverflowError):
-        kind(NO_LIMIT, NO_LIMIT, NOW_MS).write(b"k", b"v", (), time_ms)
+        written(kind, [(b"k", b"v", (), time_ms)])
 
 
 @WRITERS
@@ -120,7 +187,5 @@ def test_a_time_beyond_all_clocks_is_refused(kind, time_ms):
     "row", [("k", b"v", (), None), (b"k", "v", (), None), (b"k", b"v", (("n", "v"),), None)]
 )
 def test_text_is_no_key_no_value_and_no_header(kind, row):
-    writer = kind(NO_LIMIT, NO_LIMIT, NOW_MS)
     with pytest.raises(TypeError):
-        writer.write(*row)
-    assert not writer.n_records
+        written(kind, [row])

@@ -15,7 +15,8 @@ from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.record.memory_records import MemoryRecords
 from kafka.structs import TopicPartition
 
-from service.transport.kafka.kafka_python.record_writer import RecordWriter
+from service.records import Output
+from service.transport.kafka.kafka_python.record_writer import written_batches
 from service.transport.kafka.kafka_python.written_batch import WrittenBatch, hand_over
 
 PLACE = TopicPartition("predictions", 2)
@@ -28,9 +29,11 @@ def accumulator():
 
 
 def queued(accumulator):
-    writer = RecordWriter(1 << 20, 1 << 20, 0)
-    for number in range(N_RECORDS):
-        assert writer.write(b"key", b"%d" % number, (), None)
+    outputs = [
+        Output(PLACE.topic, b"key", b"%d" % number, (), PLACE.partition) for number in range(N_RECORDS)
+    ]
+    limits = {"batch_bytes": 1 << 20, "most_bytes": 1 << 20}
+    ((_, writer),) = written_batches(outputs, lambda _: PLACE.partition + 1, now_ms=0, **limits)
     return hand_over(accumulator, PLACE, writer)
 
 
