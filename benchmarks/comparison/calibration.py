@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.models.registry import make_learner
-from service.partition.calibration import BINS, Calibration
+from service.partition.counts.calibration import BINS, Calibration
 
 from .report import progress, row, rule
 

@@ -16,7 +16,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from service.cli.output import echo_line
 from service.datasets.files import Source
 from service.messages.labels import Vocabulary
-from service.partition.learned_examples import Step
+from service.partition.learned_examples import LearnedExamples
+from service.partition.processed import Step
 from service.visible import one_line
 
 _HEADER = """\
@@ -47,23 +48,24 @@ class ProgressTable:
         self._shown = (0, 0)
         self._next_row = 1
 
-    def observe(self, steps: Sequence[Step]) -> None:
+    def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions; show a row for each that makes a power of two."""
-        while (due := self._next_row - self._events) <= len(steps):
-            self._count(steps[:due])
-            self._row(self._example(steps[due - 1]))
+        mistakes, counted = learned.mistakes(), 0
+        while (due := counted + self._next_row - self._events) <= len(mistakes):
+            self._count(mistakes[counted:due])
+            self._row(self._example(learned[due - 1]))
             self._next_row *= 2
-            steps = steps[due:]
-        self._count(steps)
+            counted = due
+        self._count(mistakes[counted:])
 
     def finish(self) -> None:
         """Show the final counts, unless the last row shows them."""
         if self._events > self._shown[0]:
             self._row("")
 
-    def _count(self, steps: Sequence[Step]) -> None:
-        self._events += len(steps)
-        self._mistakes += sum(step.mistake for step in steps)
+    def _count(self, mistakes: Sequence[bool]) -> None:
+        self._events += len(mistakes)
+        self._mistakes += sum(mistakes)
 
     def _example(self, step: Step) -> str:
         truth, predicted = (_cell(self._name(label)) for label in (step.truth, step.predicted))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -18,7 +18,7 @@ from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import BatchTracer
-from service.partition.learned_examples import Observer, Step
+from service.partition.learned_examples import LearnedExamples, Observer
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.sharing.lanes import Lanes
@@ -164,8 +164,8 @@ class TaskOpener:
         if len(observers) == 1:
             return observers[0]
 
-        def tell(steps: Sequence[Step]) -> None:
+        def tell(learned: LearnedExamples) -> None:
             for observe in observers:
-                observe(steps)
+                observe(learned)
 
         return tell

@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from perceptron_core import OnlineMistakeBound, Perceptron
 from service.models.auto import MixtureStatus
 from service.models.registry import Learner
-from service.partition.counters import WINDOW, Counters
+from service.partition.counts.counters import WINDOW, Counters
 from service.sharing.participant import Participant
 
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from service.models.auto import MixtureStatus
-from service.partition.counters import Counters
+from service.partition.counts.counters import Counters
 
 CAPACITY: Final = 400
 """Points kept: more than a page has room to show."""

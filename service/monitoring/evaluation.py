@@ -10,8 +10,8 @@ from typing import Any
 from service.messages.labels import Truth, Vocabulary
 from service.models.auto import AutoLearner
 from service.models.registry import Learner
-from service.partition.counters import Counters
-from service.partition.learned_examples import Step
+from service.partition.counts.counters import Counters
+from service.partition.learned_examples import LearnedExamples
 
 
 class Evaluation:
@@ -35,11 +35,12 @@ class Evaluation:
         """Labelled predictions so far."""
         return len(self._truths)
 
-    def observe(self, steps: Sequence[Step]) -> None:
+    def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions."""
-        self._confusion.update([(step.truth, step.predicted) for step in steps])
-        self._scores.extend([step.score for step in steps])
-        self._truths.extend([step.truth is True for step in steps])
+        truths = learned.truths()
+        self._confusion.update(zip(truths, learned.predictions(), strict=True))
+        self._scores.extend(learned.scores())
+        self._truths.extend([truth is True for truth in truths])
 
     def confusion(self) -> dict[str, dict[str, int]]:
         """Count predictions as {truth: {predicted: count}}."""

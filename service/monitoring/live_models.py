@@ -29,7 +29,7 @@ from service.monitoring.event_rate import EventRate
 from service.monitoring.portrait import Portrait, rank_weights
 from service.monitoring.questions import Question, QuestionReader
 from service.monitoring.recent_predictions import RecentAnswers
-from service.partition.learned_examples import Step
+from service.partition.learned_examples import LearnedExamples
 from service.partition.processor import Processor
 from service.partitioner import partition_at_work, partition_for_key
 from service.settings.load import Settings
@@ -100,10 +100,10 @@ class LiveModel:
         self._vocabulary = vocabulary
         self._portrait = Portrait(None, None)
 
-    def observe(self, steps: Sequence[Step]) -> None:
+    def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions; called by the loop."""
         if self.recent is not None:
-            self.recent.observe(steps)
+            self.recent.observe(learned)
 
     def committed(
         self, published: Published, records: Sequence[Record] = (), outputs: Sequence[Output] = ()

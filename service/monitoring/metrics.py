@@ -7,9 +7,8 @@ committed `Counters` of each partition, so after a restart they go on where they
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
@@ -22,7 +21,7 @@ from service.models.auto import mixture_of
 from service.models.registry import Learner
 from service.monitoring.buckets import Buckets
 from service.monitoring.committed_state import Published, Share, committed_families
-from service.partition.learned_examples import Observer, Step
+from service.partition.learned_examples import LearnedExamples, Observer
 from service.partition.processor import Processor
 from service.sharing.lanes import Lanes
 from service.sharing.participant import Participant
@@ -95,14 +94,10 @@ class Metrics:
         ProcessCollector(registry=self.registry)  # memory, processor time, open files; on Linux
         self.registry.register(_CommittedState(self))
 
-    def observe(self, steps: Sequence[Step]) -> None:
+    def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions."""
-        self.margin.observe_all(
-            [step.score if step.truth else -step.score for step in steps if isinstance(step.truth, bool)]
-        )
-        self.label_delay.observe_all(
-            [step.label_delay_seconds for step in steps if step.label_delay_seconds is not None]
-        )
+        self.margin.observe_all(learned.margins())
+        self.label_delay.observe_all(learned.label_delays())
 
     def watch(self, partition: int, learner: Learner) -> Observer:
         """Return the observer of one partition: `observe`, and the mistake bound where the model has one."""
@@ -111,9 +106,9 @@ class Metrics:
             return self.observe
         bound = self.bounds[partition] = OnlineMistakeBound(fit_intercept=model.fit_intercept)
 
-        def watch(steps: Sequence[Step]) -> None:
-            self.observe(steps)
-            for step in _since_last_update(steps):
+        def watch(learned: LearnedExamples) -> None:
+            self.observe(learned)
+            for step in learned.since_last_update():  # an update restarts the bound
                 bound.observe(step.x, step.truth, step.score - model.threshold, step.updates)
 
         return watch
@@ -149,16 +144,6 @@ class Metrics:
             for gauge in (self.snapshot_size, self.snapshot_time):
                 with contextlib.suppress(KeyError):
                     gauge.remove(partition)
-
-
-def _since_last_update(steps: Iterable[Step]) -> Sequence[Step]:
-    """Return the steps from the last update of the model on: the update restarts its bound.
-
-    Of a label that came later, the score is an older model's and says nothing of this one.
-    """
-    latest = [step for step in steps if step.label_delay_seconds is None]
-    unchanged = takewhile(lambda step: step.updates == latest[-1].updates, reversed(latest))
-    return [*unchanged][::-1]
 
 
 class _CommittedState(Collector):

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from service.messages.decoder import Decoder
 from service.messages.rejection import Rejection
-from service.partition.learned_examples import Step
+from service.partition.learned_examples import LearnedExamples
+from service.partition.processed import Step
 from service.stream import Output, Record
 
 ANSWERS_KEPT: Final = 12
@@ -64,10 +65,10 @@ class RecentAnswers:
         self._steps: deque[Step] = deque(maxlen=ANSWERS_KEPT)
         self._lock = threading.Lock()
 
-    def observe(self, steps: Sequence[Step]) -> None:
+    def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions."""
         with self._lock:
-            self._steps.extend(steps[-ANSWERS_KEPT:])
+            self._steps.extend(learned[-ANSWERS_KEPT:])
 
     def note(self, records: Sequence[Record], outputs: Sequence[Output], seconds: float = 0.0) -> None:
         """Record a batch, committed at a time (monotonic seconds)."""

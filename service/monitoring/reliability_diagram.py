@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
 from service.monitoring.charts import COLOURS, below_legend, plain_axes
-from service.partition.calibration import BINS, Bin, Calibration
+from service.partition.counts.calibration import BINS, Bin, Calibration
 
 _BLUE, _ORANGE, _GREY = COLOURS[0], COLOURS[4], COLOURS[-1]
 _SIZE_INCHES: Final = (6.5, 7.0)

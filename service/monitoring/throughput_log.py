@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from service.clock import SYSTEM_CLOCK, Clock
 from service.monitoring.metrics import Metrics
-from service.partition.totals import Totals
+from service.partition.counts.totals import Totals
 
 _log = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 cdef class Example:
     cdef public object kept
     cdef public object predicted
-    cdef public object score
-    cdef public object timestamp_ms
+    cdef public double score
+    cdef public long long timestamp_ms
     cdef public object truth
     cdef public object step
     cdef public long long message_bytes
@@ -12,3 +12,8 @@ cdef class Example:
     cdef public long long size_bytes
 
     cpdef long long compact(self) except -1
+
+
+cpdef Example make_example(
+    kept, predicted, double score, long long timestamp_ms, step, long long message_bytes, trace
+)

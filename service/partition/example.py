@@ -91,6 +91,19 @@ class Example:
         return self.size_bytes
 
 
+def make_example(
+    kept: X | bytes,
+    predicted: Truth,
+    score: float,
+    timestamp_ms: int,
+    step: object,
+    message_bytes: int,
+    trace: bytes,
+) -> Example:
+    """Make an example whose label is not known."""
+    return Example(kept, predicted, score, timestamp_ms, None, step, message_bytes, trace)
+
+
 fields_of: Final = attrgetter(
     "kept", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace"
 )

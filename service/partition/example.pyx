@@ -15,12 +15,14 @@ cdef object _pack = msgpack.Packer().pack
 
 # What it refers to is plain and refers to nothing else: of a hundred thousand the garbage collector need see none.
 @cython.final
+@cython.freelist(64)
 @cython.no_gc
 cdef class Example:
     """An event that was predicted, as it was at that time."""
 
     def __init__(
-        self, kept, predicted, score, timestamp_ms, truth=None, step=0.0, long long message_bytes=0, trace=b""
+        self, kept, predicted, double score, long long timestamp_ms, truth=None, step=0.0, long long message_bytes=0,
+        trace=b"",
     ):
         self.kept = kept
         self.predicted = predicted
@@ -45,6 +47,21 @@ cdef class Example:
             self.kept = _pack(self.kept)
         self.size_bytes = _EXAMPLE_BYTES + len(self.kept)
         return self.size_bytes
+
+
+cpdef Example make_example(
+    kept, predicted, double score, long long timestamp_ms, step, long long message_bytes, trace
+):
+    """Make an example whose label is not known."""
+    cdef Example made = Example.__new__(Example)
+    made.kept = kept
+    made.predicted = predicted
+    made.score = score
+    made.timestamp_ms = timestamp_ms
+    made.step = step
+    made.message_bytes = message_bytes
+    made.trace = trace
+    return made
 
 
 fields_of = attrgetter("kept", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace")

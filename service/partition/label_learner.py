@@ -103,7 +103,7 @@ class LabelLearner:
                 self._settle(event_id, example, truth, None)
                 self.counts["timed_out"] += 1
             except _REFUSALS:  # no fault of the record that advances the time
-                self._learned.note(event_id, example, example.x, truth, 0.0, self._learner.updates)
+                self._learned.note(event_id, example, truth, 0.0, self._learner.updates)
                 join.stop_waiting()
                 self.counts["refused"] += 1
             seconds, headers = join.timeout_seconds, trace_headers(example.trace)
@@ -112,9 +112,8 @@ class LabelLearner:
 
     def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
         """Learn the truth about an example that waited for it."""
-        x = example.x
-        change = self._learner.learn(x, truth, example.step or b"")
-        self._learned.note(event_id, example, x, truth, change, self._learner.updates, delay_seconds)
+        change = self._learner.learn(example.x, truth, example.step or b"")
+        self._learned.note(event_id, example, truth, change, self._learner.updates, delay_seconds)
         self._join.stop_waiting()
 
     def _reconsider(self, example: Example, truth: Truth) -> None:

@@ -1,25 +1,27 @@
-# The C types of learned_examples.py, for compiled code.
-cimport cython
+# What compiled code knows of learned_examples.pyx.
+from cpython.ref cimport PyObject
 
 from service.partition.example cimport Example
 
-
-cdef class Step:
-    cdef public object event_id
-    cdef public object x
-    cdef public object score
-    cdef public object predicted
-    cdef public object truth
-    cdef public object mistake
-    cdef public object updates
-    cdef public object label_delay_seconds
-    cdef public object log_odds
+# A labelled prediction; of the objects it owns references.
+cdef struct LearnedRow:
+    PyObject* event_id
+    PyObject* example
+    PyObject* truth
+    double score
+    double label_delay_seconds  # NaN: label and event came together
+    double log_odds  # NaN: the score is none
+    long long updates
+    bint mistake
 
 
 cdef class LearnedExamples:
-    cdef public list steps
-    cdef bint _has_log_odds
+    cdef LearnedRow* rows
+    cdef Py_ssize_t n
+    cdef Py_ssize_t _capacity
+    cdef readonly bint has_log_odds
+    cdef readonly Py_ssize_t n_mistakes
 
-    cpdef note(
-        self, event_id, Example example, x, truth, change, updates, label_delay_seconds=*
-    )
+    cdef LearnedRow* add(self, event_id, Example example, truth) except NULL
+
+    cpdef note(self, event_id, Example example, truth, change, long long updates, label_delay_seconds=*)

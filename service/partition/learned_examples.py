@@ -1,109 +1,67 @@
-"""What is noted of learned examples. In: an example and its truth. Out: its step, for observers.
+"""What is noted of learned examples. In: an example and its truth. Out: labelled predictions, for observers.
 
-`learned_examples.pxd` gives this module its C types.
+This is the interpreted form; `learned_examples.pyx` is the compiled one, and means the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import attrgetter
-from typing import Final
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
+from typing import overload
 
-from perceptron_core.logistic import logistic
-from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.probability import log_odds_of
 from service.partition.example import Example
+from service.partition.processed import Step
 
 
-class Step:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
-    """One prediction whose truth is known, told to whoever observes.
+class LearnedExamples(Sequence[Step]):
+    """The examples that a batch learned, in order: a sequence of their labelled predictions.
 
-    Parameters
-    ----------
-    event_id, x, score, predicted, truth, mistake
-        The event, what was predicted of it, and how that turned out.
-    updates
-        Updates the model had made once it had learned the truth.
-    label_delay_seconds
-        Event time from the event to its label; None where they came together.
-    log_odds
-        Of the predicted class; None where the learner's scores are no log-odds.
-
-    """
-
-    def __init__(
-        self,
-        event_id: str,
-        x: X,
-        score: float,
-        predicted: Truth,
-        truth: Truth,
-        mistake: bool,  # noqa: FBT001 - as its neighbours
-        updates: int,
-        label_delay_seconds: float | None = None,
-        log_odds: float | None = None,
-    ) -> None:
-        self.event_id = event_id
-        self.x = x
-        self.score = score
-        self.predicted = predicted
-        self.truth = truth
-        self.mistake = mistake
-        self.updates = updates
-        self.label_delay_seconds = label_delay_seconds
-        self.log_odds = log_odds
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether another step says the same."""
-        return isinstance(other, Step) and bool(_fields(self) == _fields(other))
-
-    def __repr__(self) -> str:
-        return f"Step{_fields(self)}"
-
-    @property
-    def probability(self) -> float | None:
-        """Of the predicted class; None where the learner's scores are no log-odds."""
-        return None if self.log_odds is None else logistic(self.log_odds)
-
-    @property
-    def n_features(self) -> int:
-        """How many features the event had."""
-        return len(self.x)
-
-
-_fields: Final = attrgetter(
-    *("event_id", "x", "score", "predicted", "truth", "mistake", "updates", "label_delay_seconds", "log_odds")
-)
-
-Observer = Callable[[Sequence[Step]], None]
-"""Called with the labelled predictions of each batch, in order."""
-
-
-class LearnedExamples:
-    """The examples that a batch learned, in order.
+    A `Step` is made only when one is asked for; the methods return what is asked of all of them.
 
     Parameters
     ----------
+    steps
+        The first of them.
     has_log_odds
-        Whether the learner's scores are log-odds.
+        Whether the scores of those that are noted are log-odds.
 
     Attributes
     ----------
-    steps
-        Their labelled predictions.
+    has_log_odds : bool
+        Whether one of them may have log-odds.
+    n_mistakes : int
+        How many predictions were wrong.
 
     """
 
-    def __init__(self, *, has_log_odds: bool = False) -> None:
-        self.steps: list[Step] = []
-        self._has_log_odds = has_log_odds
+    def __init__(self, steps: Iterable[Step] = (), *, has_log_odds: bool = False) -> None:
+        self._steps = list(steps)
+        self.has_log_odds = has_log_odds or any(step.log_odds is not None for step in self._steps)
+        self.n_mistakes = sum(step.mistake for step in self._steps)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @overload
+    def __getitem__(self, place: int) -> Step: ...
+    @overload
+    def __getitem__(self, place: slice) -> LearnedExamples: ...
+    def __getitem__(self, place: int | slice) -> Step | LearnedExamples:
+        """Return a labelled prediction, or some of them."""
+        if isinstance(place, slice):
+            return LearnedExamples(self._steps[place])
+        return self._steps[place]
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self._steps)
 
     def note(
         self,
         event_id: str,
         example: Example,
-        x: X,
         truth: Truth,
         change: object,
         updates: int,
@@ -113,7 +71,66 @@ class LearnedExamples:
         example.step, example.truth = change, truth
         predicted, score = example.predicted, example.score
         mistake = predicted != truth
-        log_odds = log_odds_of(predicted, score) if self._has_log_odds else None
-        self.steps.append(
-            Step(event_id, x, score, predicted, truth, mistake, updates, label_delay_seconds, log_odds)
+        log_odds = log_odds_of(predicted, score) if self.has_log_odds else None
+        self.n_mistakes += mistake
+        self._steps.append(
+            Step(
+                event_id, example.x, score, predicted, truth, mistake, updates, label_delay_seconds, log_odds
+            )
         )
+
+    def mistakes(self) -> list[bool]:
+        """Return whether each prediction was wrong."""
+        return [step.mistake for step in self._steps]
+
+    def truths(self) -> list[Truth]:
+        """Return each label."""
+        return [step.truth for step in self._steps]
+
+    def predictions(self) -> list[Truth]:
+        """Return each predicted class."""
+        return [step.predicted for step in self._steps]
+
+    def scores(self) -> array[float]:
+        """Return each score."""
+        return array("d", [step.score for step in self._steps])
+
+    def scores_of(self, truth: Truth) -> array[float]:
+        """Return the scores of the examples of one of two classes."""
+        return array("d", [step.score for step in self._steps if step.truth is truth])
+
+    def margins(self) -> array[float]:
+        """Return y·a of each example of one of two classes: negative where the prediction was wrong."""
+        signed = [(step.score, step.truth) for step in self._steps if isinstance(step.truth, bool)]
+        return array("d", [score if truth else -score for score, truth in signed])
+
+    def label_delays(self) -> array[float]:
+        """Return the delays of the labels that came later, in seconds."""
+        return array("d", [delay for step in self._steps if (delay := step.label_delay_seconds) is not None])
+
+    def log_odds(self) -> list[float | None]:
+        """Return the log-odds of each predicted class; None where the learner's scores are none."""
+        return [step.log_odds for step in self._steps]
+
+    def cells(self) -> bytes | None:
+        """Return 2·truth + prediction of each; None where one of them is not one of two classes."""
+        cells = bytearray()
+        for step in self._steps:
+            truth, predicted = step.truth, step.predicted
+            if not (isinstance(truth, bool) and isinstance(predicted, bool)):
+                return None
+            cells.append(2 * truth + predicted)
+        return bytes(cells)
+
+    def since_last_update(self) -> list[Step]:
+        """Return the steps from the last update of the model on, of labels that came with their events.
+
+        Of a label that came later, the score is an older model's and says nothing of this one.
+        """
+        latest = [step for step in self._steps if step.label_delay_seconds is None]
+        unchanged = takewhile(lambda step: step.updates == latest[-1].updates, reversed(latest))
+        return [*unchanged][::-1]
+
+
+Observer = Callable[[LearnedExamples], None]
+"""Called with the labelled predictions of each batch, in order."""

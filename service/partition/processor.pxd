@@ -3,7 +3,7 @@ cimport cython
 
 from service.messages.decoder cimport Decoder, Incoming
 from service.messages.encoder cimport Answers
-from service.partition.example cimport Example
+from service.partition.example cimport Example, make_example
 from service.partition.label_join cimport EarlyLabel, LabelJoin
 from service.partition.label_learner cimport LabelLearner
 from service.partition.learned_examples cimport LearnedExamples

@@ -24,8 +24,8 @@ from service.models.probability import probability_of
 from service.models.registry import Learner
 from service.models.rejection import rejection_of
 from service.models.river import ModelError
-from service.partition.counters import Counters
-from service.partition.example import Example
+from service.partition.counts.counters import Counters
+from service.partition.example import make_example
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner
 from service.partition.learned_examples import LearnedExamples, Observer
@@ -120,8 +120,8 @@ class Processor:
             if output is not None:
                 outputs.append(output)
         self.counters.consumed.update(map(_topic, records))
-        self.counters.observe(learned.steps)
-        self.observe(learned.steps)
+        self.counters.observe(learned)
+        self.observe(learned)
         return Processed(outputs, dead_letters)
 
     @property
@@ -220,9 +220,10 @@ class Processor:
             change = self.learner.said() or 0.0
         else:
             predicted, score, change = self.learner.predict_learn(x, truth)
-        example = Example(x, predicted, score, timestamp_ms, None, change, event.message_bytes, self._trace)
+        trace, message_bytes = self._trace, event.message_bytes
+        example = make_example(x, predicted, score, timestamp_ms, change, message_bytes, trace)
         if truth is not None:
-            self._learned.note(event.id, example, x, truth, change, self.learner.updates)
+            self._learned.note(event.id, example, truth, change, self.learner.updates)
             self._labels.first(event, early)
         self.join.keep(event.id, example)
         return predicted, score, truth

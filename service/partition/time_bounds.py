@@ -9,7 +9,8 @@ from typing import Final
 
 from service.messages.rejection import Rejection, rejection_of_time
 
-_FURTHEST_MS: Final = 2**63
+_EARLIEST_MS: Final = -(2**63)
+_LATEST_MS: Final = 2**63 - 1
 
 
 class TimeBounds:
@@ -28,8 +29,8 @@ class TimeBounds:
 
     def set_now(self, now_ms: int | None) -> None:
         """Set the time, in milliseconds since the epoch; None: no bound."""
-        self.earliest_ms = 0 if now_ms is not None else -_FURTHEST_MS
-        self.latest_ms = now_ms + self._max_ahead_ms if now_ms is not None else _FURTHEST_MS
+        self.earliest_ms = 0 if now_ms is not None else _EARLIEST_MS
+        self.latest_ms = now_ms + self._max_ahead_ms if now_ms is not None else _LATEST_MS
 
     def rejection(self, timestamp_ms: int, place: str) -> Rejection:
         """Return the refusal of a time that is out of bounds; `place` says where in the record it was."""

@@ -22,7 +22,7 @@ from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.portrait import Portrait
 from service.monitoring.recent_predictions import Recent
-from service.partition.confusion import Confusion
+from service.partition.counts.confusion import Confusion
 from service.web.experts import experts_shown
 from service.web.responses import Bound, Counts, Memory, ModelDescription, SharedModelState, Weight
 from service.web.together import ALL, CURVES, row, together, with_ratios

@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 from service.errors import ConfigurationError, ServiceError, StorageFull, TransportUnavailable
 from service.loop.backoff import Backoff
 from service.monitoring.health import Health, State
-from service.partition.totals import Totals
+from service.partition.counts.totals import Totals
 from service.settings.load import Settings
 from service.workers.merged_metrics import NOTHING, Exposition, merged, outlasting
 from service.workers.process import ANSWER_SECONDS, LEAVE_SECONDS, WorkerProcess

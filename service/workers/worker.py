@@ -27,7 +27,7 @@ from service.errors import ServiceError
 from service.logs import log_to_stderr
 from service.loop.departure import Departure
 from service.monitoring.health import Health, State
-from service.partition.totals import Totals
+from service.partition.counts.totals import Totals
 from service.settings.load import Settings
 from service.workers.merged_metrics import NOTHING, Exposition
 

@@ -32,7 +32,7 @@ from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.partition.factory import open_stream
-from service.partition.learned_examples import Step
+from service.partition.learned_examples import LearnedExamples
 from service.settings.load import Settings
 from service.stream import Output
 
@@ -137,11 +137,11 @@ class _Progress:
         self._move_bar = move_bar
         self._all_processed = all_processed
 
-    def observe(self, steps: Sequence[Step]) -> None:
+    def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions."""
         before = self.evaluation.labelled
-        self.table.observe(steps)
-        self.evaluation.observe(steps)
+        self.table.observe(learned)
+        self.evaluation.observe(learned)
         self._move_bar(self.evaluation.labelled)
         if before < self._n_events <= self.evaluation.labelled:
             self._all_processed()

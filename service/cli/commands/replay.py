@@ -25,7 +25,7 @@ from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.monitoring.evaluation import Evaluation, summarise
 from service.partition.factory import for_file, make_decoder, make_processor
-from service.partition.learned_examples import Step
+from service.partition.learned_examples import LearnedExamples
 from service.partition.processor import Processor
 from service.settings.load import Loaded, Settings
 from service.stream import Output, Record
@@ -121,6 +121,6 @@ class _Replay:
         self._n_records += len(batch)
         return self.processor.process_batch(batch).dead_letters
 
-    def _observe(self, steps: Sequence[Step]) -> None:
-        self._table.observe(steps)
-        self._evaluation.observe(steps)
+    def _observe(self, learned: LearnedExamples) -> None:
+        self._table.observe(learned)
+        self._evaluation.observe(learned)

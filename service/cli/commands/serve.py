@@ -17,7 +17,7 @@ from service.cli.options import LEARNING, REGISTRY, SERVICE, broker_url, setting
 from service.errors import INTERRUPTED
 from service.loop.departure import Departure
 from service.monitoring.health import Health
-from service.partition.totals import Totals
+from service.partition.counts.totals import Totals
 from service.settings.load import Loaded, Settings
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from service.datasets.labelled_examples import Example, ExampleSet
 from service.messages.labels import Truth
 from service.models.auto import AutoLearner
 from service.monitoring.evaluation import Evaluation
-from service.partition.learned_examples import Step
+from service.partition.learned_examples import LearnedExamples
+from service.partition.processed import Step
 from service.settings.load import Loaded
 
 _FEATURES = tuple(name for name in LEARNING if name not in {"model", "model_params"})
@@ -59,7 +60,7 @@ def _evaluate(
     for number, (x, truth) in enumerate(examples, start=1):
         score, predicted = _assess(model, x)
         steps.append(Step(str(number), x, score, predicted, truth, predicted != truth, updates=0))
-    evaluation.observe(steps)
+    evaluation.observe(LearnedExamples(steps))
     return evaluation
 
 

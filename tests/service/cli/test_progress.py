@@ -7,7 +7,8 @@ import pytest
 
 from service.cli.progress import ProgressTable, progress_bar
 from service.datasets.files import open_source
-from service.partition.learned_examples import Step
+from service.partition.learned_examples import LearnedExamples
+from service.partition.processed import Step
 
 
 @pytest.fixture
@@ -33,13 +34,13 @@ def step(mistake=False, *, score=0.5, truth=True, predicted=False, n_features=3)
 def test_rows_come_at_powers_of_two_and_at_the_end(table, lines, batch):
     steps = [step(mistake=n % 2 == 0) for n in range(1, 12)]
     for start in range(0, len(steps), batch):
-        table.observe(steps[start : start + batch])
+        table.observe(LearnedExamples(steps[start : start + batch]))
     table.finish()
     assert [row[:2] for row in rows(lines)] == [["1", "0"], ["2", "1"], ["4", "2"], ["8", "4"], ["11", "5"]]
 
 
 def test_errors_are_those_since_the_last_row_and_of_all_events(table, lines):
-    table.observe([step(mistake) for mistake in (True, False, True, True)])
+    table.observe(LearnedExamples([step(mistake) for mistake in (True, False, True, True)]))
     assert [row[2:4] for row in rows(lines)] == [
         ["1.0000", "1.0000"],
         ["0.0000", "0.5000"],
@@ -48,26 +49,26 @@ def test_errors_are_those_since_the_last_row_and_of_all_events(table, lines):
 
 
 def test_the_example_at_hand_is_shown(table, lines):
-    table.observe([step(True, score=-3.25, truth="spam", predicted=True, n_features=12)])
+    table.observe(LearnedExamples([step(True, score=-3.25, truth="spam", predicted=True, n_features=12)]))
     assert rows(lines) == [["1", "1", "1.0000", "1.0000", "-3.25", "spam", "true", "12"]]
 
 
 def test_two_classes_are_shown_by_their_names(lines):
-    ProgressTable(lines.append, ("ham", "spam")).observe([step(truth=True, predicted=False)])
+    ProgressTable(lines.append, ("ham", "spam")).observe(LearnedExamples([step(truth=True, predicted=False)]))
     assert rows(lines)[0][5:7] == ["spam", "ham"]
 
 
 def test_the_end_repeats_no_row_and_no_events_are_no_table(table, lines):
     table.finish()
     assert lines == []
-    table.observe([step()])
+    table.observe(LearnedExamples([step()]))
     table.finish()
     assert len(rows(lines)) == 1
 
 
 def test_columns_stand_under_their_names_whatever_the_values(table, lines):
-    table.observe([step(score=-1234567.891, truth="a-very-long-class-name", predicted="x")])
-    table.observe([step(score=1e-300, n_features=1000)])
+    table.observe(LearnedExamples([step(score=-1234567.891, truth="a-very-long-class-name", predicted="x")]))
+    table.observe(LearnedExamples([step(score=1e-300, n_features=1000)]))
     assert {len(line) for line in lines if "so far" not in line} == {len(lines[0])}
 
 

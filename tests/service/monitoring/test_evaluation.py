@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from service.monitoring.evaluation import Evaluation, summarise
-from service.partition.learned_examples import Step
+from service.partition.learned_examples import LearnedExamples
+from service.partition.processed import Step
 from tests.service.building import Feed, event
 
 
@@ -18,27 +19,27 @@ def test_auc_is_that_of_scikit_learn_ties_included():
     rng = random.Random(7)
     pairs = [(rng.choice([-1.5, 0.0, 0.5, 2.0]), rng.random() < 0.3) for _ in range(500)]
     evaluation = Evaluation()
-    evaluation.observe([step(score, truth) for score, truth in pairs])
+    evaluation.observe(LearnedExamples([step(score, truth) for score, truth in pairs]))
     assert evaluation.auc() == pytest.approx(roc_auc_score([t for _, t in pairs], [s for s, _ in pairs]))
 
 
 @pytest.mark.parametrize("steps", [[], [step(1.0, True)], [step(1.0, "a", "b"), step(1.0, "b", "b")]])
 def test_auc_is_left_out_where_it_means_nothing(steps):
     evaluation = Evaluation()
-    evaluation.observe(steps)
+    evaluation.observe(LearnedExamples(steps))
     assert evaluation.auc() is None
 
 
 def test_confusion_is_truth_by_prediction():
     evaluation = Evaluation()
-    evaluation.observe([step(1, True), step(1, False)])
-    evaluation.observe([step(1, False), step(-1, False)])
+    evaluation.observe(LearnedExamples([step(1, True), step(1, False)]))
+    evaluation.observe(LearnedExamples([step(1, False), step(-1, False)]))
     assert evaluation.confusion() == {"false": {"false": 1, "true": 2}, "true": {"false": 0, "true": 1}}
 
 
 def test_confusion_knows_the_classes_by_their_names():
     evaluation = Evaluation(("spam", "ham"))
-    evaluation.observe([step(1, True), step(1, False)])
+    evaluation.observe(LearnedExamples([step(1, True), step(1, False)]))
     assert evaluation.confusion() == {"spam": {"spam": 0, "ham": 1}, "ham": {"spam": 0, "ham": 1}}
 
 
@@ -46,7 +47,7 @@ def test_the_summary_counts_what_happened():
     evaluation, feed = Evaluation(), Feed()
     for message in (event("a", "win", label=True), event("b", "win", label=True), event("c"), b"junk"):
         feed(message)
-    evaluation.observe(feed.steps)
+    evaluation.observe(LearnedExamples(feed.steps))
     summary = summarise(feed.counters, feed.processor.learner, evaluation, seconds=2.0)
     assert summary.pop("confusion") == {"false": {"false": 0, "true": 0}, "true": {"false": 1, "true": 1}}
     assert summary == {

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from service.monitoring.reliability_diagram import reliability_diagram
-from service.partition.calibration import BINS, Calibration
+from service.partition.counts.calibration import BINS, Calibration
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from river import datasets
 from perceptron_core import Perceptron, to_bytes
 from perceptron_core.formats.model_bytes import pack, unpack
 from service.models.registry import make_learner
-from service.partition.learned_examples import Step
+from service.partition.processed import Step
 from tests.service.building import Feed, event, label
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 

@@ -12,7 +12,7 @@ from service.messages.once import OnceDecoder, OnceExtractor
 from service.messages.rejection import Rejection
 from service.monitoring.evaluation import Evaluation, summarise
 from service.partition.factory import for_file, make_decoder, make_extractor, make_processor
-from service.partition.learned_examples import Step
+from service.partition.learned_examples import LearnedExamples
 from service.settings.load import Settings
 from service.stream import Output, Record
 
@@ -77,9 +77,9 @@ class Contender:
         events = [*range(step, self.labelled, step), self.labelled] if self.labelled else []
         return events, [self.mistakes(n) / n for n in events]
 
-    def _observe(self, steps: Sequence[Step]) -> None:
-        self._mistaken.extend(step.mistake for step in steps)
-        self._evaluation.observe(steps)
+    def _observe(self, learned: LearnedExamples) -> None:
+        self._mistaken.extend(learned.mistakes())
+        self._evaluation.observe(learned)
 
 
 class Contest:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.messages.labels import Truth
-from service.partition.learned_examples import Step
+from service.partition.learned_examples import LearnedExamples
 
 
 class Confusion:  # noqa: PLW1641 - counted on, so not hashable
@@ -75,10 +75,13 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
             confusion.truths[truth] += count
         return confusion
 
-    def observe(self, steps: Sequence[Step]) -> None:
+    def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions, in order."""
-        for step in steps:
-            self._add(step.truth, step.predicted)
+        cells = learned.cells()
+        if cells is None or not (self.commonest is None or isinstance(self.commonest, bool)):
+            self.add_all([*zip(learned.truths(), learned.predictions(), strict=True)])
+        elif cells:
+            self._add_cells(cells)
 
     def add_all(self, pairs: Sequence[tuple[Truth, Truth]]) -> None:
         """Record predictions as (truth, predicted), in order."""
@@ -94,3 +97,23 @@ class Confusion:  # noqa: PLW1641 - counted on, so not hashable
             self.baseline_mistakes += 1
             if self.commonest is None or count > truths[self.commonest]:
                 self.commonest = truth
+
+    def _add_cells(self, cells: bytes) -> None:
+        """Record predictions of two classes as 2·truth + prediction, in order."""
+        positives, negatives = self.truths[True], self.truths[False]
+        for cell in sorted(set(cells), key=cells.index):
+            count = cells.count(cell)
+            self.cells[cell > 1, cell % 2 == 1] += count
+            self.truths[cell > 1] += count
+        commonest = -1 if self.commonest is None else int(self.commonest)
+        mistakes = 0
+        for cell in cells:
+            truth = cell >> 1
+            positives += truth
+            negatives += 1 - truth
+            if truth != commonest:
+                mistakes += 1
+                if commonest < 0 or (positives > negatives if truth else negatives > positives):
+                    commonest = truth
+        self.commonest = commonest == 1
+        self.baseline_mistakes += mistakes

@@ -5,13 +5,13 @@ Of several classes, what is judged is the probability that the prediction is rig
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import exp, log1p
 from typing import Any, Final, NamedTuple
 
 from perceptron_core.logistic import logistic
-from service.partition.learned_examples import Step
+from service.partition.learned_examples import LearnedExamples
 
 BINS: Final = 15
 """Of equal width, over probabilities from 0 to 1."""
@@ -79,11 +79,13 @@ class Calibration:
         """Return the calibration that `state` described."""
         return cls(list(state["counts"]), list(state["correct"]), list(state["probabilities"]), state["loss"])
 
-    def observe(self, steps: Sequence[Step]) -> None:
+    def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions, those that have log-odds."""
-        for step in steps:
-            if step.log_odds is not None:
-                self.add(step.log_odds, correct=not step.mistake)
+        if not learned.has_log_odds:
+            return
+        for log_odds, mistake in zip(learned.log_odds(), learned.mistakes(), strict=True):
+            if log_odds is not None:
+                self.add(log_odds, correct=not mistake)
 
     def add(self, log_odds: float, *, correct: bool) -> None:
         """Record a prediction by the log-odds of its class, and whether it was right."""

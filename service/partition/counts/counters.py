@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from service.partition.calibration import Calibration
-from service.partition.confusion import Confusion
-from service.partition.learned_examples import Step
-from service.partition.score_bins import ScoreBins
-from service.partition.totals import Totals
+from service.partition.counts.calibration import Calibration
+from service.partition.counts.confusion import Confusion
+from service.partition.counts.score_bins import ScoreBins
+from service.partition.counts.totals import Totals
+from service.partition.learned_examples import LearnedExamples
 
 WINDOW: Final = 1000
 """Labelled predictions in the rolling error."""
@@ -101,17 +101,17 @@ class Counters:
         """Return the counts of a closing line."""
         return Totals(self.predictions, self.labelled, self.mistakes, self.rejected.total())
 
-    def observe(self, steps: Sequence[Step]) -> None:
+    def observe(self, learned: LearnedExamples) -> None:
         """Count labelled predictions, in order."""
-        self.score([step.mistake for step in steps])
-        self.calibration.observe(steps)
-        self.confusion.observe(steps)
-        self.score_bins.observe(steps)
+        self.score(learned.mistakes())
+        self.calibration.observe(learned)
+        self.confusion.observe(learned)
+        self.score_bins.observe(learned)
 
     def score(self, mistakes: Sequence[bool]) -> None:
         """Count predictions whose truth is now known: of each, whether it was a mistake."""
         self.labelled += len(mistakes)
-        self.mistakes += sum(mistakes)
+        self.mistakes += mistakes.count(True)
         self.recent.extend(mistakes)
 
     def error_ratio(self) -> float:

@@ -1,8 +1,11 @@
+from array import array
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.partition.score_bins import ScoreBins, _bins, _rank
+from service.partition.counts.score_bins import ScoreBins, _rank
+from service.partition.counts.score_numbers import count_numbers
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 EXAMPLES = st.lists(st.tuples(st.integers(-15, 15).map(float), st.booleans()), max_size=60)
@@ -18,7 +21,7 @@ def counted(examples):
 
 
 def place(score):
-    (number,) = _bins([score])
+    ((number, _),) = count_numbers(array("d", [score]))
     return _rank(number)
 
 

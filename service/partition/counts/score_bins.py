@@ -2,8 +2,6 @@
 
 Scores have no bounds, so bins grow with them: a bin holds the doubles that have the same sign, exponent and
 first three bits of the mantissa, and is at most an eighth as wide as the scores in it.
-
-`score_bins.pxd` gives this module its C types.
 """
 
 from __future__ import annotations
@@ -13,11 +11,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from service.partition.learned_examples import Step
+from service.partition.counts.score_numbers import BITS_LEFT_OUT, count_numbers
+from service.partition.learned_examples import LearnedExamples
 
-_BITS_LEFT_OUT: Final = 49
-"""Of the 52 of a mantissa."""
-_SMALLEST_NEGATIVE: Final = -(1 << 63 - _BITS_LEFT_OUT)
+_SMALLEST_NEGATIVE: Final = -(1 << 63 - BITS_LEFT_OUT)
 """The first of the numbers of negative scores, which as bits rise with the score's size."""
 
 
@@ -85,17 +82,15 @@ class ScoreBins:  # noqa: PLW1641 - counted on, so not hashable
         bins.negatives.update(dict(state["negatives"]))
         return bins
 
-    def observe(self, steps: Sequence[Step]) -> None:
+    def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions of two classes; a score among several classes has no sign."""
-        self.add_all(
-            positives=[step.score for step in steps if step.truth is True],
-            negatives=[step.score for step in steps if step.truth is False],
-        )
+        _add(self.positives, learned.scores_of(True))  # noqa: FBT003 - a class
+        _add(self.negatives, learned.scores_of(False))  # noqa: FBT003
 
     def add_all(self, *, positives: Sequence[float], negatives: Sequence[float]) -> None:
         """Record scores of examples of True and of False."""
-        self.positives.update(_bins(positives))
-        self.negatives.update(_bins(negatives))
+        _add(self.positives, array("d", positives))
+        _add(self.negatives, array("d", negatives))
 
     def pairs(self) -> Pairs:
         """Count the pairs of a positive and a negative example, and those in order."""
@@ -107,10 +102,9 @@ class ScoreBins:  # noqa: PLW1641 - counted on, so not hashable
         return Pairs(ordered, self.positives.total() * below)
 
 
-def _bins(scores: Sequence[float]) -> list[int]:
-    """Return the numbers of the scores' bins: the first bits of the doubles; −0 becomes 0."""
-    doubles = memoryview(array("d", [score + 0.0 for score in scores])).cast("B").cast("q")
-    return [bits >> _BITS_LEFT_OUT for bits in doubles]
+def _add(counts: Counter[int], scores: array[float]) -> None:
+    for number, count in count_numbers(scores):
+        counts[number] += count
 
 
 def _rank(number: int) -> int:

@@ -3,7 +3,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.partition.confusion import Confusion
+from service.partition.counts.confusion import Confusion
+from service.partition.learned_examples import LearnedExamples
+from service.partition.processed import Step
 
 NAMES = st.sampled_from(["sky", "sea", "sand"])
 PREDICTIONS = st.lists(st.tuples(NAMES, NAMES), max_size=60)
@@ -49,3 +51,16 @@ def test_predictions_counted_together_count_as_one_by_one(batches):
     for batch in batches:
         confusion.add_all(batch)
     assert confusion == counted([each for batch in batches for each in batch])
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans())), st.lists(st.tuples(st.booleans(), st.booleans())))
+def test_a_batch_counts_as_its_predictions_one_by_one(first, second):
+    batches, one_by_one = Confusion(), Confusion()
+    for pairs in (first, second):
+        one_by_one.add_all(pairs)
+        batches.observe(
+            LearnedExamples(Step("", {}, 0.0, predicted, truth, False, 0) for truth, predicted in pairs)
+        )
+    assert batches == one_by_one
+    assert batches.state() == one_by_one.state()
+    assert [*batches.truths.items()] == [*one_by_one.truths.items()]

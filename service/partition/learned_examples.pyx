@@ -1,0 +1,232 @@
+"""What is noted of learned examples: the compiled form of `learned_examples.py`, which says what it means."""
+
+cimport cython
+from cpython cimport array
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.math cimport NAN, fabs
+
+from array import array as new_array
+from collections.abc import Callable, Sequence
+
+from service.partition.example cimport Example, make_example
+
+from service.models.probability import log_odds_of
+from service.partition.processed import Step
+
+cdef array.array _DOUBLES = new_array("d")
+cdef Py_ssize_t _FIRST_CAPACITY = 64
+
+
+@cython.final
+@cython.no_gc
+cdef class LearnedExamples:
+    """The examples that a batch learned, in order: a sequence of their labelled predictions."""
+
+    def __init__(self, steps=(), *, bint has_log_odds=False):
+        cdef LearnedRow* row
+        self.has_log_odds = has_log_odds
+        for step in steps:
+            row = self.add(step.event_id, make_example(step.x, step.predicted, step.score, 0, 0.0, 0, b""), step.truth)
+            row.mistake = step.mistake
+            row.updates = step.updates
+            if step.label_delay_seconds is not None:
+                row.label_delay_seconds = step.label_delay_seconds
+            if step.log_odds is not None:
+                row.log_odds = step.log_odds
+                self.has_log_odds = True
+            self.n_mistakes += row.mistake
+
+    def __dealloc__(self):
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            Py_DECREF(<object>self.rows[k].event_id)
+            Py_DECREF(<object>self.rows[k].example)
+            Py_DECREF(<object>self.rows[k].truth)
+        PyMem_Free(self.rows)
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, place):
+        """Return a labelled prediction, or some of them."""
+        if isinstance(place, slice):
+            return LearnedExamples([_step(&self.rows[k]) for k in range(*place.indices(self.n))])
+        cdef Py_ssize_t at = place
+        if at < 0:
+            at += self.n
+        if not 0 <= at < self.n:
+            raise IndexError("list index out of range")
+        return _step(&self.rows[at])
+
+    def __iter__(self):
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            yield _step(&self.rows[k])
+
+    cdef LearnedRow* add(self, event_id, Example example, truth) except NULL:
+        """Add a row; the caller says the mistake and the updates."""
+        cdef LearnedRow* row
+        if self.n == self._capacity:
+            capacity = 2 * self._capacity if self._capacity else _FIRST_CAPACITY
+            row = <LearnedRow*>PyMem_Realloc(self.rows, <size_t>capacity * sizeof(LearnedRow))
+            if row == NULL:
+                raise MemoryError
+            self.rows, self._capacity = row, capacity
+        row = &self.rows[self.n]
+        Py_INCREF(event_id)
+        Py_INCREF(example)
+        Py_INCREF(truth)
+        row.event_id, row.example, row.truth = <PyObject*>event_id, <PyObject*>example, <PyObject*>truth
+        row.score, row.label_delay_seconds, row.log_odds = example.score, NAN, NAN
+        row.updates, row.mistake = 0, False
+        self.n += 1
+        return row
+
+    cpdef note(self, event_id, Example example, truth, change, long long updates, label_delay_seconds=None):
+        """Note an example's truth, the change that learning it made, and how its prediction turned out."""
+        cdef LearnedRow* row
+        example.step, example.truth = change, truth
+        predicted = example.predicted
+        cdef double delay_seconds = NAN if label_delay_seconds is None else label_delay_seconds
+        cdef double log_odds = NAN
+        cdef bint mistake
+        if _is_of_two(predicted):
+            mistake = predicted is not truth if _is_of_two(truth) else predicted != truth
+            if self.has_log_odds:
+                log_odds = fabs(example.score)
+        else:
+            mistake = predicted != truth
+            if self.has_log_odds:
+                log_odds = log_odds_of(predicted, example.score)
+        row = self.add(event_id, example, truth)
+        row.mistake, row.updates = mistake, updates
+        row.label_delay_seconds, row.log_odds = delay_seconds, log_odds
+        self.n_mistakes += mistake
+
+    def mistakes(self):
+        """Return whether each prediction was wrong."""
+        cdef list found = PyList_New(self.n)
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            _put(found, k, True if self.rows[k].mistake else False)
+        return found
+
+    def truths(self):
+        """Return each label."""
+        cdef list found = PyList_New(self.n)
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            _put(found, k, <object>self.rows[k].truth)
+        return found
+
+    def predictions(self):
+        """Return each predicted class."""
+        cdef list found = PyList_New(self.n)
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            _put(found, k, (<Example>self.rows[k].example).predicted)
+        return found
+
+    def scores(self):
+        """Return each score."""
+        cdef array.array found = array.clone(_DOUBLES, self.n, False)
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            found.data.as_doubles[k] = self.rows[k].score
+        return found
+
+    def scores_of(self, truth):
+        """Return the scores of the examples of one of two classes."""
+        cdef array.array found = array.clone(_DOUBLES, self.n, False)
+        cdef Py_ssize_t k, n = 0
+        for k in range(self.n):
+            if self.rows[k].truth == <PyObject*>truth:
+                found.data.as_doubles[n] = self.rows[k].score
+                n += 1
+        array.resize(found, n)
+        return found
+
+    def margins(self):
+        """Return y·a of each example of one of two classes: negative where the prediction was wrong."""
+        cdef array.array found = array.clone(_DOUBLES, self.n, False)
+        cdef double score
+        cdef Py_ssize_t k, n = 0
+        for k in range(self.n):
+            if _is_of_two(<object>self.rows[k].truth):
+                score = self.rows[k].score
+                found.data.as_doubles[n] = score if <object>self.rows[k].truth is True else -score
+                n += 1
+        array.resize(found, n)
+        return found
+
+    def label_delays(self):
+        """Return the delays of the labels that came later, in seconds."""
+        cdef array.array found = array.clone(_DOUBLES, self.n, False)
+        cdef Py_ssize_t k, n = 0
+        for k in range(self.n):
+            if self.rows[k].label_delay_seconds == self.rows[k].label_delay_seconds:
+                found.data.as_doubles[n] = self.rows[k].label_delay_seconds
+                n += 1
+        array.resize(found, n)
+        return found
+
+    def log_odds(self):
+        """Return the log-odds of each predicted class; None where the learner's scores are none."""
+        return [_or_none(self.rows[k].log_odds) for k in range(self.n)]
+
+    def cells(self):
+        """Return 2·truth + prediction of each; None where one of them is not one of two classes."""
+        cdef bytearray found = bytearray(self.n)
+        cdef unsigned char* codes = found
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            truth, predicted = <object>self.rows[k].truth, (<Example>self.rows[k].example).predicted
+            if not (_is_of_two(truth) and _is_of_two(predicted)):
+                return None
+            codes[k] = 2 * (truth is True) + (predicted is True)
+        return bytes(found)
+
+    def since_last_update(self):
+        """Return the steps from the last update of the model on, of labels that came with their events."""
+        cdef Py_ssize_t k, latest = -1
+        cdef list found = []
+        for k in range(self.n - 1, -1, -1):
+            if self.rows[k].label_delay_seconds == self.rows[k].label_delay_seconds:
+                continue
+            if latest < 0:
+                latest = k
+            if self.rows[k].updates != self.rows[latest].updates:
+                break
+            found.append(_step(&self.rows[k]))
+        found.reverse()
+        return found
+
+
+Sequence.register(LearnedExamples)
+
+Observer = Callable[[LearnedExamples], None]
+
+
+cdef bint _is_of_two(truth) noexcept:
+    """Return whether a class is one of two, which have no names."""
+    return truth is True or truth is False
+
+
+cdef _put(list found, Py_ssize_t place, what):
+    Py_INCREF(what)
+    PyList_SET_ITEM(found, place, what)
+
+
+cdef _or_none(double number):
+    """Return None for NaN."""
+    return number if number == number else None
+
+
+cdef _step(LearnedRow* row):
+    cdef Example example = <Example>row.example
+    return Step(
+        <object>row.event_id, example.x, row.score, example.predicted, <object>row.truth, row.mistake != 0, row.updates,
+        _or_none(row.label_delay_seconds), _or_none(row.log_odds),
+    )
