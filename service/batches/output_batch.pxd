@@ -33,6 +33,7 @@ cdef class OutputBatch:
 
     cdef unsigned char* room(self, Py_ssize_t size) except NULL
     cdef OutputEntry* put(self, topic) except NULL
+    cdef take(self, OutputBatch other, Py_ssize_t start, Py_ssize_t end, Py_ssize_t step)
     cdef const unsigned char* _held(self, bytes data) except? NULL
     cdef object output(self, Py_ssize_t place)
     cdef object headers_of(self, const OutputEntry* entry)

@@ -114,9 +114,29 @@ cdef class OutputBatch:
             self._headers.append(headers)
 
     def extend(self, outputs):
-        """Add outputs."""
+        """Add outputs; those of a batch share its memory."""
+        if isinstance(outputs, OutputBatch):
+            self.take(outputs, 0, (<OutputBatch>outputs).n, 1)
+            return
         for output in outputs:
             self.append(output)
+
+    cdef take(self, OutputBatch other, Py_ssize_t start, Py_ssize_t end, Py_ssize_t step):
+        """Add outputs of another batch, whose memory they share."""
+        cdef Py_ssize_t k
+        cdef OutputEntry* entry
+        cdef OutputEntry* found
+        if other is not self:
+            self._kept.append((other._blocks, other._kept))
+        for k in range(start, end, step):
+            entry = self.put(other.topics[other.entries[k].topic])
+            found = &other.entries[k]
+            entry.key, entry.key_size = found.key, found.key_size
+            entry.value, entry.value_size = found.value, found.value_size
+            entry.timestamp_ms, entry.partition = found.timestamp_ms, found.partition
+            if found.headers != NO_HEADERS:
+                entry.headers = len(self._headers)
+                self._headers.append(other._headers[found.headers])
 
     def __iadd__(self, outputs):
         self.extend(outputs)
@@ -126,9 +146,13 @@ cdef class OutputBatch:
         return self.n
 
     def __getitem__(self, place):
-        cdef Py_ssize_t k
+        cdef OutputBatch part
+        cdef Py_ssize_t k, end, step
         if isinstance(place, slice):
-            return OutputBatch([self.output(k) for k in range(*place.indices(self.n))])
+            k, end, step = place.indices(self.n)
+            part = OutputBatch()
+            part.take(self, k, end, step)
+            return part
         k = place
         if k < 0:
             k += self.n

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from heapq import merge
+from itertools import groupby
 from operator import attrgetter
 from typing import Final, SupportsIndex, overload
 
 from service.records import Record
 
+_topic: Final = attrgetter("topic")
 _event_time: Final = attrgetter("timestamp_ms")
 
 
@@ -45,15 +47,22 @@ class RecordBatch(list[Record]):
         """Return the offset after the last record of each topic."""
         return {record.topic: record.offset + 1 for record in self}
 
+    def last_places(self) -> dict[str, int]:
+        """Return the place of the last record of each topic."""
+        return {record.topic: place for place, record in enumerate(self)}
+
+    def runs(self) -> list[tuple[str, RecordBatch]]:
+        """Cut the batch where the topic changes; return the parts, each with its topic."""
+        return [(topic, RecordBatch(run)) for topic, run in groupby(self, _topic)]
+
     def n_within(self, max_records: int, max_bytes: int, record_bytes: int) -> int:
         """Count the first records that fit, `max_records` at most.
 
-        Of each counts its key, its value, and `record_bytes` besides. The first one fits always.
+        Of each counts its key, its value, and `record_bytes` besides.
         """
-        left_bytes = max_bytes
         for count, record in enumerate(self[:max_records]):
-            left_bytes -= record_bytes + len(record.key or b"") + len(record.value or b"")
-            if left_bytes < 0 and count:
+            max_bytes -= record_bytes + len(record.key or b"") + len(record.value or b"")
+            if max_bytes < 0:
                 return count
         return min(len(self), max_records)
 

@@ -183,18 +183,34 @@ cdef class RecordBatch:
     def next_offsets(self):
         """Return the offset after the last record of each topic."""
         cdef Py_ssize_t k
+        return {topic: self.entries[<Py_ssize_t>place].offset + 1 for topic, place in self.last_places().items()}
+
+    def last_places(self):
+        """Return the place of the last record of each topic."""
+        cdef Py_ssize_t k
         found = {}
         for k in range(self.n):
             if k + 1 == self.n or self.entries[k].topic != self.entries[k + 1].topic:
-                found[self.topics[self.entries[k].topic]] = self.entries[k].offset + 1
+                found[self.topics[self.entries[k].topic]] = k
+        return found
+
+    def runs(self):
+        """Cut the batch where the topic changes; return the parts, each with its topic."""
+        cdef Py_ssize_t k, start = 0
+        found = []
+        for k in range(self.n):
+            if k + 1 == self.n or self.entries[k].topic != self.entries[k + 1].topic:
+                part = self if k + 1 - start == self.n else self[start:k + 1]
+                found.append((self.topics[self.entries[start].topic], part))
+                start = k + 1
         return found
 
     def n_within(self, Py_ssize_t max_records, long long max_bytes, long long record_bytes):
-        """Count the first records that fit, `max_records` at most; the first one always."""
+        """Count the first records that fit, `max_records` at most."""
         cdef Py_ssize_t k
         for k in range(min(self.n, max_records)):
             max_bytes -= record_bytes + self.entries[k].key_size + self.entries[k].value_size
-            if max_bytes < 0 and k:
+            if max_bytes < 0:
                 return k
         return min(self.n, max_records)
 

@@ -15,13 +15,13 @@ from types import MappingProxyType
 from typing import Final
 
 from perceptron_core import DamagedError
+from service.batches.record_batch import RecordBatch, in_step
 from service.checkpoints.identity import check_identity, identity
 from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, read_log
 from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError
-from service.loop.queues.partition_queue import in_step
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
 from service.settings.fields import Settings
@@ -210,7 +210,9 @@ def _learn_again(
     if _BYTE_LIMIT not in snapshot.identity:
         processor.join.max_bytes = math.inf
     for batch in batches:
-        records = [*in_step([[*reader.until(batch.offsets[topic])] for topic, reader in readers.items()])]
+        records = in_step(
+            RecordBatch(reader.until(batch.offsets[topic])) for topic, reader in readers.items()
+        )
         if processor.schemas is not None:
             while later_schemas and later_schemas[0].sequence <= batch.sequence:
                 found = later_schemas.popleft()

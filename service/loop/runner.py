@@ -6,12 +6,13 @@ poll → process → commit → poll → …
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from math import inf
 from random import Random
 from typing import Final
 
+from service.batches.record_batch import RecordBatch
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import OffsetOutOfRange, StorageFull, TransportUnavailable
 from service.loop.availability import Availability
@@ -179,7 +180,7 @@ class Runner:
         self._activity.observe()
         return not batch and not self._inbox and not self._tasks.is_waiting
 
-    def _process_and_commit(self, batch: Mapping[int, Sequence[Record]]) -> None:
+    def _process_and_commit(self, batch: Mapping[int, RecordBatch]) -> None:
         seconds = 0.0
         for partition, records in batch.items():
             with self._health.doing(f"a batch of partition {partition}"):
@@ -200,7 +201,7 @@ class Runner:
         with self._health.asking():
             self._consumer.close()
 
-    def _gather(self) -> Mapping[int, Sequence[Record]]:
+    def _gather(self) -> Mapping[int, RecordBatch]:
         """Collect a batch of each partition: what comes within one commit interval.
 
         Only raw records wait here, never half-processed state: when a partition is lost meanwhile, its
@@ -244,7 +245,7 @@ class Runner:
         wanted = self._inbox.room(self._size.waiting(self._inbox.n_partitions))
         polled = self._poll(timeout_seconds, wanted)
         for partition, records in polled.items():
-            self._inbox.add(partition, records)
+            self._inbox.add(partition, RecordBatch(records))
         if sum(map(len, polled.values())) >= wanted // 2:  # more than half of it only one topic may get
             self._inbox.rush(self._clock.monotonic())
         waiting = self._inbox.counts()

@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from operator import attrgetter
-from typing import Final
 
+from service.batches.output_batch import OutputBatch
+from service.batches.record_batch import RecordBatch
 from service.checkpoints.input_loss import Loss
 from service.checkpoints.log import Address, Progress, progress_record, schema_records
 from service.clock import SYSTEM_CLOCK, Clock
@@ -30,8 +30,6 @@ from service.sharing.participant import Participant
 from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
 
 _log = logging.getLogger(__name__)
-
-_topic_and_offset: Final = attrgetter("topic", "offset")
 
 
 class Task:
@@ -124,7 +122,7 @@ class Task:
         """Next offset to be processed, by input topic."""
         return dict(self._offsets)
 
-    def process_and_commit(self, records: Sequence[Record]) -> None:
+    def process_and_commit(self, records: RecordBatch) -> None:
         """Process a batch and commit it.
 
         One transaction holds, in this order: predictions, outcomes and dead letters; what the partition
@@ -151,9 +149,9 @@ class Task:
         with self._learning:
             self._share.prepare()
         if self._share.wants_commit:
-            self._process_and_commit(())
+            self._process_and_commit(RecordBatch())
 
-    def _process_and_commit(self, records: Sequence[Record]) -> None:
+    def _process_and_commit(self, records: RecordBatch) -> None:
         began = self._clock.monotonic()
         schemas = self._find_schemas(records)
         self._is_clean = False
@@ -165,7 +163,7 @@ class Task:
                 self._share.look()
                 outputs += self._share.contribution()
         self._sequence += 1
-        self._offsets |= _next_offsets(records)
+        self._offsets |= records.next_offsets()
         self._snapshots.count(len(records))
         outputs += schema_records(schemas, self._sequence, self._address)
         outputs.append(progress_record(self._progress(now_ms), self._address))
@@ -283,7 +281,9 @@ class Task:
     def _commit_snapshot(self, outputs: Sequence[Output] = (), *, compress: bool = False) -> None:
         """Commit a snapshot after `outputs`; then delete what lies before the oldest one kept."""
         records = self._snapshots.make(self._sequence, self._offsets, self._processor)
-        self._commit([*outputs, *records], compress=compress)
+        written = OutputBatch(outputs)
+        written += records
+        self._commit(written, compress=compress)
         self._snapshots.committed()
         if self._share is not None:
             self._share.snapshot_committed()
@@ -292,9 +292,3 @@ class Task:
         published = self._metrics.publish(self._partition, self._processor, self._share)
         if self._live:
             self._live.committed(published, records, outputs)
-
-
-def _next_offsets(records: Sequence[Record]) -> dict[str, int]:
-    """Return the offset after the last record of each topic; a topic's records are in order."""
-    last = dict(map(_topic_and_offset, records))
-    return {topic: offset + 1 for topic, offset in last.items()}

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from random import Random
 from typing import Final
 
+from service.batches.record_batch import RecordBatch
 from service.clock import Clock
 from service.errors import (
     MessageTooLarge,
@@ -41,7 +42,7 @@ from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import BatchTracer
 from service.partition.learned_examples import Observer
 from service.settings.load import Settings
-from service.stream import Consumer, Record, Transport
+from service.stream import Consumer, Transport
 from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
@@ -149,7 +150,7 @@ class Tasks:
         if not self._waiting:
             self._failed = {each: doubtful for each, doubtful in self._failed.items() if not doubtful}
 
-    def process_and_commit(self, partition: int, records: Sequence[Record]) -> float:
+    def process_and_commit(self, partition: int, records: RecordBatch) -> float:
         """Process and commit a batch; on a passing error, close the task and open it again later.
 
         Returns the seconds of processing, without the commit.

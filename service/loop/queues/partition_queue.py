@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from heapq import merge
-from itertools import accumulate, chain, islice, takewhile
-from operator import attrgetter
+from collections.abc import Collection, Sequence
 from typing import Final
 
-from service.stream import Record
+from service.batches.record_batch import RecordBatch, in_step
+from service.loop.queues.topic_queue import TopicQueue, n_within, size_bytes
 
 _MOST_WAITING: Final = 10_000
 """Records of one topic of a partition that may wait before it is held, if a batch is not larger. A client may
@@ -19,87 +15,68 @@ throw away what it has fetched of a topic that is held: the pauses should be few
 BATCH_BYTES: Final = 16_777_216
 """Bytes of a batch at most, if it has more than one record. As many may wait of a topic before it is held."""
 
-_RECORD_BYTES: Final = 256
-"""What a record counts for besides its key and value: it is an object here, and so is its answer."""
 
-_topic: Final = attrgetter("topic")
-_key: Final = attrgetter("key")
-_value: Final = attrgetter("value")
-_event_time: Final = attrgetter("timestamp_ms")
-
-
-def in_step(topics: Iterable[Sequence[Record]]) -> Iterator[Record]:
-    """Merge topics by event time, each topic's records in their order; of equal times, topics in theirs.
-
-    Whatever part of it begins where it begins, taken apart and merged again, is itself: so recovery takes
-    a batch in the order in which it was learned.
-    """
-    return merge(*topics, key=_event_time)
-
-
-def size_bytes(records: Collection[Record]) -> int:
-    """Return what records count for: their keys and values, and what any record takes."""
-    contents = chain(map(_key, records), map(_value, records))
-    return sum(map(len, filter(None, contents))) + _RECORD_BYTES * len(records)
-
-
-@dataclass(slots=True)
 class PartitionQueue:
-    """One partition's records, by topic."""
+    """One partition's records, by topic.
 
-    by_topic: dict[str, list[Record]]
-    n_bytes: Counter[str] = field(default_factory=Counter)
-    held: set[str] = field(default_factory=set)
-    blocked_since: float | None = None
-    """When (monotonic seconds) records waited for another topic for the first time, and ever since."""
+    Parameters
+    ----------
+    topics
+        Those that it is read from, in the order in which records of the same time are taken.
+
+    Attributes
+    ----------
+    by_topic
+        What waits.
+    blocked_since
+        When (monotonic seconds) records waited for another topic for the first time, and ever since.
+
+    """
+
+    def __init__(self, topics: Sequence[str]) -> None:
+        self.by_topic = {topic: TopicQueue() for topic in topics}
+        self.held: set[str] = set()
+        self.blocked_since: float | None = None
 
     def __len__(self) -> int:
         """Count the records of all topics."""
         return sum(map(len, self.by_topic.values()))
 
-    def add(self, topic: str, records: Sequence[Record]) -> None:
-        """Take the next records of a topic."""
-        self.by_topic[topic].extend(records)
-        self.n_bytes[topic] += size_bytes(records)
+    @property
+    def n_bytes(self) -> int:
+        """What the records count for, all together."""
+        return sum(records.n_bytes for records in self.by_topic.values())
 
     def first(
-        self, max_records: int, finished: Collection[str] = (), before: Collection[Record] = ()
-    ) -> list[Record]:
+        self, max_records: int, finished: Collection[str] = (), before: RecordBatch | None = None
+    ) -> RecordBatch:
         """Cut off the first records, in step, up to where a topic that is not finished has no more here.
 
         They are to be a batch with those `before` them.
         """
-        left_bytes = BATCH_BYTES - size_bytes(before)
-        unfinished = [records for topic, records in self.by_topic.items() if topic not in finished]
-        if not all(unfinished):
-            return []
-        stops = {id(records[-1]) for records in unfinished}
-        given: list[Record] = []
-        for record in islice(in_step(filter(None, self.by_topic.values())), max_records):
-            left_bytes -= size_bytes((record,))
-            if left_bytes < 0 and (given or before):
-                break
-            given.append(record)
-            if id(record) in stops:
-                break
-        for topic, count in Counter(map(_topic, given)).items():
-            self._cut(topic, count)
+        unfinished = [topic for topic in self.by_topic if topic not in finished]
+        if max_records <= 0 or not all(self.by_topic[topic] for topic in unfinished):
+            return RecordBatch()
+        given = in_step(records.first(max_records) for records in self.by_topic.values())
+        last = given.last_places()
+        stop = min((last[topic] + 1 for topic in unfinished), default=len(given))
+        given = self._cut(given, min(max_records, stop), before or RecordBatch())
+        for topic, count in given.counts().items():
+            self.by_topic[topic].drop(count)
         return given
 
-    def first_of_one(self, max_records: int) -> list[Record]:
+    def first_of_one(self, max_records: int) -> RecordBatch:
         """Cut off the first records of the only topic."""
-        ((topic, records),) = self.by_topic.items()
-        if self.n_bytes[topic] > BATCH_BYTES:
-            sizes = accumulate(size_bytes((each,)) for each in records[:max_records])
-            max_records = max(1, sum(1 for _ in takewhile(BATCH_BYTES.__ge__, sizes)))
-        return self._cut(topic, max_records)
-
-    def _cut(self, topic: str, count: int) -> list[Record]:
-        records = self.by_topic[topic]
-        given = records[:count]
-        del records[:count]
-        self.n_bytes[topic] = self.n_bytes[topic] - size_bytes(given) if records else 0
+        (records,) = self.by_topic.values()
+        given = self._cut(records.first(max_records), max_records, RecordBatch())
+        records.drop(len(given))
         return given
+
+    def _cut(self, records: RecordBatch, max_records: int, before: RecordBatch) -> RecordBatch:
+        """Return as many of these as a batch may have with those before them; of none it has one at least."""
+        count = n_within(records, max_records, BATCH_BYTES - size_bytes(before))
+        count = count or min(max_records, 0 if before else 1)
+        return records if count == len(records) else records[:count]
 
     def empty_topics(self) -> list[str]:
         """List the topics that keep the others waiting, if any waits."""
@@ -110,7 +87,7 @@ class PartitionQueue:
         """Choose the topics that are so far ahead that no more of them is wanted before half is taken."""
         most_records = max(_MOST_WAITING, batch_records)
         for topic, records in self.by_topic.items():
-            fullness = max(len(records) / most_records, self.n_bytes[topic] / BATCH_BYTES)
+            fullness = max(len(records) / most_records, records.n_bytes / BATCH_BYTES)
             if fullness >= 1:
                 self.held.add(topic)
             elif fullness < 1 / 2:

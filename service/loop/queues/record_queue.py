@@ -12,21 +12,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
 from typing import Final
 
+from service.batches.record_batch import RecordBatch
 from service.loop.queues.partition_queue import BATCH_BYTES, PartitionQueue
 from service.loop.queues.topic_ends import Ask, TopicEnds
-from service.stream import Place, Record
+from service.stream import Place
 
 _UNKNOWN_BYTES: Final = 16_384
 """What a record is taken to have before any was seen."""
 
 _MOST_POLLED: Final = 1000
 """Records to ask for at most in a poll: how large they are shows only when they are here."""
-
-_topic: Final = attrgetter("topic")
 
 
 class RecordQueues:
@@ -57,7 +54,7 @@ class RecordQueues:
 
     @property
     def _n_bytes(self) -> int:
-        return sum(waiting.n_bytes.total() for waiting in self._partitions.values())
+        return sum(waiting.n_bytes for waiting in self._partitions.values())
 
     def is_full(self, max_records: int) -> bool:
         """Return whether a batch of so many records is here, or one of as many bytes as it may have."""
@@ -88,21 +85,20 @@ class RecordQueues:
     def first_offset(self, topic: str, partition: int) -> int | None:
         """Return the offset of the first record that waits here; None if none does."""
         waiting = self._partitions.get(partition)
-        records = waiting.by_topic[topic] if waiting is not None else ()
-        return records[0].offset if records else None
+        records = waiting.by_topic[topic] if waiting is not None else None
+        return records.first_record.offset if records else None
 
     def open(self, partition: int) -> None:
         """Take records of a partition from now on."""
-        self._partitions[partition] = PartitionQueue({topic: [] for topic in self._topics})
+        self._partitions[partition] = PartitionQueue(self._topics)
         self._ends.forget(partition)
 
-    def add(self, partition: int, records: Sequence[Record]) -> None:
+    def add(self, partition: int, records: RecordBatch) -> None:
         """Take what was polled of a partition: each topic's records in their order. Not if it is not open."""
         if (waiting := self._partitions.get(partition)) is not None:
-            for topic, run in groupby(records, _topic):
-                found = list(run)
-                waiting.add(topic, found)
-                self._ends.delivered((topic, partition), len(found))
+            for topic, run in records.runs():
+                waiting.by_topic[topic].add(run)
+                self._ends.delivered((topic, partition), len(run))
 
     def forget(self, partition: int) -> None:
         """Close a partition and drop its records: it was revoked, or they will come again."""
@@ -120,7 +116,7 @@ class RecordQueues:
 
     def take(
         self, max_records: int, ask: Ask, lag: Mapping[Place, int], now: float
-    ) -> dict[int, Sequence[Record]]:
+    ) -> dict[int, RecordBatch]:
         """Take a batch of each partition that has one now and whose turn it is.
 
         Parameters
@@ -143,16 +139,14 @@ class RecordQueues:
             reached = self._reached(batches, left, partial(self._ends.reached, ask=ask, lag=lag, now=now))
             self._extend(batches, left, reached)
             self._note_progress(batches, max_records, now)
-        given: dict[int, Sequence[Record]] = {
-            partition: batch for partition, batch in batches.items() if batch
-        }
+        given = {partition: batch for partition, batch in batches.items() if batch}
         for partition in given:
             self._partitions[partition] = self._partitions.pop(partition)
         return given
 
     def _take_each(
-        self, max_records: int, first: Callable[[PartitionQueue, int], list[Record]]
-    ) -> dict[int, list[Record]]:
+        self, max_records: int, first: Callable[[PartitionQueue, int], RecordBatch]
+    ) -> dict[int, RecordBatch]:
         """Cut a batch of each partition in its turn, until there are `max_records`; not of those behind."""
         batches = {}
         for partition, waiting in self._partitions.items():
@@ -163,7 +157,7 @@ class RecordQueues:
         return batches
 
     def _extend(
-        self, batches: Mapping[int, list[Record]], left: int, reached: Mapping[int, Collection[str]]
+        self, batches: Mapping[int, RecordBatch], left: int, reached: Mapping[int, Collection[str]]
     ) -> None:
         """Add to batches what need not wait for topics whose end was reached, until there are `left` more."""
         for partition, batch in batches.items():
@@ -174,7 +168,7 @@ class RecordQueues:
 
     def _reached(
         self,
-        batches: Mapping[int, Sequence[Record]],
+        batches: Mapping[int, RecordBatch],
         left: int,
         look: Callable[[Collection[Place]], Collection[Place]],
     ) -> dict[int, set[str]]:
@@ -190,7 +184,7 @@ class RecordQueues:
             found.setdefault(partition, set()).add(topic)
         return found
 
-    def _note_progress(self, batches: Mapping[int, Sequence[Record]], max_records: int, now: float) -> None:
+    def _note_progress(self, batches: Mapping[int, RecordBatch], max_records: int, now: float) -> None:
         """Note since when partitions wait for another topic, and not for their turn."""
         is_full = sum(map(len, batches.values())) >= max_records
         for partition, waiting in self._partitions.items():

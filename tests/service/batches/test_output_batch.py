@@ -38,7 +38,7 @@ def test_a_batch_has_the_outputs_that_it_was_given(outputs: list[Output]) -> Non
 def test_more_are_added_at_the_end(outputs: list[Output], more: list[Output]) -> None:
     batch = OutputBatch(outputs)
     batch += more
-    batch.extend(more)
+    batch.extend(OutputBatch(more))
     for each in more:
         batch.append(each)
     assert list(batch) == outputs + more * 3

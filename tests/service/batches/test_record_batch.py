@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from heapq import merge
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -64,6 +65,16 @@ def test_it_counts_bytes_records_and_offsets_by_topic(records: list[Record]) -> 
     assert batch.next_offsets() == {each.topic: each.offset + 1 for each in records}
 
 
+@given(_records)
+def test_runs_are_the_parts_of_one_topic_each(records: list[Record]) -> None:
+    batch = RecordBatch(records)
+    runs = batch.runs()
+    assert [record for _, run in runs for record in run] == records
+    assert all({record.topic for record in run} == {topic} for topic, run in runs)
+    assert all(before[0] != behind[0] for before, behind in pairwise(runs))
+    assert batch.last_places() == {record.topic: place for place, record in enumerate(records)}
+
+
 @given(_records, st.integers(0, 40), st.integers(0, 500), st.integers(0, 30))
 def test_what_fits_is_the_most_that_takes_no_more_bytes(
     records: list[Record], most: int, most_bytes: int, each_bytes: int
@@ -71,10 +82,9 @@ def test_what_fits_is_the_most_that_takes_no_more_bytes(
     batch = RecordBatch(records)
     count = batch.n_within(most, most_bytes, each_bytes)
     assert count <= min(most, len(records))
-    if count > 1:
-        assert batch[:count].n_bytes + count * each_bytes <= most_bytes
+    assert batch[:count].n_bytes + count * each_bytes <= most_bytes
     if count < min(most, len(records)):
-        assert batch[: count + 1].n_bytes + (count + 1) * each_bytes > most_bytes or not count
+        assert batch[: count + 1].n_bytes + (count + 1) * each_bytes > most_bytes
 
 
 @given(st.lists(_records, max_size=3))

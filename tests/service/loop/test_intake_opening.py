@@ -6,6 +6,7 @@ import json
 import pytest
 from prometheus_client import CollectorRegistry
 
+from service.batches.record_batch import RecordBatch
 from service.errors import TransportUnavailable
 from service.intake.submissions import SubmissionReader
 from service.loop.intake_opening import IntakeOpener
@@ -107,7 +108,7 @@ def test_it_waits_for_records_that_are_not_delivered_or_not_processed(position, 
     inbox, intake = RecordQueues(["events"]), Waiting(end=3)
     inbox.open(0)
     if waiting is not None:
-        inbox.add(0, [Record("events", 0, waiting, 0, None, None)])
+        inbox.add(0, RecordBatch([Record("events", 0, waiting, 0, None, None)]))
     IntakeOpener(None, Polled(position), inbox, ["events"]).look([intake])
     assert intake.is_open is is_open
 

@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.batches.record_batch import RecordBatch, in_step
 from service.errors import TransportUnavailable
-from service.loop.queues.partition_queue import BATCH_BYTES, in_step
+from service.loop.queues.partition_queue import BATCH_BYTES
 from service.loop.queues.record_queue import RecordQueues
 from service.stream import Record
 
@@ -14,7 +15,7 @@ UNHEARD = {}
 
 
 def records(topic, *times):
-    return [Record(topic, 0, offset, time, None, b"") for offset, time in enumerate(times)]
+    return RecordBatch(Record(topic, 0, offset, time, None, b"") for offset, time in enumerate(times))
 
 
 class Rest:
@@ -37,7 +38,7 @@ def inbox(*polled):
     made = RecordQueues((EVENTS, LABELS))
     made.open(0)
     for each in polled:
-        made.add(0, each)
+        made.add(0, RecordBatch(each))
     return made
 
 
@@ -66,7 +67,7 @@ def test_topics_whose_times_grow_come_in_order_of_time_and_events_before_labels(
 @given(times, times, st.integers(0, 60))
 def test_a_batch_taken_apart_and_merged_again_is_itself(one, other, n):
     batch = list(in_step([records(EVENTS, *one), records(LABELS, *other)]))[:n]
-    again = in_step([[r for r in batch if r.topic == topic] for topic in (EVENTS, LABELS)])
+    again = in_step([RecordBatch(r for r in batch if r.topic == topic) for topic in (EVENTS, LABELS)])
     assert list(again) == batch
 
 
@@ -157,7 +158,7 @@ def test_no_end_is_asked_for_while_more_is_known_to_come():
     made, rest = inbox(records(EVENTS, *range(10))), Rest(labels=5)
     for time in range(4):
         taken(made, rest)
-        made.add(0, [Record(LABELS, 0, time, time, None, b"")])
+        made.add(0, RecordBatch([Record(LABELS, 0, time, time, None, b"")]))
     assert rest.asked == [[(LABELS, 0)]]
 
 
@@ -186,7 +187,7 @@ def test_a_topic_that_is_ahead_is_held_until_half_of_it_is_taken():
 
 
 def test_a_topic_of_large_records_is_held_sooner():
-    large = [Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(16)]
+    large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(16)])
     assert inbox(large[:15]).held(5) == frozenset()
     assert inbox(large).held(5) == {(EVENTS, 0)}
 
@@ -221,7 +222,7 @@ def test_nobody_is_waited_for_while_polls_bring_as_much_as_they_were_asked_for()
 def test_a_partition_that_waits_holds_no_other_up():
     made = inbox(records(EVENTS, 1))
     made.open(1)
-    made.add(1, [Record(EVENTS, 1, 0, 9, None, b"")])
+    made.add(1, RecordBatch([Record(EVENTS, 1, 0, 9, None, b"")]))
     assert list(made.take(MANY, lambda places: {(t, p): int(p == 0) for t, p in places}, {}, 0.0)) == [1]
 
 
@@ -241,7 +242,7 @@ def test_what_was_known_of_an_end_is_forgotten_when_a_partition_is_read_from_els
 
 
 def test_a_batch_of_large_records_ends_before_16_mib():
-    large = [Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(40)]
+    large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(40)])
     made = RecordQueues((EVENTS,))
     made.open(0)
     made.add(0, large)
@@ -252,7 +253,7 @@ def test_a_batch_of_large_records_ends_before_16_mib():
 
 
 def test_a_batch_of_large_records_of_two_topics_ends_before_16_mib():
-    large = [Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(20)]
+    large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(20)])
     made = inbox(large, records(LABELS, *range(100)))
     batch = made.take(MANY, Rest(), UNHEARD, 0.0)[0]
     assert (len(batch), sum(len(each.value) for each in batch)) == (30, 15 * 1_048_576)
@@ -276,7 +277,9 @@ def test_a_partition_whose_turn_it_is_not_is_not_blocked():
     made = RecordQueues((EVENTS, LABELS))
     for partition in range(2):
         made.open(partition)
-        made.add(partition, [each._replace(partition=partition) for each in records(EVENTS, 1, 2)])
+        made.add(
+            partition, RecordBatch([each._replace(partition=partition) for each in records(EVENTS, 1, 2)])
+        )
     made.take(2, lambda places: dict.fromkeys(places, 0), UNHEARD, 0.0)
     assert made.blocked(MANY) == []
 
@@ -285,7 +288,7 @@ def test_as_many_are_polled_as_fit_beside_those_that_wait():
     made = RecordQueues((EVENTS,))
     made.open(0)
     assert made.room(5) == 5
-    made.add(0, [Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(10)])
+    made.add(0, RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(10)]))
     assert made.room(MANY) == 5
 
 
