@@ -185,6 +185,8 @@ class Runner:
         for partition, records in batch.items():
             with self._health.doing(f"a batch of partition {partition}"):
                 seconds += self._tasks.process_and_commit(partition, records)
+        if batch:
+            self._time.batch_committed(self._clock.monotonic())
         self._size.observe(sum(map(len, batch.values())), seconds)
 
     def _show_partitions(self) -> None:

@@ -121,7 +121,10 @@ class Settings(BaseSettings):
         "16 MiB allow).",
     )
     commit_interval_seconds: float = Field(
-        0.1, gt=0, le=3600, description="Seconds between two commits while records arrive."
+        0.1,
+        gt=0,
+        le=3600,
+        description="Seconds from a record to its committed answer, while the service keeps up.",
     )
     workers: Annotated[int, BeforeValidator(parse_workers)] = Field(
         1,

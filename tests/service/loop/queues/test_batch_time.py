@@ -36,6 +36,22 @@ def test_once_no_more_records_come_they_are_not_waited_for(batches):
     assert batches.due <= 20.25
 
 
+def test_a_batch_is_taken_earlier_by_what_it_takes_to_commit(batches):
+    for n in range(1, 100):
+        batches.batch_taken(10.0 * n)
+        batches.batch_committed(10.0 * n + 0.125)
+    batches.wait(990.25, more_comes=False)
+    assert batches.due == pytest.approx(990.375, abs=1e-3)
+
+
+def test_slow_commits_leave_half_the_interval(batches):
+    for n in range(1, 100):
+        batches.batch_taken(10.0 * n)
+        batches.batch_committed(10.0 * n + 4.0)
+    batches.wait(990.0, more_comes=True)
+    assert batches.due == 990.25
+
+
 def test_while_nothing_waits_nothing_is_due(batches):
     batches.wait(20.0, more_comes=False)
     batches.forget()
