@@ -24,6 +24,8 @@ from time import process_time
 from fastavro import parse_schema, schemaless_writer
 from prometheus_client import CollectorRegistry
 
+from service.batches.output_batch import OutputBatch
+from service.batches.record_batch import RecordBatch
 from service.formats.schema import Schema
 from service.formats.topics import make_schemas
 from service.messages.encoder import Answers
@@ -78,8 +80,8 @@ def in_avro(values: Sequence[bytes]) -> Sequence[bytes]:
 
 
 def as_records(values: Sequence[bytes]) -> Sequence[Record]:
-    """Return values as the records of a topic."""
-    return [Record("events", 0, n, n, None, value) for n, value in enumerate(values)]
+    """Return values as the records of a topic, as clients deliver them."""
+    return RecordBatch([Record("events", 0, n, n, None, value) for n, value in enumerate(values)])
 
 
 def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
@@ -97,6 +99,12 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
         for x, truth in examples:
             learner.predict_learn(x, truth)
 
+    def encode() -> None:
+        for start in range(0, len(messages), BATCH_RECORDS):
+            outputs = OutputBatch()
+            for n, m in enumerate(messages[start : start + BATCH_RECORDS]):
+                answers.prediction(outputs, m.id, m.truth is True, n / 7, n, m.truth, n)
+
     def process(metrics: Metrics | None = None) -> None:
         processor = make_processor(SETTINGS)
         if metrics:
@@ -110,9 +118,7 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
         "decode": lambda: drain(map(decode, values)),
         "features": lambda: drain(extract(m.features, m.text) for m in messages),
         "predict + learn": learn,
-        "encode": lambda: drain(
-            answers.prediction(m.id, m.truth is True, n / 7, n, m.truth, n) for n, m in enumerate(messages)
-        ),
+        "encode": encode,
         "processor": process,
         "processor, with metrics": lambda: process(Metrics(CollectorRegistry())),
         "decode, Avro": lambda: drain(map(decode_avro, avro_values, avro_records)),

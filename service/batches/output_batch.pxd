@@ -32,6 +32,7 @@ cdef class OutputBatch:
     cdef Py_ssize_t _n_free
 
     cdef unsigned char* room(self, Py_ssize_t size) except NULL
+    cdef void give_back(self, Py_ssize_t size) noexcept
     cdef OutputEntry* put(self, topic) except NULL
     cdef take(self, OutputBatch other, Py_ssize_t start, Py_ssize_t end, Py_ssize_t step)
     cdef const unsigned char* _held(self, bytes data) except? NULL

@@ -43,6 +43,11 @@ cdef class OutputBatch:
         self._n_free -= size
         return at
 
+    cdef void give_back(self, Py_ssize_t size) noexcept:
+        """Take so many bytes back from the end of the room that was given last."""
+        self._free -= size
+        self._n_free += size
+
     cdef OutputEntry* put(self, topic) except NULL:
         """Add an output without key, value, headers, partition and time; the next `put` may move it."""
         cdef Py_ssize_t capacity

@@ -37,3 +37,6 @@ cdef class RecordBatch:
     cdef int _take(self, RecordBatch other, Py_ssize_t start, Py_ssize_t end) except -1
     cdef object record(self, Py_ssize_t place)
     cdef object value_of(self, const RecordEntry* entry)
+    cpdef value(self, Py_ssize_t place)
+    cpdef long long timestamp_ms(self, Py_ssize_t place)
+    cpdef tuple headers(self, Py_ssize_t place)

@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, SupportsIndex, overload
 
-from service.records import Record
+from service.records import Headers, Record
 
 _topic: Final = attrgetter("topic")
 _event_time: Final = attrgetter("timestamp_ms")
@@ -38,6 +38,18 @@ class RecordBatch(list[Record]):
     def topics(self) -> list[str]:
         """The topics of the records, in the order in which they came first."""
         return list(dict.fromkeys(record.topic for record in self))
+
+    def value(self, place: int) -> bytes | None:
+        """Return the value of a record; None if it has none."""
+        return super().__getitem__(place).value
+
+    def timestamp_ms(self, place: int) -> int:
+        """Return the event time of a record."""
+        return super().__getitem__(place).timestamp_ms
+
+    def headers(self, place: int) -> Headers:
+        """Return the headers of a record."""
+        return super().__getitem__(place).headers
 
     def counts(self) -> dict[str, int]:
         """Count the records by topic."""

@@ -143,6 +143,18 @@ cdef class RecordBatch:
             return None
         return PyBytes_FromStringAndSize(<const char*>entry.value, entry.value_size)
 
+    cpdef value(self, Py_ssize_t place):
+        """Return the value of a record; None if it has none."""
+        return self.value_of(&self.entries[place])
+
+    cpdef long long timestamp_ms(self, Py_ssize_t place):
+        """Return the event time of a record."""
+        return self.entries[place].timestamp_ms
+
+    cpdef tuple headers(self, Py_ssize_t place):
+        """Return the headers of a record."""
+        return self._headers[self.entries[place].headers] if self.entries[place].headers >= 0 else ()
+
     def append(self, record):
         """Add a record."""
         cdef bytes key, value

@@ -1,3 +1,8 @@
 # What compiled code knows of answer_record.pyx.
 
-cpdef answer_record(topic, str event_id, tuple form, bytes numbers, updates, event_time_ms, headers)
+from service.batches.output_batch cimport OutputBatch
+
+cpdef write_answer(
+    OutputBatch outputs, topic, str event_id, tuple form, double number, probability, long long updates,
+    long long event_time_ms, headers,
+)

@@ -7,38 +7,50 @@ from __future__ import annotations
 
 from pydantic_core import to_json
 
+from service.batches.output_batch import OutputBatch
 from service.stream import Headers, Output
 
 
-def answer_record(
+def write_answer(
+    outputs: OutputBatch,
     topic: str,
     event_id: str,
     form: tuple[bytes, bytes],
-    numbers: bytes,
-    updates: int | None,
+    number: float,
+    probability: float | None,
+    updates: int,
     event_time_ms: int,
     headers: Headers,
-) -> Output:
-    """Make the record of a prediction or an outcome.
+) -> None:
+    """Write the record of a prediction or an outcome.
 
     Parameters
     ----------
+    outputs
+        What it is added to.
     topic
         Where it goes.
     event_id
         Its key, and its first field.
     form
-        What stands between the id and the numbers, and what stands behind the time of the event.
-    numbers
-        The score or the delay, and what follows it up to the updates or the time of the event.
-    updates, event_time_ms
-        Its fields of these names. An outcome has no updates.
+        What stands between the id and the number, and what stands behind the time of the event.
+    number
+        The score or the delay.
+    probability
+        Its field of this name; None: there is none.
+    updates
+        Its field of this name; -1: there is none, as in an outcome.
+    event_time_ms
+        Its field of this name.
     headers
         Of the record.
 
     """
-    if updates is not None:
-        numbers = b'%b,"updates":%d' % (numbers, updates)
+    numbers = to_json(number)
+    if probability is not None:
+        numbers += b',"probability":' + to_json(probability)
+    if updates >= 0:
+        numbers += b',"updates":%d' % updates
     value = b'{"id":%b%b%b,"event_time_ms":%d%b' % (
         to_json(event_id),
         form[0],
@@ -46,4 +58,4 @@ def answer_record(
         event_time_ms,
         form[1],
     )
-    return Output(topic, event_id.encode(), value, headers)
+    outputs.append(Output(topic, event_id.encode(), value, headers))

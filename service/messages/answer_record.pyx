@@ -1,8 +1,9 @@
 """Records of answers: the compiled form of `answer_record.py`, which says what it means."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_AsUTF8String
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memcpy
+
+from service.batches.output_batch cimport OutputBatch, OutputEntry
 
 from pydantic_core import to_json
 
@@ -10,83 +11,94 @@ from service.stream import Output
 
 cdef extern from *:
     """
-    /* Whether JSON writes a text as it stands: no quotation mark, no backslash, no control character. */
-    static int perceptron_is_plain(const char* text, Py_ssize_t size) {
-        for (Py_ssize_t k = 0; k < size; k++) {
-            unsigned char c = (unsigned char)text[k];
-            if (c < 0x20 || c > 0x7e || c == '"' || c == '\\\\') return 0;
+    /* Return the characters of a text that JSON writes as it stands, and their number; NULL for others:
+       with a quotation mark, a backslash, a control character, or characters that are not ASCII. */
+    static const unsigned char* perceptron_plain(PyObject* text, Py_ssize_t* size) {
+        if (!PyUnicode_IS_COMPACT_ASCII(text)) return NULL;
+        const unsigned char* characters = PyUnicode_1BYTE_DATA(text);
+        Py_ssize_t n = PyUnicode_GET_LENGTH(text);
+        unsigned int others = 0;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            unsigned char c = characters[k];
+            others |= (c < 0x20) | (c > 0x7e) | (c == '"') | (c == '\\\\');
         }
-        return 1;
+        *size = n;
+        return others ? NULL : characters;
     }
     """
-    bint perceptron_is_plain(const char* text, Py_ssize_t size) noexcept
+    const unsigned char* perceptron_plain(str text, Py_ssize_t* size) noexcept
 
-cdef object _new = tuple.__new__
 cdef bytes _UPDATES = b',"updates":'
 cdef bytes _EVENT_TIME = b',"event_time_ms":'
-cdef bytes _ID = b'{"id":'
-cdef long long _LONGEST = 10**17
+cdef bytes _PROBABILITY = b',"probability":'
+cdef bytes _ID = b'{"id":"'
+cdef enum:
+    MOST_DIGITS = 20
+    FRAME = 64  # bytes of the names of fields, more than they take
 
 
-cpdef answer_record(topic, str event_id, tuple form, bytes numbers, updates, event_time_ms, headers):
-    """Make the record of a prediction or an outcome."""
-    cdef bytes key = PyUnicode_AsUTF8String(event_id)
-    cdef bytes before = <bytes?>form[0], behind = <bytes?>form[1], value
-    if (
-        perceptron_is_plain(PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
-        and (updates is None or 0 <= updates < _LONGEST)
-        and 0 <= event_time_ms < _LONGEST
-    ):
-        value = _written(key, before, numbers, -1 if updates is None else updates, event_time_ms, behind)
-    else:
-        if updates is not None:
-            numbers = b'%b,"updates":%d' % (numbers, updates)
-        value = b'{"id":%b%b%b,"event_time_ms":%d%b' % (to_json(event_id), before, numbers, event_time_ms, behind)
-    return _new(Output, (topic, key, value, headers, None, None))
-
-
-cdef bytes _written(
-    bytes key, bytes before, bytes numbers, long long updates, long long event_time_ms, bytes behind
+cpdef write_answer(
+    OutputBatch outputs, topic, str event_id, tuple form, double number, probability, long long updates,
+    long long event_time_ms, headers,
 ):
-    """Write a plain id and numbers of at most 17 digits; no updates where these are negative."""
-    cdef Py_ssize_t size = (
-        PyBytes_GET_SIZE(_ID) + 2 + PyBytes_GET_SIZE(key) + PyBytes_GET_SIZE(before) + PyBytes_GET_SIZE(numbers)
-        + (PyBytes_GET_SIZE(_UPDATES) + _digits(updates) if updates >= 0 else 0)
-        + PyBytes_GET_SIZE(_EVENT_TIME) + _digits(event_time_ms) + PyBytes_GET_SIZE(behind)
-    )
-    cdef bytes value = PyBytes_FromStringAndSize(NULL, size)
-    cdef char* at = PyBytes_AS_STRING(value)
-    at = _put(at, _ID)
-    at[0] = c'"'
-    at = _put(at + 1, key)
-    at[0] = c'"'
-    at = _put(at + 1, before)
-    at = _put(at, numbers)
+    """Write the record of a prediction or an outcome."""
+    cdef Py_ssize_t size = 0, most
+    cdef const unsigned char* text = perceptron_plain(event_id, &size)
+    cdef bytes before = <bytes?>form[0], behind = <bytes?>form[1], shown = to_json(number), further = None
+    cdef unsigned char* value
+    cdef unsigned char* at
+    cdef OutputEntry* entry
+    if probability is not None:
+        further = to_json(probability)
+    if text == NULL or event_time_ms < 0 or headers:
+        _write_other(outputs, topic, event_id, before, shown, further, updates, event_time_ms, behind, headers)
+        return
+    most = size + FRAME + 2 * MOST_DIGITS + PyBytes_GET_SIZE(before) + PyBytes_GET_SIZE(shown)
+    most += PyBytes_GET_SIZE(behind)
+    if further is not None:
+        most += PyBytes_GET_SIZE(further)
+    value = outputs.room(most)
+    at = _put(value, _ID)
+    memcpy(at, text, size)
+    at[size] = c'"'
+    at = _put(_put(at + size + 1, before), shown)
+    if further is not None:
+        at = _put(_put(at, _PROBABILITY), further)
     if updates >= 0:
         at = _put_number(_put(at, _UPDATES), updates)
-    at = _put_number(_put(at, _EVENT_TIME), event_time_ms)
-    _put(at, behind)
-    return value
+    at = _put(_put_number(_put(at, _EVENT_TIME), event_time_ms), behind)
+    entry = outputs.put(topic)
+    entry.key, entry.key_size = value + PyBytes_GET_SIZE(_ID), size  # as it stands in the value
+    entry.value, entry.value_size = value, at - value
+    outputs.give_back(most - entry.value_size)
 
 
-cdef char* _put(char* at, bytes part) noexcept:
+cdef _write_other(
+    OutputBatch outputs, topic, str event_id, bytes before, bytes shown, bytes further, long long updates,
+    long long event_time_ms, bytes behind, headers,
+):
+    """Write an answer to an event whose id or time is not as most are, or which has headers."""
+    numbers = shown if further is None else b"%b%b%b" % (shown, _PROBABILITY, further)
+    if updates >= 0:
+        numbers = b"%b%b%d" % (numbers, _UPDATES, updates)
+    given = (to_json(event_id), before, numbers, event_time_ms, behind)
+    outputs.append(Output(topic, event_id.encode(), b'{"id":%b%b%b,"event_time_ms":%d%b' % given, headers))
+
+
+cdef inline unsigned char* _put(unsigned char* at, bytes part) noexcept:
     memcpy(at, PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part))
     return at + PyBytes_GET_SIZE(part)
 
 
-cdef Py_ssize_t _digits(long long number) noexcept:
-    cdef Py_ssize_t n = 1
-    while number >= 10:
+cdef unsigned char* _put_number(unsigned char* at, long long number) noexcept:
+    """Write a number that is not negative."""
+    cdef unsigned char digits[MOST_DIGITS]
+    cdef int first = MOST_DIGITS
+    while True:
+        first -= 1
+        digits[first] = <unsigned char>(c'0' + number % 10)
         number //= 10
-        n += 1
-    return n
-
-
-cdef char* _put_number(char* at, long long number) noexcept:
-    cdef char* end = at + _digits(number)
-    cdef char* place = end
-    while place > at:
-        place -= 1
-        place[0] = <char>(c'0' + number % 10)
-        number //= 10
-    return end
+        if not number:
+            break
+    memcpy(at, &digits[first], MOST_DIGITS - first)
+    return at + MOST_DIGITS - first

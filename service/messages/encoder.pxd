@@ -1,8 +1,9 @@
 # The C types of encoder.py, for compiled code.
 cimport cython
 
+from service.batches.output_batch cimport OutputBatch
+from service.messages.answer_record cimport write_answer
 from service.messages.labels cimport Vocabulary
-from service.messages.answer_record cimport answer_record
 
 
 cdef class Answers:
@@ -18,11 +19,14 @@ cdef class Answers:
 
     @cython.locals(form=tuple)
     cpdef prediction(
-        self, event_id, predicted, score, updates, truth, event_time_ms, probability=*, headers=*
+        self, OutputBatch outputs, event_id, predicted, double score, long long updates, truth,
+        long long event_time_ms, probability=*, headers=*,
     )
 
     @cython.locals(form=tuple)
-    cpdef outcome(self, event_id, truth, predicted, delay_seconds, event_time_ms, headers=*)
+    cpdef outcome(
+        self, OutputBatch outputs, event_id, truth, predicted, double delay_seconds, long long event_time_ms, headers=*
+    )
 
     cdef tuple _make_form(self, predicted, truth)
 

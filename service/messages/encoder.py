@@ -1,4 +1,4 @@
-"""Answers as they are written. In: a prediction, or how one turned out. Out: the record that says so.
+"""Answers as they are written. In: a prediction, or how one turned out. Out: the records that say so.
 
 Pydantic's encoder writes every value, so a score comes back as the same double. A prediction is written
 into a prepared form instead of by way of a dictionary, which would take more than twice the time.
@@ -11,16 +11,20 @@ counts; the time of the event is in the message.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic_core import to_json
 
-from service.messages.answer_record import answer_record
+from service.batches.output_batch import OutputBatch
+from service.messages.answer_record import write_answer
 from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
-from service.stream import Headers, Output
+from service.stream import Headers
 
 Form = tuple[bytes, bytes]
 """What answers share: what stands between the id and the numbers, and what stands last."""
+
+
+NO_UPDATES: Final = -1
 
 
 class OutputTopics(NamedTuple):
@@ -68,6 +72,7 @@ class Answers:
 
     def prediction(
         self,
+        outputs: OutputBatch,
         event_id: str,
         predicted: Truth,
         score: float,
@@ -76,31 +81,31 @@ class Answers:
         event_time_ms: int,
         probability: float | None = None,
         headers: Headers = (),
-    ) -> Output:
+    ) -> None:
         """Write a `Prediction`; `updates` are those the model had made when it predicted."""
         form = self._forms.get((predicted, truth))
         if form is None:
             form = self._make_form(predicted, truth)
-        numbers = to_json(score)
-        if probability is not None:
-            numbers += b',"probability":' + to_json(probability)
-        return answer_record(self._topic, event_id, form, numbers, updates, event_time_ms, headers)
+        write_answer(
+            outputs, self._topic, event_id, form, score, probability, updates, event_time_ms, headers
+        )
 
     def outcome(
         self,
+        outputs: OutputBatch,
         event_id: str,
         truth: Truth,
         predicted: Truth,
         delay_seconds: float,
         event_time_ms: int,
         headers: Headers = (),
-    ) -> Output:
+    ) -> None:
         """Write an `Outcome`; it has the key of its prediction."""
         form = self._outcome_forms.get((truth, predicted))
         if form is None:
             form = self._make_outcome_form(truth, predicted)
-        return answer_record(
-            self._topic, event_id, form, to_json(delay_seconds), None, event_time_ms, headers
+        write_answer(
+            outputs, self._topic, event_id, form, delay_seconds, None, NO_UPDATES, event_time_ms, headers
         )
 
     def _make_form(self, predicted: Truth, truth: Truth | None) -> Form:

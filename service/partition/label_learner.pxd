@@ -1,6 +1,7 @@
 # The C types of label_learner.py, for compiled code.
 cimport cython
 
+from service.batches.output_batch cimport OutputBatch
 from service.messages.decoder cimport Incoming
 from service.messages.encoder cimport Answers
 from service.partition.example cimport Example
@@ -14,9 +15,10 @@ cdef class LabelLearner:
     cdef object _truth_on_timeout
     cdef object _learner
     cdef LearnedExamples _learned
+    cdef OutputBatch _outputs
     cdef public object counts
 
-    cpdef begin(self, learner, counts, LearnedExamples learned)
+    cpdef begin(self, learner, counts, LearnedExamples learned, OutputBatch outputs)
 
     @cython.locals(example=Example)
     cpdef receive(self, Incoming label, timestamp_ms, bytes trace)
@@ -26,7 +28,7 @@ cdef class LabelLearner:
     cpdef first(self, Incoming event, EarlyLabel early)
 
     @cython.locals(example=Example)
-    cpdef settle_overdue(self, timestamp_ms, outputs)
+    cpdef settle_overdue(self, long long timestamp_ms)
 
     cdef _settle(self, event_id, Example example, truth, delay_seconds)
 

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Final
 
 from perceptron_core import LearnerError
+from service.batches.output_batch import OutputBatch
 from service.messages.decoder import Incoming
 from service.messages.encoder import Answers
 from service.messages.labels import Truth
@@ -18,7 +19,6 @@ from service.models.river import ModelError
 from service.partition.example import Example
 from service.partition.label_join import EarlyLabel, LabelJoin
 from service.partition.learned_examples import LearnedExamples
-from service.stream import Output
 
 _REFUSALS: Final = (LearnerError, ModelError)
 
@@ -48,13 +48,16 @@ class LabelLearner:
         self._truth_on_timeout = truth_on_timeout
         self._learner: Learner
         self._learned = LearnedExamples()
+        self._outputs = OutputBatch()
         self.counts: Counter[str] = Counter()
 
-    def begin(self, learner: Learner, counts: Counter[str], learned: LearnedExamples) -> None:
-        """Begin a batch: with this learner; count labels and note labelled predictions here."""
-        self._learner, self.counts, self._learned = learner, counts, learned
+    def begin(
+        self, learner: Learner, counts: Counter[str], learned: LearnedExamples, outputs: OutputBatch
+    ) -> None:
+        """Begin a batch: this learner learns; labels, labelled predictions and outcomes go there."""
+        self._learner, self.counts, self._learned, self._outputs = learner, counts, learned, outputs
 
-    def receive(self, label: Incoming, timestamp_ms: int, trace: bytes) -> Output | None:
+    def receive(self, label: Incoming, timestamp_ms: int, trace: bytes) -> None:
         """Join a label with its event: kept, still to come, let go, or labelled before."""
         assert label.truth is not None
         self._answers.follow(label.label)
@@ -62,16 +65,18 @@ class LabelLearner:
         if example is None:
             if result := self._join.hold_alone(label.id, EarlyLabel(label.truth, timestamp_ms)):
                 self.counts[result] += 1
-            return None
+            return
         if example.truth is not None:
             self._reconsider(example, label.truth)
-            return None
+            return
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000
         self._settle(label.id, example, label.truth, delay_seconds)
         self.counts["matched"] += 1
         predicted, time_ms = example.predicted, example.timestamp_ms
         headers = trace_headers(example.trace or trace)
-        return self._answers.outcome(label.id, label.truth, predicted, delay_seconds, time_ms, headers)
+        self._answers.outcome(
+            self._outputs, label.id, label.truth, predicted, delay_seconds, time_ms, headers
+        )
 
     def repeated(self, event: Incoming, known: Example) -> Truth | None:
         """Find the label of an event that came before; what it says now may be news about that one."""
@@ -94,7 +99,7 @@ class LabelLearner:
         if early is not None:
             self.counts["duplicate" if early.truth == event.truth else "corrected"] += 1
 
-    def settle_overdue(self, timestamp_ms: int, outputs: list[Output]) -> None:
+    def settle_overdue(self, timestamp_ms: int) -> None:
         """Learn what an event without a label is, for all whose time is over when event time advances."""
         join, truth = self._join, self._truth_on_timeout
         assert truth is not None
@@ -108,7 +113,7 @@ class LabelLearner:
                 self.counts["refused"] += 1
             seconds, headers = join.timeout_seconds, trace_headers(example.trace)
             predicted, time_ms = example.predicted, example.timestamp_ms
-            outputs.append(self._answers.outcome(event_id, truth, predicted, seconds, time_ms, headers))
+            self._answers.outcome(self._outputs, event_id, truth, predicted, seconds, time_ms, headers)
 
     def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
         """Learn the truth about an example that waited for it."""

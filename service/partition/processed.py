@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from perceptron_core.logistic import logistic
+from service.batches.output_batch import OutputBatch
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.stream import Output
@@ -14,7 +15,7 @@ from service.stream import Output
 class Processed(NamedTuple):
     """What is to be written for a batch."""
 
-    outputs: list[Output]
+    outputs: OutputBatch
     """All of it, in the order of the records."""
     dead_letters: list[tuple[int, Output]]
     """The dead letters among it, each with the position of its record in the batch."""

@@ -1,6 +1,8 @@
 # The C types of processor.py, for compiled code.
 cimport cython
 
+from service.batches.output_batch cimport OutputBatch
+from service.batches.record_batch cimport RecordBatch
 from service.messages.decoder cimport Decoder, Incoming
 from service.messages.encoder cimport Answers
 from service.partition.example cimport Example, make_example
@@ -29,13 +31,20 @@ cdef class Processor:
     cdef bint _has_log_odds
     cdef bytes _trace
     cdef LearnedExamples _learned
-    cdef list _outputs
+    cdef OutputBatch _outputs
+    cdef Py_ssize_t _n_predictions
+    cdef bint _needs_records
 
-    @cython.locals(message=Incoming)
-    cdef _take(self, record)
+    @cython.locals(batch=RecordBatch, outputs=OutputBatch, learned=LearnedExamples, place=Py_ssize_t)
+    cpdef process_batch(self, records, now_ms=*)
 
-    @cython.locals(known=Example)
-    cpdef _receive_event(self, Incoming event, timestamp_ms)
+    @cython.locals(message=Incoming, timestamp_ms=cython.longlong)
+    cdef _take(self, RecordBatch batch, Py_ssize_t place)
+
+    cdef Incoming _decode(self, RecordBatch batch, Py_ssize_t place)
+
+    @cython.locals(known=Example, updates=cython.longlong)
+    cpdef _receive_event(self, Incoming event, long long timestamp_ms)
 
     @cython.locals(early=EarlyLabel, example=Example)
-    cdef tuple _predict_new(self, Incoming event, x, timestamp_ms)
+    cdef tuple _predict_new(self, Incoming event, x, long long timestamp_ms)

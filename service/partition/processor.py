@@ -8,10 +8,11 @@ No I/O and no clock: the state is a function of the records processed, and of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
-from typing import Any, Final
+from typing import Any
 
 from perceptron_core import LearnerError
+from service.batches.output_batch import OutputBatch
+from service.batches.record_batch import RecordBatch
 from service.formats.schemas import Schemas
 from service.messages.dead_letter import dead_letter
 from service.messages.decoder import Decoder, Incoming
@@ -33,8 +34,6 @@ from service.partition.processed import Processed
 from service.partition.time_bounds import TimeBounds
 from service.sharing.rounds import Rounds
 from service.stream import Output, Record
-
-_topic: Final = attrgetter("topic")
 
 
 class Processor:
@@ -93,10 +92,12 @@ class Processor:
         self._labels = LabelLearner(join, self._answers, truth_on_timeout)
         self._times_out = truth_on_timeout is not None
         self.observe = observe
+        self._needs_records = type(decoder) is not Decoder  # the own schema is read from values alone
         self._has_log_odds = False
+        self._n_predictions = 0
         self._trace = b""  # of the record that is processed
         self._learned = LearnedExamples()
-        self._outputs: list[Output] = []
+        self._outputs = OutputBatch()
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
         """Process the next records of the partition, strictly one after the other; return what to write.
@@ -104,22 +105,24 @@ class Processor:
         Where one batch ends changes nothing but the time, `now_ms`, that bounds event times; None: no bound.
         """
         self._times.set_now(now_ms)
-        outputs = self._outputs = []
+        batch = records if isinstance(records, RecordBatch) else RecordBatch(records)
+        outputs = self._outputs = OutputBatch()
+        learned = self._learned = LearnedExamples(has_log_odds=self.learner.has_log_odds)
+        self._has_log_odds = learned.has_log_odds
+        self._n_predictions = 0
+        self._labels.begin(self.learner, self.counters.labels, learned, outputs)
         dead_letters: list[tuple[int, Output]] = []
-        self._has_log_odds = self.learner.has_log_odds
-        learned = self._learned = LearnedExamples(has_log_odds=self._has_log_odds)
-        self._labels.begin(self.learner, self.counters.labels, learned)
-        for position, record in enumerate(records):
+        for place in range(len(batch)):
             try:
-                output = self._take(record)
+                self._take(batch, place)
             except (Rejection, LearnerError, ModelError) as error:
                 rejection = rejection_of(error)
                 self.counters.rejected[rejection.reason] += 1
-                output = dead_letter(record, rejection, self._dead_letters_topic)
-                dead_letters.append((position, output))
-            if output is not None:
-                outputs.append(output)
-        self.counters.consumed.update(map(_topic, records))
+                letter = dead_letter(batch[place], rejection, self._dead_letters_topic)
+                dead_letters.append((place, letter))
+                outputs.append(letter)
+        self.counters.predictions += self._n_predictions
+        self.counters.consumed.update(batch.counts())
         self.counters.observe(learned)
         self.observe(learned)
         return Processed(outputs, dead_letters)
@@ -169,30 +172,40 @@ class Processor:
         self.learner.load(dumped)
         self.join.forget_steps()
 
-    def _take(self, record: Record) -> Output | None:
-        """Advance event time, decode the message and process it.
+    def _take(self, batch: RecordBatch, place: int) -> None:
+        """Advance event time, decode the message of a record and process it.
 
         What the message or the model makes impossible is raised before anything else is changed. Where
         messages say their time, one that cannot be decoded advances nothing.
         """
-        self._trace = trace_of(record.headers) if record.headers else b""
-        message, timestamp_ms = None, record.timestamp_ms
+        headers = batch.headers(place)
+        self._trace = trace_of(headers) if headers else b""
+        timestamp_ms = batch.timestamp_ms(place)
+        message = None
         if self._maps_time:
-            message = self.decoder.decode(record.value, record)
-            timestamp_ms = timestamp_ms if message.timestamp_ms is None else message.timestamp_ms
+            message = self._decode(batch, place)
+            if (said_ms := message.timestamp_ms) is not None:
+                if not self._times.earliest_ms <= said_ms <= self._times.latest_ms:
+                    raise self._times.rejection(said_ms, self.decoder.place_of_time(batch[place]))
+                timestamp_ms = said_ms
         if not self._times.earliest_ms <= timestamp_ms <= self._times.latest_ms:
-            raise self._times.rejection(timestamp_ms, self.decoder.place_of_time(record))
+            raise self._times.rejection(timestamp_ms, self.decoder.place_of_time(batch[place]))
         if self._times_out:
-            self._labels.settle_overdue(timestamp_ms, self._outputs)
+            self._labels.settle_overdue(timestamp_ms)
         if orphans := self.join.advance(timestamp_ms):
             self.counters.labels["orphan"] += orphans
         if message is None:
-            message = self.decoder.decode(record.value, record)
+            message = self._decode(batch, place)
         if message.is_label:
-            return self._labels.receive(message, timestamp_ms, self._trace)
-        return self._receive_event(message, timestamp_ms)
+            self._labels.receive(message, timestamp_ms, self._trace)
+        else:
+            self._receive_event(message, timestamp_ms)
 
-    def _receive_event(self, event: Incoming, timestamp_ms: int) -> Output:
+    def _decode(self, batch: RecordBatch, place: int) -> Incoming:
+        value = batch.value(place)
+        return self.decoder.decode(value, batch[place] if self._needs_records else None)
+
+    def _receive_event(self, event: Incoming, timestamp_ms: int) -> None:
         """Predict; then learn, if the truth is known and was not learned before."""
         event_id = event.id
         x = self._extractor.extract(event.features, event.text, event.tenant)
@@ -203,11 +216,11 @@ class Processor:
             truth = self._labels.repeated(event, known)
         else:
             predicted, score, truth = self._predict_new(event, x, timestamp_ms)
-        self.counters.predictions += 1
+        self._n_predictions += 1
         probability = probability_of(predicted, score) if self._has_log_odds else None
         headers = trace_headers(self._trace) if self._trace else ()
-        return self._answers.prediction(
-            event_id, predicted, score, updates, truth, timestamp_ms, probability, headers
+        self._answers.prediction(
+            self._outputs, event_id, predicted, score, updates, truth, timestamp_ms, probability, headers
         )
 
     def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> tuple[Truth, float, Truth | None]:

@@ -1,10 +1,12 @@
 import json
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from service.audit.auditor import Auditor
+from service.batches.output_batch import OutputBatch
 from service.errors import ConfigurationError, RegistryUnavailable
 from service.formats.answers import AnswerWriter, answer_reader, schema_of
 from service.formats.sources import Sources
@@ -20,8 +22,15 @@ PREFIX = b"\x00\x00\x00\x00\x07"
 FORMATS = ["avro", "json-schema"]
 ANSWERS = Answers(Vocabulary(), "predictions")
 numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def written(write, *given):
+    write(outputs := OutputBatch(), *given)
+    return outputs[0]
+
+
 predictions = st.builds(
-    ANSWERS.prediction,
+    partial(written, ANSWERS.prediction),
     st.text(min_size=1),
     st.booleans(),
     numbers,
@@ -31,7 +40,12 @@ predictions = st.builds(
     st.none() | st.floats(0, 1),
 )
 outcomes = st.builds(
-    ANSWERS.outcome, st.text(min_size=1), st.booleans(), st.booleans(), numbers, st.integers(0, 2**50)
+    partial(written, ANSWERS.outcome),
+    st.text(min_size=1),
+    st.booleans(),
+    st.booleans(),
+    numbers,
+    st.integers(0, 2**50),
 )
 
 
