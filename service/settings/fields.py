@@ -139,7 +139,7 @@ class Settings(BaseSettings):
         60.0, gt=0, le=86_400, description="Seconds between two snapshots of a model that learns."
     )
     snapshot_interval_records: int = Field(
-        100_000, ge=1, le=1_000_000_000, description="Records after which a snapshot is due in any case."
+        500_000, ge=1, le=1_000_000_000, description="Records after which a snapshot is due in any case."
     )
     snapshots_kept: int = Field(
         2, ge=1, le=1_000_000, description="Newest snapshots kept, with the progress that follows them."
