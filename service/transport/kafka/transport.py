@@ -10,6 +10,7 @@ from time import monotonic, sleep
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
+from service.batches.topics import topics_of
 from service.stream import Assignee, Consumer, Follower, Output, Record
 from service.transport.kafka.limits import SETTLE_SECONDS, ConsumerOptions, TopicLimits
 from service.transport.kafka.topics import ClusterType, KafkaTopics, check_read_together
@@ -120,7 +121,7 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
         """Write `outputs`, each acknowledged by the broker when this returns; not atomic."""
         if not outputs:
             return
-        topics = {output.topic for output in outputs}
+        topics = topics_of(outputs)
         self._check_topics(topics)
         with self._lock:
             if self._producer is None:

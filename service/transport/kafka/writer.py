@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Protocol
 
+from service.batches.topics import topics_of
 from service.errors import OwnershipLost, ServiceError, TransactionFailed
 from service.stream import Output, Place
 from service.transport.kafka.errors import hinted
@@ -97,7 +98,7 @@ class KafkaWriter:
             raise type(self._ended)(str(self._ended), hint=self._ended.hint)
         if not outputs and not offsets:
             return
-        self._look_for({output.topic for output in outputs})
+        self._look_for(topics_of(outputs))
         places = {(topic, self._partition): offset for topic, offset in offsets.items()}
         try:
             producer = self._producer_for(compress=compress)

@@ -14,6 +14,7 @@ from itertools import count
 from typing import NamedTuple
 
 from service.batches.record_batch import RecordBatch
+from service.batches.topics import topics_of
 from service.errors import ConfigurationError, MessageTooLarge, TopicMissing, TransportError
 from service.partitioner import partition_for_key
 from service.stream import Headers, Output, Record
@@ -150,7 +151,7 @@ class Log:
     def prepare(self, outputs: Sequence[Output]) -> list[Row]:
         """Choose partitions and check sizes: what can be done, or refused, before a transaction."""
         now = wall_clock_ms()
-        for topic in {output.topic for output in outputs}:
+        for topic in topics_of(outputs):
             if time.monotonic() >= self._look_at[topic]:
                 self._look_at[topic] = time.monotonic() + _LOOK_SECONDS
                 self._load(topic)
@@ -178,7 +179,7 @@ class Log:
         offsets = {log: count(log_bounds(connection, log)[1]) for log in {row.log_id for row in rows}}
         connection.executemany(
             "INSERT INTO records (place, timestamp_ms, key, value, headers) VALUES (?, ?, ?, ?, ?)",
-            [(place_of(row[0], next(offsets[row[0]])), *row[1:]) for row in rows],
+            ((place_of(row[0], next(offsets[row[0]])), *row[1:]) for row in rows),
         )
         connection.executemany(
             "UPDATE logs SET next_offset = ? WHERE id = ?",

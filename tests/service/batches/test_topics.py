@@ -1,0 +1,13 @@
+"""The topics of outputs are found whichever way they come."""
+
+import pytest
+
+from service.batches.output_batch import OutputBatch
+from service.batches.topics import topics_of
+from service.stream import Output
+
+
+@pytest.mark.parametrize("kind", [list, OutputBatch])
+@pytest.mark.parametrize("topics", [[], ["predictions"], ["predictions", "dead-letters", "predictions"]])
+def test_each_topic_is_named_once(kind, topics):
+    assert topics_of(kind(Output(topic, None, None) for topic in topics)) == set(topics)
