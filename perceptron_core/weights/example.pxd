@@ -14,6 +14,7 @@ cdef class Example:
     cdef public list names
     cdef public Py_ssize_t version
     cdef public uint64_t state
+    cdef public tuple shape
 
     @cython.locals(k=Py_ssize_t, total=double, value=double)
     cdef double squared_norm(self) noexcept

@@ -44,6 +44,8 @@ class Example:
         """Of the `FeatureIndex` when the slots were looked up."""
         self.state = 0
         """Of the dictionary they were read from, if that can be told and its values cannot change; else 0."""
+        self.shape: tuple[str, ...] | None = None
+        """The names of the `NamedValues` they were read from; None if it was no such object."""
 
     def squared_norm(self) -> float:
         """Compute ‖x‖², summed in the order of the entries."""

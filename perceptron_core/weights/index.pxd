@@ -2,6 +2,7 @@
 cimport cython
 
 from perceptron_core.weights.example cimport Example
+from perceptron_core.weights.named_values cimport NamedValues
 
 
 cdef class Index:
@@ -11,6 +12,9 @@ cdef class Index:
     cpdef int find(self, name) except -2
 
     cdef int resolve(self, x, Example example) except -1
+
+    @cython.locals(names=tuple, k=Py_ssize_t, version=Py_ssize_t)
+    cdef int resolve_values(self, NamedValues x, Example example) except -1
 
     cpdef dict by_name(self, Example x)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perceptron_core.weights.example import Example
+from perceptron_core.weights.named_values import NamedValues
 
 
 class Index:
@@ -31,6 +32,22 @@ class Index:
         Raises `FeatureError` for a value that is not finite or is larger than `MAX_MAGNITUDE`.
         """
         raise NotImplementedError
+
+    def resolve_values(self, x: NamedValues, example: Example) -> None:
+        """Make `example` that of `x` as `resolve` does; names that are those of the last one are known."""
+        names = x.names
+        example.state = 0
+        if example.shape is not names or example.version != self.version:
+            example.shape = None
+            while example.capacity < len(names):
+                example.widen()
+            for k in range(len(names)):
+                example.names[k] = names[k]
+            example.n, version = len(names), self.version
+            self.look_up(example)
+            # Not the version of now: a stored name's own __eq__ may have changed the model meanwhile.
+            example.shape, example.version = names, version
+        x.fill(example)
 
     def by_name(self, x: Example) -> dict[Any, float]:
         """Return the values of an example by name that are not 0."""

@@ -3,6 +3,7 @@ cimport cython
 
 from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.index cimport Index
+from perceptron_core.weights.named_values cimport NamedValues
 from perceptron_core.weights.prefetch cimport prefetch
 from perceptron_core.weights.touches cimport Touches
 

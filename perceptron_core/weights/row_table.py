@@ -14,6 +14,7 @@ from typing import Any, Final
 from perceptron_core.weights.buffers import integers
 from perceptron_core.weights.example import NO_SLOT, Column, Example
 from perceptron_core.weights.index import Index
+from perceptron_core.weights.named_values import NamedValues
 from perceptron_core.weights.prefetch import prefetch
 from perceptron_core.weights.touches import Touches
 
@@ -90,7 +91,11 @@ class RowTable:
         self._spare = None
         if example is None:
             example = Example()
-        self._index.resolve(x, example)
+        if type(x) is NamedValues and not self._index.n_fixed:
+            self._index.resolve_values(x, example)
+        else:
+            example.shape = None
+            self._index.resolve(x, example)
         self.refresh(example)  # a value's own __float__ may have changed the model
         return example
 

@@ -21,9 +21,15 @@ cdef class Decoder:
     cdef public Vocabulary _vocabulary
     cdef public long long _max_message_bytes
     cdef EventReader _reader
+    cdef bint _takes_booleans
 
     @cython.locals(fields=tuple)
     cpdef Incoming decode(self, value, record=*)
 
-    @cython.locals(is_label=bint)
-    cdef Incoming _incoming(self, tuple fields, long long message_bytes)
+    cpdef Incoming decode_values(self, value)
+
+    @cython.locals(reader=EventReader)
+    cdef Incoming decode_at(self, const unsigned char* value, Py_ssize_t size)
+
+    @cython.locals(is_label=bint, made=Incoming)
+    cdef Incoming _incoming(self, event_id, features, text, label, long long message_bytes)

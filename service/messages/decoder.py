@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from perceptron_core.weights.named_values import NamedValues
 from service.messages.event_reader import EventReader
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.rejection import OWN_TIME, Reason, Rejection
@@ -95,6 +96,8 @@ class Decoder:
         self._vocabulary = vocabulary
         self._max_message_bytes = max_message_bytes
         self._reader = EventReader()
+        # Of two classes, as others may take labels in their own way.
+        self._takes_booleans = type(vocabulary) is Vocabulary and not vocabulary.is_multiclass
 
     maps_time = False
     """Whether messages may say their event time: then it is known only once they are decoded."""
@@ -115,18 +118,35 @@ class Decoder:
             With the reason, for anything that is no valid event or label.
 
         """
-        if not value:
+        message = self.decode_values(value)
+        if type(message.features) is NamedValues:
+            message.features = message.features.as_dict()
+        return message
+
+    def decode_values(self, value: bytes | None) -> Incoming:
+        """Read one message of the own schema as `decode` does; all its features may be `NamedValues`."""
+        data = value or b""
+        return self.decode_at(data, len(data))
+
+    def decode_at(self, value: bytes, size: int) -> Incoming:
+        """Read one message of so many bytes, as `decode_values` does. In memory a zero is behind them."""
+        if size == 0:
             raise Rejection(Reason.EMPTY, "the record has no value")
-        if len(value) > self._max_message_bytes:
+        if size > self._max_message_bytes:
             limit = self._max_message_bytes
-            raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
-        fields = self._reader.read(value)
-        if fields is None:
-            try:
-                fields = _fields(read_input(value))
-            except ValidationError as error:
-                raise _rejection(value, error) from None
-        return self._incoming(fields, len(value))
+            raise Rejection(Reason.TOO_LARGE, f"{size} bytes; max_message_bytes is {limit}")
+        reader = self._reader
+        if reader.read_at(value, size):
+            return self._incoming(reader.id, reader.features, reader.text, reader.label, size)
+        return self._judged(value[:size])
+
+    def _judged(self, value: bytes) -> Incoming:
+        """Read a message with Pydantic."""
+        try:
+            event_id, features, text, label = _fields(read_input(value))
+        except ValidationError as error:
+            raise _rejection(value, error) from None
+        return self._incoming(event_id, features, text, label, len(value))
 
     def read(self, document: object, _record: Record | None, message_bytes: int) -> Incoming:
         """Read a message of fields that were found elsewhere; a feature that is None is none.
@@ -134,26 +154,38 @@ class Decoder:
         Raises `Rejection`.
         """
         try:
-            fields = _fields(check_input(document))
+            event_id, features, text, label = _fields(check_input(document))
         except ValidationError as error:
             if (without := _without_nulls(document)) is not None:
                 return self.read(without, None, message_bytes)
             found = error.errors(include_url=False, include_input=False, include_context=False)
             raise rejection_of_fields(found, _place) from None
-        return self._incoming(fields, message_bytes)
+        return self._incoming(event_id, features, text, label, message_bytes)
 
-    def _incoming(self, fields: Fields, message_bytes: int) -> Incoming:
-        event_id, features, text, label = fields
+    def _incoming(
+        self,
+        event_id: str,
+        features: Features | None,
+        text: str | None,
+        label: LabelValue | None,
+        message_bytes: int,
+    ) -> Incoming:
         is_label = features is None and text is None
-        truth = None
-        if label is not None:
+        truth: Truth | None = None
+        if type(label) is bool and self._takes_booleans:
+            truth = label
+        elif label is not None:
             try:
                 truth = self._vocabulary.truth(label)
             except UnknownLabelError as error:
                 raise Rejection(Reason.UNKNOWN_LABEL, str(error)) from None
         elif is_label:
             raise Rejection(Reason.MISSING_FIELD, "an event needs features or text, a label needs label")
-        return Incoming(event_id, features, text, label, truth, is_label, message_bytes)
+        made = Incoming.__new__(Incoming)
+        made.id, made.features, made.text, made.label, made.truth = event_id, features, text, label, truth
+        made.is_label, made.message_bytes = is_label, message_bytes
+        made.timestamp_ms = made.tenant = None
+        return made
 
     def place_of_time(self, record: Record) -> str:  # noqa: ARG002 - others look at the record's topic
         """Say where a record's event time is found, for messages."""

@@ -1,15 +1,32 @@
 # What compiled code knows of event_reader.pyx.
 
+# Features of a message whose names the next one is expected to have in the same order.
+cdef enum: MOST_EXPECTED = 256
+
+
 cdef class EventReader:
+    # Of the message read last.
+    cdef readonly object id
+    cdef readonly object features
+    cdef readonly object text
+    cdef readonly object label
     cdef tuple _names
     cdef dict _template
     cdef Py_ssize_t _n_last
     cdef list _known_names
+    # The expected names in quotes, one behind the other, and how long each is.
+    cdef bytes _written
+    cdef Py_ssize_t _sizes[MOST_EXPECTED]
+    cdef double _numbers[MOST_EXPECTED]
 
     cpdef tuple read(self, value)
-    cdef int _fields(self, bytes value, const unsigned char** at, list found) except -1
+    cdef bint read_at(self, const unsigned char* value, Py_ssize_t size) except -1
+    cdef bint _fields(self, const unsigned char** at, const unsigned char* end) except -1
+    cdef bint _value(self, int field, const unsigned char** at, const unsigned char* end) except -1
     cdef object _features(self, const unsigned char** at, const unsigned char* end)
     cdef object _expected(self, const unsigned char** at, const unsigned char* end)
-    cdef int _others(self, const unsigned char** at, const unsigned char* end, dict features) except -1
+    cdef dict _so_far(self, dict features, Py_ssize_t n)
+    cdef dict _first(self, Py_ssize_t n)
+    cdef bint _others(self, const unsigned char** at, const unsigned char* end, dict features) except -1
     cdef _expect(self, dict features)
-    cdef str _name(self, const unsigned char* text, Py_ssize_t size)
+    cdef object _name(self, const unsigned char* text, Py_ssize_t size, bint is_ascii)

@@ -7,12 +7,29 @@ nothing, and Pydantic judges. This is the interpreted form: it reads no message,
 
 from __future__ import annotations
 
-from service.messages.schema import Fields
+from service.messages.labels import LabelValue
+from service.messages.schema import Features, Fields
 
 
 class EventReader:
-    """Reads messages of the service's own schema."""
+    """Reads messages of the service's own schema.
+
+    Attributes
+    ----------
+    id, features, text, label
+        Of the message read last. Features whose names were expected are `NamedValues` if all are numbers.
+
+    """
+
+    id: str
+    features: Features | None
+    text: str | None
+    label: LabelValue | None
 
     def read(self, value: bytes) -> Fields | None:  # noqa: ARG002 - see above
         """Return the fields as Pydantic would read them; None if it has to be asked."""
         return None
+
+    def read_at(self, value: bytes, size: int) -> bool:  # noqa: ARG002 - as above
+        """Read a message of so many bytes, if Pydantic need not be asked; return whether that was done."""
+        return False

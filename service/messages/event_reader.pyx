@@ -5,7 +5,8 @@ from cpython.dict cimport PyDict_Copy, PyDict_SetItem
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp
 
-from service.messages.json_tokens cimport TENS, number_at, perceptron_powers, skip, text_end
+from perceptron_core.weights.named_values cimport NamedValues, named_values
+from service.messages.json_tokens cimport TENS, ascii_text, is_same, number_at, perceptron_powers, skip, text_end
 
 from service.messages.schema import MAX_ID_LENGTH as _MAX_ID_LENGTH
 
@@ -18,10 +19,6 @@ cdef Py_ssize_t MAX_ID_LENGTH = _MAX_ID_LENGTH
 cdef enum:
     KNOWN_NAMES = 1024
     LONGEST_KNOWN = 48
-
-# Features of a message whose names the next one is expected to have in the same order.
-cdef enum:
-    MOST_EXPECTED = 256
 
 # The fields, by their bits; several are not read.
 cdef enum:
@@ -39,6 +36,7 @@ cdef class EventReader:
 
     def __init__(self):
         self._names = ()
+        self._written = b""
         self._template = {}
         self._n_last = -1
         self._known_names = [None] * KNOWN_NAMES
@@ -47,41 +45,50 @@ cdef class EventReader:
         """Return the fields as Pydantic would read them; None if it has to be asked."""
         if not PyBytes_CheckExact(value):
             return None
-        cdef const unsigned char* at = <const unsigned char*>PyBytes_AS_STRING(value)
-        cdef const unsigned char* end = at + PyBytes_GET_SIZE(value)
-        cdef list found = [None, None, None, None]
-        try:
-            if not self._fields(value, &at, found):
-                return None
-        except UnicodeDecodeError:
+        if not self.read_at(<const unsigned char*>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)):
             return None
-        if skip(at) != end or found[ID] is None:
-            return None
-        return found[ID], found[FEATURES], found[TEXT], found[LABEL]
+        return self.id, self.features, self.text, self.label
 
-    cdef int _fields(self, bytes value, const unsigned char** at, list found) except -1:
+    cdef bint read_at(self, const unsigned char* value, Py_ssize_t size) except -1:
+        """Read a message, behind which there is a zero; return whether it was read, else Pydantic has to be asked."""
+        cdef const unsigned char* at = skip(value)
+        self.id = self.features = self.text = self.label = None
+        return self._fields(&at, value + size) and skip(at) == value + size and self.id is not None
+
+    cdef bint _fields(self, const unsigned char** at, const unsigned char* end) except -1:
         """Read an object of fields; return whether that could be done."""
-        cdef const unsigned char* end = <const unsigned char*>PyBytes_AS_STRING(value) + PyBytes_GET_SIZE(value)
         cdef int field, seen = 0
-        at[0] = skip(at[0])
         if at[0][0] != c'{':
-            return 0
+            return False
         while True:
             at[0] = skip(at[0] + 1)
             field = _field(at, end)
-            if field < 0 or seen & 1 << field:
-                return 0
+            if field < 0 or seen & 1 << field or not self._value(field, at, end):
+                return False
             seen |= 1 << field
-            read = self._features(at, end) if field == FEATURES else _scalar(at, end)
-            if not _fits(field, read):
-                return 0
-            found[field] = read
             at[0] = skip(at[0])
             if at[0][0] == c'}':
                 at[0] += 1
-                return 1
+                return True
             if at[0][0] != c',':
-                return 0
+                return False
+
+    cdef bint _value(self, int field, const unsigned char** at, const unsigned char* end) except -1:
+        """Read the value of a field; return whether it is one that the field may have."""
+        read = self._features(at, end) if field == FEATURES else _scalar(at, end)
+        if read is DECLINED:
+            return False
+        if field == ID:
+            self.id = read
+            return type(read) is str and 0 < len(<str>read) <= MAX_ID_LENGTH
+        if field == LABEL:
+            self.label = read
+            return True
+        if field == TEXT:
+            self.text = read
+            return read is None or type(read) is str
+        self.features = read
+        return read is None or type(read) is NamedValues or type(read) is dict
 
     cdef object _features(self, const unsigned char** at, const unsigned char* end):
         """Read an object of scalars."""
@@ -94,50 +101,78 @@ cdef class EventReader:
         return self._expected(at, end)
 
     cdef object _expected(self, const unsigned char** at, const unsigned char* end):
-        """Read features that have the names of the last message, as most have; any others from the first one on."""
-        cdef tuple names = self._names
-        cdef dict template = self._template, features = None
-        cdef Py_ssize_t n = 0, n_names = len(names)
-        while n < n_names and _is_name(at, end, names[n]):
+        """Read features that have the names of the last message, as most have; any others from the first one on.
+
+        As long as all of them are numbers, no object is made of any.
+        """
+        cdef const unsigned char* after
+        cdef const unsigned char* written = <const unsigned char*>PyBytes_AS_STRING(self._written)
+        cdef dict features = None
+        cdef Py_ssize_t n = 0, n_names = len(self._names)
+        while n < n_names and _is_name(at, end, written, self._sizes[n]):
+            written += self._sizes[n]
+            after = NULL
             if features is None:
-                features = PyDict_Copy(template)
-            read = _scalar(at, end)
-            if read is DECLINED or read is None:
-                return DECLINED
-            PyDict_SetItem(features, names[n], read)
+                after = number_at(at[0], end, &self._numbers[n])
+            if after != NULL:
+                at[0] = after
+            else:
+                if features is None:
+                    features = self._first(n)
+                read = _scalar(at, end)
+                if read is DECLINED or read is None:
+                    return DECLINED
+                PyDict_SetItem(features, self._names[n], read)
             n += 1
             at[0] = skip(at[0])
             if at[0][0] == c'}':
                 at[0] += 1
-                return features if n == n_names else {name: features[name] for name in names[:n]}
+                if n < n_names:
+                    return self._so_far(features, n)
+                return named_values(self._names, self._numbers) if features is None else features
             if at[0][0] != c',':
                 return DECLINED
             at[0] = skip(at[0] + 1)
-        features = {name: features[name] for name in names[:n]}
+        features = self._so_far(features, n)
         if not self._others(at, end, features):
             return DECLINED
         self._expect(features)
         return features
 
-    cdef int _others(self, const unsigned char** at, const unsigned char* end, dict features) except -1:
+    cdef dict _so_far(self, dict features, Py_ssize_t n):
+        """Return a dictionary of the first n expected names; `features` are None if all of them are numbers."""
+        if features is None:
+            features = self._first(n)
+        return {name: features[name] for name in self._names[:n]}
+
+    cdef dict _first(self, Py_ssize_t n):
+        """Return a dictionary of the expected names in which the first n have the numbers that were read."""
+        cdef dict features = PyDict_Copy(self._template)
+        cdef Py_ssize_t k
+        for k in range(n):
+            PyDict_SetItem(features, self._names[k], self._numbers[k])
+        return features
+
+    cdef bint _others(self, const unsigned char** at, const unsigned char* end, dict features) except -1:
         """Read features of any names, beginning with a name, up to the end; return whether that could be done."""
         cdef const unsigned char* text
+        cdef unsigned char bits
         cdef Py_ssize_t n = len(features)
         while True:
             if at[0][0] != c'"':
-                return 0
+                return False
             text = at[0] + 1
-            at[0] = text_end(text)
+            at[0] = text_end(text, &bits)
             if at[0] == NULL:
-                return 0
-            name = self._name(text, at[0] - text)
+                return False
+            name = self._name(text, at[0] - text, bits < 0x80)
             at[0] = skip(at[0] + 1)
-            if at[0][0] != c':':
-                return 0
+            if name is DECLINED or at[0][0] != c':':
+                return False
             at[0] = skip(at[0] + 1)
             read = _scalar(at, end)
             if read is DECLINED or read is None:
-                return 0
+                return False
             PyDict_SetItem(features, name, read)
             n += 1
             at[0] = skip(at[0])
@@ -145,24 +180,28 @@ cdef class EventReader:
                 at[0] += 1
                 return n == len(features)  # else a name came twice
             if at[0][0] != c',':
-                return 0
+                return False
             at[0] = skip(at[0] + 1)
 
     cdef _expect(self, dict features):
         """Expect these names again, if there were as many as in the message before."""
-        cdef Py_ssize_t n = len(features)
+        cdef Py_ssize_t n = len(features), k
         if n == self._n_last and n <= MOST_EXPECTED:
-            self._template = dict.fromkeys(features)
-            self._names = tuple(self._template)
+            names = tuple(features)
+            written = [b'"%s"' % name.encode() for name in names]
+            self._written = b"".join(written) + bytes(7)  # which `is_same` may read
+            self._template, self._names = dict.fromkeys(names), names
+            for k in range(n):
+                self._sizes[k] = len(written[k])
         self._n_last = n
 
-    cdef str _name(self, const unsigned char* text, Py_ssize_t size):
+    cdef object _name(self, const unsigned char* text, Py_ssize_t size, bint is_ascii):
         """Return the name of a feature: the same object each time, as far as names are remembered."""
         cdef unsigned int place = 0
         cdef Py_ssize_t k, known_size
         cdef const char* known_text
         if size > LONGEST_KNOWN:
-            return PyUnicode_DecodeUTF8(<const char*>text, size, NULL)
+            return _string(text, size, is_ascii)
         for k in range(size):
             place = (place ^ text[k]) * 0x9E3779B1u
         place >>= 22
@@ -171,8 +210,9 @@ cdef class EventReader:
             known_text = PyUnicode_AsUTF8AndSize(known, &known_size)
             if known_size == size and not memcmp(known_text, text, size):
                 return known
-        name = PyUnicode_DecodeUTF8(<const char*>text, size, NULL)
-        self._known_names[place] = name
+        name = _string(text, size, is_ascii)
+        if name is not DECLINED:
+            self._known_names[place] = name
         return name
 
 
@@ -202,25 +242,14 @@ cdef int _field(const unsigned char** at, const unsigned char* end) except -2:
     return field
 
 
-cdef bint _fits(int field, read) except -1:
-    """Return whether what was read is a value of the field."""
-    if read is DECLINED:
+cdef bint _is_name(
+    const unsigned char** at, const unsigned char* end, const unsigned char* written, Py_ssize_t size
+) noexcept:
+    """Read a name that is written so, and the colon behind it, if they are there; else nothing."""
+    cdef const unsigned char* text
+    if not is_same(at[0], end, written, size):
         return False
-    if field == ID:
-        return type(read) is str and 0 < len(<str>read) <= MAX_ID_LENGTH
-    if read is None or field == LABEL:
-        return True
-    return type(read) is str if field == TEXT else type(read) is dict
-
-
-cdef bint _is_name(const unsigned char** at, const unsigned char* end, name) except -1:
-    """Read this name and the colon behind it, if they are there; else nothing."""
-    cdef Py_ssize_t size
-    cdef const char* expected = PyUnicode_AsUTF8AndSize(name, &size)
-    cdef const unsigned char* text = at[0]
-    if end - text < size + 2 or text[0] != c'"' or text[size + 1] != c'"' or memcmp(text + 1, expected, size):
-        return False
-    text = skip(text + size + 2)
+    text = skip(at[0] + size)
     if text[0] != c':':
         return False
     at[0] = skip(text + 1)
@@ -231,13 +260,14 @@ cdef object _scalar(const unsigned char** at, const unsigned char* end):
     """Read null, a boolean, a number or a text."""
     cdef const unsigned char* text = at[0]
     cdef Py_ssize_t left = end - text
+    cdef unsigned char bits
     cdef double number
     if text[0] == c'"':
-        at[0] = text_end(text + 1)
+        at[0] = text_end(text + 1, &bits)
         if at[0] == NULL:
             return DECLINED
         at[0] += 1
-        return PyUnicode_DecodeUTF8(<const char*>text + 1, at[0] - text - 2, NULL)
+        return _string(text + 1, at[0] - text - 2, bits < 0x80)
     if left >= 4 and not memcmp(text, b"true", 4):
         at[0] = text + 4
         return True
@@ -247,8 +277,18 @@ cdef object _scalar(const unsigned char** at, const unsigned char* end):
     if left >= 4 and not memcmp(text, b"null", 4):
         at[0] = text + 4
         return None
-    at[0] = number_at(text, &number)
+    at[0] = number_at(text, end, &number)
     return DECLINED if at[0] == NULL else number
+
+
+cdef object _string(const unsigned char* text, Py_ssize_t size, bint is_ascii):
+    """Return a text as a string."""
+    if is_ascii:
+        return ascii_text(text, size)
+    try:
+        return PyUnicode_DecodeUTF8(<const char*>text, size, NULL)
+    except UnicodeDecodeError:
+        return DECLINED
 
 
 def _bits_of_power(exponent):
@@ -262,7 +302,6 @@ def _bits_of_power(exponent):
 
 
 cdef _fill_powers():
-    cdef int exponent
     for exponent in range(-TENS, TENS + 1):
         bits = _bits_of_power(exponent)
         perceptron_powers[exponent + TENS][0] = bits >> 64

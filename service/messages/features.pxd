@@ -1,6 +1,7 @@
 # The C types of features.py, for compiled code.
 cimport cython
 
+from perceptron_core.weights.named_values cimport NamedValues
 
 cdef class FeatureExtractor:
     cdef object _of_text
@@ -9,6 +10,8 @@ cdef class FeatureExtractor:
 
     @cython.locals(x=dict)
     cpdef dict extract(self, dict features, text, tenant=*)
+
+    cpdef extract_values(self, features, text, tenant=*)
 
     @cython.locals(x=dict)
     cdef dict _hashed(self, dict named)

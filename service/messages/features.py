@@ -19,6 +19,7 @@ import mmh3
 
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.patterns import compile_pattern
+from perceptron_core.weights.named_values import NamedValues
 from service.messages.schema import Features
 
 _TEXT_PREFIX = "text="
@@ -89,6 +90,14 @@ class FeatureExtractor:
         if self._l2:
             _scale_to_unit_length(x)
         return x
+
+    def extract_values(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
+        """Make x as `extract` does; where nothing is to be changed, `NamedValues` are x themselves."""
+        if type(features) is NamedValues:
+            if not text and tenant is None and not self._l2 and not self._mask:
+                return features
+            features = features.as_dict()
+        return self.extract(features, text, tenant)
 
     def _hashed(self, named: X) -> X:
         x: X = {}

@@ -31,8 +31,13 @@ cdef extern from *:
        Mushtak and Lemire (2023), Fast number parsing without fallback, the same 53(7). */
     static inline double perceptron_nearest(uint64_t w, int q) {
         int zeros = 0;
+    #if defined(__GNUC__)
+        zeros = __builtin_clzll(w);
+        w <<= zeros;
+    #else
         for (int step = 32; step; step >>= 1)
             if (!(w >> (64 - step))) { w <<= step; zeros += step; }
+    #endif
         uint64_t high, low, more, rest;
         perceptron_multiply(w, perceptron_powers[q + TENS][0], &high, &low);
         if ((high & 0x1FF) == 0x1FF) {
@@ -56,38 +61,62 @@ cdef extern from *:
         return value;
     }
 
+    /* Skip white space: mostly there is none, or one space. */
     static inline const unsigned char* perceptron_skip(const unsigned char* at) {
+        if (*at > ' ') return at;
+        if (*at == ' ' && at[1] > ' ') return at + 1;
         while (*at == ' ' || *at == '\\n' || *at == '\\r' || *at == '\\t') at++;
         return at;
     }
 
+    /* Read the digits from `at` on, eight at a time where that many bytes are left; return where they end. */
+    static inline const unsigned char* perceptron_digits(const unsigned char* at, const unsigned char* end,
+                                                         uint64_t* w) {
+        uint64_t value = *w;
+    #if PY_LITTLE_ENDIAN
+        while (end - at >= 8) {
+            uint64_t eight;
+            memcpy(&eight, at, 8);
+            if (((eight & 0xF0F0F0F0F0F0F0F0) | ((eight + 0x0606060606060606) & 0xF0F0F0F0F0F0F0F0) >> 4)
+                != 0x3333333333333333) break;
+            eight -= 0x3030303030303030;
+            eight = eight * 10 + (eight >> 8);
+            eight = ((eight & 0x000000FF000000FF) * 0x000F424000000064 +
+                     ((eight >> 16) & 0x000000FF000000FF) * 0x0000271000000001) >> 32;
+            value = 100000000 * value + eight;
+            at += 8;
+        }
+    #endif
+        for (; *at >= '0' && *at <= '9'; at++) value = 10 * value + (*at - '0');
+        *w = value;
+        return at;
+    }
+
     /* Read a number; return where it ends, NULL where it is no number, or not one of the common kind. */
-    static inline const unsigned char* perceptron_number(const unsigned char* at, double* number) {
-        int negative = *at == '-', n_digits = 0, q = 0, is_whole = 1;
+    static inline const unsigned char* perceptron_number(const unsigned char* at, const unsigned char* end,
+                                                         double* number) {
+        int negative = *at == '-', is_whole = 1, q = 0;
+        const unsigned char* first;
+        int64_t n_digits = 0;
         uint64_t w = 0;
         at += negative;
         if (*at == '0') {
             at++;
             if (*at >= '0' && *at <= '9') return NULL;
         } else {
-            const unsigned char* first = at;
-            for (; *at >= '0' && *at <= '9'; at++) {
-                if (at - first == 19) return NULL;
-                w = 10 * w + (*at - '0');
-            }
-            n_digits = (int)(at - first);
-            if (!n_digits) return NULL;
+            first = at;
+            at = perceptron_digits(at, end, &w);
+            n_digits = at - first;
+            if (!n_digits || n_digits > 19) return NULL;
         }
         if (*at == '.') {
-            const unsigned char* first = ++at;
+            first = ++at;
             is_whole = 0;
-            for (; *at >= '0' && *at <= '9'; at++) {
-                if (n_digits || *at != '0')
-                    if (++n_digits > 19) return NULL;
-                w = 10 * w + (*at - '0');
-                if (at - first > 2 * TENS) return NULL;
-            }
-            if (at == first) return NULL;
+            if (!n_digits) while (*at == '0') at++;
+            n_digits -= at - first;
+            at = perceptron_digits(at, end, &w);
+            n_digits += at - first;
+            if (at == first || n_digits > 19 || at - first > 2 * TENS) return NULL;
             q = -(int)(at - first);
         }
         if (*at == 'e' || *at == 'E') {
@@ -95,7 +124,7 @@ cdef extern from *:
             is_whole = 0;
             at++;
             if (*at == '+' || *at == '-') sign = *at++ == '-' ? -1 : 1;
-            const unsigned char* first = at;
+            first = at;
             for (; *at >= '0' && *at <= '9'; at++) {
                 if (at - first == 3) return NULL;
                 exponent = 10 * exponent + (*at - '0');
@@ -114,17 +143,53 @@ cdef extern from *:
         return at;
     }
 
-    /* Find the end of the text that begins at `at`; NULL where a backslash or a control character comes first. */
-    static inline const unsigned char* perceptron_text_end(const unsigned char* at) {
+    /* Find the end of the text that begins at `at`; NULL where a backslash or a control character comes first.
+       `bits` are those that any byte of it has. */
+    static inline const unsigned char* perceptron_text_end(const unsigned char* at, unsigned char* bits) {
+        *bits = 0;
         while (*at != '"') {
             if (*at < 0x20 || *at == '\\\\') return NULL;
-            at++;
+            *bits |= *at++;
         }
         return at;
+    }
+
+    /* Return a text of ASCII as a string. */
+    static inline PyObject* perceptron_ascii(const unsigned char* text, Py_ssize_t size) {
+        PyObject* made = PyUnicode_New(size, 127);
+        if (made) memcpy(PyUnicode_DATA(made), text, size);
+        return made;
+    }
+
+    /* Whether the bytes from `at` are those of `expected`, behind which seven more can be read. */
+    static inline int perceptron_is_same(const unsigned char* at, const unsigned char* end,
+                                         const unsigned char* expected, Py_ssize_t size) {
+        uint64_t a, b;
+        if (end - at < size) return 0;
+    #if PY_LITTLE_ENDIAN
+        if (end - at >= size + 7) {
+            for (; size >= 8; size -= 8, at += 8, expected += 8) {
+                memcpy(&a, at, 8);
+                memcpy(&b, expected, 8);
+                if (a != b) return 0;
+            }
+            if (!size) return 1;
+            memcpy(&a, at, 8);
+            memcpy(&b, expected, 8);
+            return !((a ^ b) << (64 - 8 * size));
+        }
+    #endif
+        return !memcmp(at, expected, size);
     }
     """
     enum: TENS
     uint64_t perceptron_powers[161][2]
     const unsigned char* skip "perceptron_skip"(const unsigned char* at) noexcept
-    const unsigned char* number_at "perceptron_number"(const unsigned char* at, double* number) noexcept
-    const unsigned char* text_end "perceptron_text_end"(const unsigned char* at) noexcept
+    const unsigned char* number_at "perceptron_number"(
+        const unsigned char* at, const unsigned char* end, double* number
+    ) noexcept
+    const unsigned char* text_end "perceptron_text_end"(const unsigned char* at, unsigned char* bits) noexcept
+    object ascii_text "perceptron_ascii"(const unsigned char* text, Py_ssize_t size)
+    bint is_same "perceptron_is_same"(
+        const unsigned char* at, const unsigned char* end, const unsigned char* expected, Py_ssize_t size
+    ) noexcept

@@ -11,15 +11,79 @@ from typing import Any
 from perceptron_core import from_bytes, to_bytes
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.explanation import Term
+from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.weights.named_values import NamedValues
 from service.messages.features import X
 from service.messages.labels import Truth
 
 
 class BinaryLearner:
-    """Drives a two-class learner of `perceptron_core`."""
+    """Drives a two-class learner of `perceptron_core`.
+
+    Attributes
+    ----------
+    last_score, last_step
+        What `decide_only` and `decide_and_learn` found, which return the predicted class. They and
+        `learn_step` take `NamedValues` as well, with the results of the same dictionary.
+
+    """
+
+    last_score: float
+    last_step: float
+    _rule: LinearRule | None
 
     def __init__(self, model: BinaryClassifier) -> None:
+        self.last_score = self.last_step = 0.0
         self.model = model
+
+    @property
+    def model(self) -> BinaryClassifier:
+        """What learns."""
+        return self._model
+
+    @model.setter
+    def model(self, model: BinaryClassifier) -> None:
+        self._model = model
+        self._rule = model if isinstance(model, LinearRule) and _learns_as_its_rule(type(model)) else None
+
+    def n_updates(self) -> int:
+        """Return the number of updates made so far."""
+        return self._model.n_updates if self._rule is None else self._rule.n_updates
+
+    def decide_only(self, x: X) -> bool:
+        """Predict one example as `assess` does, with no object for the results."""
+        rule = self._rule
+        if rule is None:
+            self.last_score = self._model.score_one(_plain(x))
+            return self._model.decide(self.last_score)
+        example = rule.resolve(x)
+        self.last_score = rule.score(example)
+        rule.table.release(example)
+        return rule.fires(self.last_score)
+
+    def decide_and_learn(self, x: X, truth: bool) -> bool:  # noqa: FBT001 - the class
+        """Predict one example, then learn it, as `predict_learn` does, with no object for the results."""
+        rule = self._rule
+        if rule is None:
+            self.last_score, self.last_step = self._model.predict_learn(_plain(x), truth)
+            return self._model.decide(self.last_score)
+        sign = 1 if truth else -1
+        example = rule.resolve(x)
+        self.last_score = rule.score(example)
+        self.last_step = rule.learn_at(example, sign, 1.0, self.last_score)
+        rule.table.release(example)
+        return rule.fires(self.last_score)
+
+    def learn_step(self, x: X, truth: bool) -> float:  # noqa: FBT001 - the class
+        """Learn one example as `learn` does; return the step that was made."""
+        rule = self._rule
+        if rule is None:
+            return self._model.update_one(_plain(x), truth)
+        sign = 1 if truth else -1
+        example = rule.resolve(x)
+        step = rule.learn(example, sign, 1.0)
+        rule.table.release(example)
+        return step
 
     @property
     def updates(self) -> int:
@@ -77,6 +141,16 @@ class BinaryLearner:
     def load(self, data: bytes) -> None:
         """Load the model that `dump` wrote."""
         self.model = from_bytes(data)
+
+
+def _plain(x: X) -> X:
+    return x.as_dict() if type(x) is NamedValues else x
+
+
+def _learns_as_its_rule(kind: type) -> bool:
+    """Return whether a class of learners leaves all of it to its rule."""
+    names = ("score_one", "predict_learn", "update_one", "decide")
+    return all(getattr(kind, name, None) is getattr(LinearRule, name, None) for name in names)
 
 
 def can_be_written(model: BinaryClassifier) -> bool:

@@ -1,13 +1,16 @@
 import contextlib
 import json
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perceptron_core import COMPILED
+from perceptron_core.weights.named_values import NamedValues
 from service.messages.decoder import Decoder, Incoming
-from service.messages.labels import Vocabulary
+from service.messages.labels import UnreadLabels, Vocabulary
 from service.messages.rejection import Reason, Rejection
 from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 
@@ -20,6 +23,34 @@ def test_poison_is_refused_with_its_reason(value, reason):
         DECODER.decode(value)
     assert refused.value.reason == reason
     assert 0 < len(refused.value.message) <= 500
+
+
+@pytest.mark.parametrize(("value", "reason"), POISON.values(), ids=POISON)
+def test_poison_is_refused_in_the_same_words_either_way(value, reason):
+    with pytest.raises(Rejection) as refused:
+        DECODER.decode_values(value)
+    assert refused.value.reason == reason
+    with pytest.raises(Rejection, match=re.escape(refused.value.message)):
+        DECODER.decode(value)
+
+
+def test_features_that_are_numbers_come_without_a_dictionary_only_if_that_is_asked_for():
+    decoder = Decoder(Vocabulary(), MAX_MESSAGE_BYTES)
+    value = b'{"id": "a", "features": {"x": 1.5, "y": -2}, "label": false}'
+    for _ in range(3):
+        plain, found = decoder.decode(value), decoder.decode_values(value)
+        assert type(plain.features) is dict
+        assert plain == found
+        assert plain.truth is found.truth is False
+    assert (type(found.features) is NamedValues) == COMPILED
+
+
+def test_a_boolean_is_a_label_only_of_two_classes():
+    value = b'{"id":"a","label":true}'
+    assert Decoder(Vocabulary(["ham", "spam"]), MAX_MESSAGE_BYTES).decode(value).truth is True
+    assert Decoder(UnreadLabels(), MAX_MESSAGE_BYTES).decode(value).truth is False
+    with pytest.raises(Rejection, match="label True is none of"):
+        Decoder(Vocabulary(["a", "b", "c"]), MAX_MESSAGE_BYTES).decode(value)
 
 
 def test_every_reason_that_a_value_can_give_is_tried():

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perceptron_core import COMPILED
+from perceptron_core.weights.named_values import NamedValues
 from service.messages.decoder import Decoder
 from service.messages.event_reader import EventReader
 from service.messages.labels import Vocabulary
@@ -65,7 +66,9 @@ UNCOMMON = [
 
 def content(fields):
     """Return fields as bytes: the same for the same types, bits and order, and for nothing else."""
-    return marshal.dumps(fields, 2)
+    event_id, features, text, label = fields
+    plain = features.as_dict() if type(features) is NamedValues else features
+    return marshal.dumps((event_id, plain, text, label), 2)
 
 
 def judged(value):
@@ -137,6 +140,47 @@ def test_names_come_in_the_order_of_the_message_whatever_the_messages_before():
     for names in ("ab", "ab", "ab", "ba", "abc", "a", "ac", "b", "ab", "axb", "", "ab"):
         value = json.dumps({"id": "i", "features": dict.fromkeys(names, 1.5)}).encode()
         assert list(reader.read(value)[1]) == list(names)
+
+
+@compiled
+def test_numbers_of_the_names_that_were_expected_come_without_a_dictionary():
+    reader = EventReader()
+
+    def read(**features):
+        return reader.read(json.dumps({"id": "i", "features": features}).encode())[1]
+
+    assert [type(read(a=1, b=2)) for _ in range(3)] == [dict, dict, NamedValues]
+    first, second = read(a=0.1, b=-7e-5), read(a=3, b=4)
+    assert first == {"a": 0.1, "b": -7e-5}
+    assert first.names is second.names
+    others = [
+        {"a": 1, "b": True},
+        {"a": "x", "b": 2},
+        {"a": 1},
+        {"b": 1, "a": 2},
+        {"a": 1, "b": 2, "c": 3},
+        {},
+    ]
+    for features in others:
+        found = read(**features)
+        assert type(found) is dict
+        assert list(found.items()) == list(features.items())
+        assert [type(read(a=1, b=2)) for _ in range(2)][1] is NamedValues
+    many = {f"f{k}": k / 7 for k in range(257)}
+    assert [type(read(**many)) for _ in range(3)] == [dict] * 3
+    many.popitem()
+    assert [type(read(**many)) for _ in range(3)] == [dict, dict, NamedValues]
+    assert read(**many) == many
+
+
+@compiled
+@pytest.mark.parametrize("names", ["a", "ab", "a" * 7, "a" * 8, "a" * 9, "a" * 24, "naïve", "語語語"])
+def test_a_name_is_told_from_one_that_differs_in_a_byte(names):
+    for place in range(len(names) + 1):
+        reader, other = EventReader(), names[:place] + "b" + names[place + 1 :]
+        for name in (names, names, other, names, names + "x", names):
+            value = json.dumps({"id": "i", "features": {name: 1.5}}, ensure_ascii=False).encode()
+            assert reader.read(value)[1] == {name: 1.5}
 
 
 NAMES = ["f0", "f1", "f2", "f3", "lang", "", "naïve", "語", "id", "a" * 60, 'q"', "b\\"]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
+from perceptron_core.weights.named_values import NamedValues
 from service.messages.features import FeatureExtractor, FeatureOptions
 from tests.support.plain_text import plain_text_features
 
@@ -26,6 +27,21 @@ def test_the_features_of_the_event_are_left_alone(features):
     before = dict(features)
     extract(features, "win", normalize="l2")
     assert features == before
+
+
+@pytest.mark.parametrize(
+    "options", [FeatureOptions(), FeatureOptions(hash_bits=4), FeatureOptions(normalize="l2")]
+)
+@pytest.mark.parametrize(("text", "tenant"), [(None, None), ("", None), ("win a", None), (None, "acme")])
+def test_numbers_without_a_dictionary_give_what_their_dictionary_gives(options, text, tenant):
+    extractor, named = FeatureExtractor(options), NamedValues(("b", "a", "c"), (0.1, -3.0, 7.0))
+    x = extractor.extract_values(named, text, tenant)
+    expected = extractor.extract(named.as_dict(), text, tenant)
+    assert list(x.items()) == list(expected.items())
+    assert (x is named) == (options == FeatureOptions() and not text and tenant is None)
+    assert named == {"b": 0.1, "a": -3.0, "c": 7.0}
+    for features in ({"a": 1.0}, {"a": True, "b": "x"}, {}, None):
+        assert extractor.extract_values(features, text, tenant) == extractor.extract(features, text, tenant)
 
 
 def test_nothing_gives_nothing():

@@ -1,0 +1,55 @@
+"""Features as shared names and an array of doubles. In: names and numbers. Out: a mapping.
+
+Events of a stream mostly have the same features. Then one tuple holds the names for all of them, each event
+has its numbers alone, and a learner that knows the tuple looks no name up. Nothing changes them once they are
+made. This is the interpreted form, a dictionary; `named_values.pyx` is the compiled one, and means the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from perceptron_core.validation import MAX_MAGNITUDE, refuse_features
+from perceptron_core.weights.example import Example
+
+
+class NamedValues(dict[str, Any]):
+    """Features with a number each, in their order.
+
+    Parameters
+    ----------
+    names
+        Strings, no two alike.
+    values
+        A number for each.
+
+    """
+
+    names: tuple[str, ...]
+
+    def __init__(self, names: Iterable[str], values: Iterable[float]) -> None:
+        self.names = tuple(names)
+        for name in self.names:
+            if type(name) is not str:
+                raise TypeError(f"name {name!r} is no string")
+        if len(set(self.names)) < len(self.names):
+            raise ValueError("a name comes twice")
+        numbers = [float(value) for value in values]
+        if len(numbers) != len(self.names):
+            raise ValueError(f"{len(numbers)} values for {len(self.names)} names")
+        super().__init__(zip(self.names, numbers, strict=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NamedValues, (self.names, list(self.values()))
+
+    def fill(self, example: Example) -> None:
+        """Write the values into an example of these names. Raises `FeatureError` if one is too large."""
+        for k, value in enumerate(self.values()):
+            if not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
+                raise refuse_features(self)
+            example.values[k] = value
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a new dictionary of the same names and values in the same order."""
+        return dict(self)

@@ -1,0 +1,132 @@
+"""Features as shared names and doubles: the compiled form of `named_values.py`, which says what it means."""
+
+cimport cython
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.string cimport memcpy
+
+from collections.abc import Mapping
+
+from perceptron_core.weights.example cimport Example
+
+from perceptron_core.validation import MAX_MAGNITUDE as _MAX_MAGNITUDE, refuse_features
+
+cdef double MAX_MAGNITUDE = _MAX_MAGNITUDE
+
+
+# Names are strings, which refer to nothing: the garbage collector need not see it.
+@cython.final
+@cython.no_gc
+cdef class NamedValues:
+    """Features with a number each, in their order."""
+
+    def __cinit__(self):
+        self.names, self.numbers = (), self._few
+
+    def __init__(self, names, values):
+        cdef tuple checked = _checked(names)
+        cdef list numbers = [float(value) for value in values]
+        cdef Py_ssize_t k
+        if len(numbers) != len(checked):
+            raise ValueError(f"{len(numbers)} values for {len(checked)} names")
+        if self.n:
+            raise TypeError("values that were made stay as they are")
+        self._allocate(checked)
+        for k in range(self.n):
+            self.numbers[k] = numbers[k]
+
+    def __dealloc__(self):
+        if self.numbers != self._few:
+            PyMem_Free(self.numbers)
+
+    def __reduce__(self):
+        return NamedValues, (self.names, list(self.values()))
+
+    def __len__(self):
+        return self.n
+
+    def __iter__(self):
+        return iter(self.as_dict())
+
+    def __contains__(self, name):
+        return name in self.as_dict()
+
+    def __getitem__(self, name):
+        return self.as_dict()[name]
+
+    def __eq__(self, other):
+        if isinstance(other, NamedValues):
+            other = (<NamedValues>other).as_dict()
+        return self.as_dict() == other
+
+    def __repr__(self):
+        return repr(self.as_dict())
+
+    def get(self, name, default=None):
+        """Return the value of a feature, `default` if there is none of this name."""
+        return self.as_dict().get(name, default)
+
+    def keys(self):
+        """Return the names."""
+        return self.as_dict().keys()
+
+    def values(self):
+        """Return the values, in the order of the names."""
+        return self.as_dict().values()
+
+    def items(self):
+        """Return (name, value), in order."""
+        return self.as_dict().items()
+
+    cpdef dict as_dict(self):
+        """Return a new dictionary of the same names and values in the same order."""
+        cdef dict made = {}
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            made[self.names[k]] = self.numbers[k]
+        return made
+
+    cdef int fill(self, Example example) except -1:
+        """Write the values into an example of these names. Raises `FeatureError` for one that is too large."""
+        cdef Py_ssize_t k
+        cdef bint are_taken = True
+        if not self.n:
+            return 0
+        memcpy(&example.values[0], self.numbers, self.n * sizeof(double))
+        for k in range(self.n):
+            are_taken &= -MAX_MAGNITUDE <= self.numbers[k] <= MAX_MAGNITUDE
+        if not are_taken:
+            raise refuse_features(self)
+        return 0
+
+    cdef int _allocate(self, tuple names) except -1:
+        """Take the names and make room for a value of each."""
+        cdef Py_ssize_t n = len(names)
+        cdef double* numbers
+        if n > FEW:
+            numbers = <double*>PyMem_Malloc(n * sizeof(double))
+            if numbers == NULL:
+                raise MemoryError
+            self.numbers = numbers
+        self.names, self.n = names, n
+        return 0
+
+
+cdef NamedValues named_values(tuple names, const double* numbers):
+    """Make values of names that are strings, no two alike."""
+    cdef NamedValues made = NamedValues.__new__(NamedValues)
+    made._allocate(names)
+    memcpy(made.numbers, numbers, made.n * sizeof(double))
+    return made
+
+
+cdef tuple _checked(names):
+    cdef tuple checked = tuple(names)
+    for name in checked:
+        if type(name) is not str:
+            raise TypeError(f"name {name!r} is no string")
+    if len(set(checked)) < len(checked):
+        raise ValueError("a name comes twice")
+    return checked
+
+
+Mapping.register(NamedValues)
