@@ -7,6 +7,8 @@ What this client does differently, from the caller to the wire:
 - `membership`: rebalances, on the thread that polls
 - `producer`: records handed over in bulk, every step with a deadline
 - `messages`: librdkafka's messages become records
+- `fetch_queue`: the same without a Python object for each message, where it is compiled
+- `librdkafka`: the functions that compiled code calls
 - `cluster`: how every client is made
 - `errors`: librdkafka's own errors, and the one place where its exceptions are translated
 """

@@ -22,8 +22,15 @@ from service.errors import (
 from service.stream import Assignee, Place
 from service.transport.kafka.confluent.cluster import Cluster, committed_offsets
 from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translate, translated
+from service.transport.kafka.confluent.fetch_queue import FetchQueue, open_fetch_queue
 from service.transport.kafka.confluent.membership import ConfluentMembership
-from service.transport.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, as_record, take
+from service.transport.kafka.confluent.messages import (
+    OUT_OF_RANGE,
+    PARTITION_EOF,
+    ErrorFields,
+    as_record,
+    take,
+)
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.errors import away, out_of_range
 from service.transport.kafka.limits import (
@@ -84,6 +91,7 @@ class ConfluentConsumer(KafkaMember):
                 client, self._topics, assignee, describe=self._describe, count_partitions=count_partitions
             )
         self._client: Consumer | None = client
+        self._queue = open_fetch_queue(client)
 
     def _open_member(self) -> Consumer:
         session_ms = int(self._options.session_timeout_seconds * 1000)
@@ -115,12 +123,24 @@ class ConfluentConsumer(KafkaMember):
 
     def _take(self, wait_seconds: float, max_records: int) -> None:
         room = self._room(max_records)
-        messages = take(self._open_client, room, 0.0 if self._taken else wait_seconds) if room else ()
+        wait_seconds = 0.0 if self._taken else wait_seconds
+        if self._queue is None:
+            messages = take(self._open_client, room, wait_seconds) if room else []
+            n_found = self._take_messages(messages)
+        else:
+            # Rebalances and errors come through the client, and records that were fetched before the
+            # partition was forwarded.
+            n_found = self._take_messages(self._open_client.consume(room, 0) if room else [])
+            n_found += self._take_fetched(self._queue, room - n_found, 0.0 if n_found else wait_seconds)
+        if not n_found:
+            self._serve()
+
+    def _take_messages(self, messages: Sequence[Message]) -> int:
         taken, begun = self._taken, self._membership.begun
         for message in messages:
             error = message.error()
             if error is not None:
-                self._note(message, error)
+                self._note(error, message.topic(), message.partition(), message.offset())
                 continue
             record = as_record(message)
             place = record[:2]
@@ -128,19 +148,25 @@ class ConfluentConsumer(KafkaMember):
                 taken[place].append(record)
             elif place[1] in begun:
                 taken[place] = RecordBatch([record])
-        if not messages:
-            self._serve()
+        return len(messages)
 
-    def _note(self, message: Message, error: KafkaError) -> None:
+    def _take_fetched(self, queue: FetchQueue, room: int, wait_seconds: float) -> int:
+        told: list[ErrorFields] = []
+        queue.forward(self._places())
+        n_found = queue.take(room, wait_seconds, self._taken, self._membership.begun, told)
+        for code, said, topic, partition, offset in told:
+            self._note(KafkaError(code, said), topic, partition, offset)
+        return n_found
+
+    def _note(self, error: KafkaError, topic: str | None, partition: int | None, offset: int | None) -> None:
         """Handle what comes between records: the end of a partition, or an error."""
-        topic, partition = message.topic(), message.partition()
         if error.code() in OUT_OF_RANGE and topic is not None and partition is not None:
             if partition in self._membership.begun:
-                self._gone[partition] = out_of_range(topic, partition, message.offset() or 0)
+                self._gone[partition] = out_of_range(topic, partition, offset or 0)
         elif error.code() != PARTITION_EOF:
             self._note_trouble(error, f"{topic}[{partition}]" if topic else self._cluster.name)
         elif partition in self._membership.begun:
-            self._ends[str(topic), partition] = message.offset()
+            self._ends[str(topic), partition] = offset or 0
 
     def _note_trouble(self, error: KafkaError, where: str = "") -> None:
         self._trouble = translate(error, where or self._cluster.name)
@@ -184,6 +210,8 @@ class ConfluentConsumer(KafkaMember):
         for place in places:
             self._ends.pop(place, None)
             self._positions.pop(place, None)
+        if self._queue is not None:
+            self._queue.forward(places)
         self._membership.begin(
             [TopicPartition(*place, offsets.get(place[0], OFFSET_BEGINNING)) for place in places]
         )
@@ -232,6 +260,7 @@ class ConfluentConsumer(KafkaMember):
 
     def _leave(self) -> None:
         try:
+            self._close_queue()
             self._open_client.close()
         finally:
             self._client = None
@@ -244,8 +273,14 @@ class ConfluentConsumer(KafkaMember):
         """
         if getattr(self, "_client", None) is not None:
             self._membership.mute()
+            self._close_queue()
             with suppress(*FOREIGN):
                 self._open_client.close()
+
+    def _close_queue(self) -> None:
+        queue, self._queue = self._queue, None
+        if queue is not None:
+            queue.close()
 
     def _describe(self) -> ConsumerGroupDescription:
         """Ask the group's coordinator who its members are, and what each of them has."""

@@ -12,6 +12,8 @@ from service.stream import Headers, Record
 PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF  # noqa: SLF001 - the name it is published under
 OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})  # noqa: SLF001
 """A position without records: the broker never has it, or another leader has others."""
+ErrorFields = tuple[int, str, str | None, int, int]
+"""An error among messages: its code and text; topic, partition, and offset."""
 _log = logging.getLogger(__name__)
 # Half the time of a field-by-field namedtuple constructor, once for every record there is.
 _new = tuple.__new__
@@ -54,9 +56,14 @@ def _headers(message: Message) -> Headers:
     try:
         found = message.headers()
     except (SystemError, UnicodeError):
-        place = f"{message.topic()}[{message.partition()}]@{message.offset()}"
-        _log.warning("%s: read without its headers: the name of one is not UTF-8", place)
+        warn_of_lost_headers(message.topic(), message.partition(), message.offset())
         return ()
     if not found:
         return ()
     return tuple((name, value or b"") for name, value in found)
+
+
+def warn_of_lost_headers(topic: object, partition: object, offset: object) -> None:
+    """Log that a record is read without its headers."""
+    place = f"{topic}[{partition}]@{offset}"
+    _log.warning("%s: read without its headers: the name of one is not UTF-8", place)

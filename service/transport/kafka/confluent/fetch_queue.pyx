@@ -1,0 +1,174 @@
+"""What a consumer fetches, without a Python object for each message; see `fetch_queue.py`."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_FromStringAndSize
+
+from service.batches.record_batch cimport RecordBatch
+
+from service.transport.kafka.confluent.librdkafka import entry_points
+from service.transport.kafka.confluent.messages import warn_of_lost_headers
+
+# As `Functions` has them.
+_NAMES = (
+    "rd_kafka_queue_new",
+    "rd_kafka_queue_get_consumer",
+    "rd_kafka_queue_get_partition",
+    "rd_kafka_queue_forward",
+    "rd_kafka_queue_cb_event_enable",
+    "rd_kafka_queue_yield",
+    "rd_kafka_queue_destroy",
+    "rd_kafka_consume_batch_queue",
+    "rd_kafka_message_destroy",
+    "rd_kafka_message_timestamp",
+    "rd_kafka_message_headers",
+    "rd_kafka_header_get_all",
+    "rd_kafka_topic_name",
+    "rd_kafka_message_errstr",
+)
+
+# How many messages are asked for at once.
+cdef enum:
+    MOST = 512
+
+
+def open_fetch_queue(client):
+    """Make the queue of a consumer; None for a release that is not known."""
+    found = entry_points(client, _NAMES)
+    return None if found is None else FetchQueue(client, found)
+
+
+cdef void _wake(void* rk, void* opaque) noexcept nogil:
+    """Wake the thread that waits at a queue: the client's own has something to serve."""
+    cdef FetchQueueParts* parts = <FetchQueueParts*>opaque
+    parts.functions.queue_yield(parts.queue)
+
+
+@cython.no_gc_clear
+cdef class FetchQueue:
+    """A queue to which a consumer's partitions are forwarded."""
+
+    def __cinit__(self, client, addresses):
+        cdef size_t address
+        cdef void** functions = <void**>&self._parts.functions
+        self._client, self._names = client, {}
+        address = addresses[0]
+        self._rk = <void*>address
+        for k in range(len(_NAMES)):
+            address = addresses[k + 1]
+            functions[k] = <void*>address
+        self._parts.queue = self._parts.functions.queue_new(self._rk)
+        self._client_queue = self._parts.functions.queue_get_consumer(self._rk)
+        self._parts.functions.queue_cb_event_enable(self._client_queue, _wake, &self._parts)
+
+    def __dealloc__(self):
+        self.close()
+
+    def close(self):
+        """Throw away what was fetched; call this before the client is closed. Idempotent."""
+        if self._parts.queue != NULL:
+            self._parts.functions.queue_cb_event_enable(self._client_queue, NULL, NULL)
+            self._parts.functions.queue_destroy(self._client_queue)
+            self._parts.functions.queue_destroy(self._parts.queue)
+            self._parts.queue = self._client_queue = NULL
+
+    def forward(self, list places):
+        """Have what is fetched of these places come here."""
+        cdef bytes name
+        cdef void* source
+        for topic, partition in places:
+            name = topic.encode()
+            source = self._parts.functions.queue_get_partition(self._rk, name, partition)
+            if source != NULL:
+                self._parts.functions.queue_forward(source, self._parts.queue)
+                self._parts.functions.queue_destroy(source)
+
+    def take(self, Py_ssize_t most, double wait_seconds, dict taken, set begun, list told):
+        """Add what is there to `taken`, and errors to `told`; wait for the first message only."""
+        cdef Py_ssize_t n = self._consume(most, 0, taken, begun, told)
+        if not n and most > 0 and wait_seconds > 0:
+            n = self._consume(1, <int>(wait_seconds * 1000), taken, begun, told)
+            if n:
+                n += self._consume(most - n, 0, taken, begun, told)
+        return n
+
+    cdef Py_ssize_t _consume(self, Py_ssize_t most, int wait_ms, dict taken, set begun, list told) except -1:
+        """Take messages; return how many there were."""
+        cdef Message* messages[MOST]
+        cdef Py_ssize_t n, asked, left = most
+        while left > 0:
+            asked = left if left < MOST else MOST
+            with nogil:
+                n = self._parts.functions.consume_batch_queue(self._parts.queue, wait_ms, messages, asked)
+            if n <= 0:
+                break
+            self._keep(messages, n, taken, begun, told)
+            left -= n
+            if n < asked:
+                break
+        return most - left
+
+    cdef int _keep(self, Message** messages, Py_ssize_t n, dict taken, set begun, list told) except -1:
+        """Make records of messages, and destroy these; what was not begun is thrown away."""
+        cdef Functions* functions = &self._parts.functions
+        cdef RecordBatch batch = None
+        cdef const Message* message
+        cdef const void* rkt = NULL
+        cdef Py_ssize_t k
+        cdef int partition = -1
+        topic = None
+        try:
+            for k in range(n):
+                message = messages[k]
+                if message.err:
+                    told.append(self._error(message))
+                    continue
+                if message.rkt != rkt or message.partition != partition:
+                    rkt, partition = message.rkt, message.partition
+                    topic = self._topic(rkt)
+                    batch = taken.get((topic, partition))
+                    if batch is None and partition in begun:
+                        batch = taken[topic, partition] = RecordBatch()
+                if batch is not None:
+                    batch.add(
+                        topic, partition, message.offset, functions.message_timestamp(message, NULL),
+                        message.key, message.key_len, message.payload, message.len, self._headers(message, topic),
+                    )
+        finally:
+            for k in range(n):
+                functions.message_destroy(messages[k])
+        return 0
+
+    cdef object _topic(self, const void* rkt):
+        cdef bytes name
+        if rkt == NULL:
+            return None
+        name = self._parts.functions.topic_name(rkt)
+        if name not in self._names:
+            self._names[name] = name.decode()
+        return self._names[name]
+
+    cdef tuple _error(self, const Message* message):
+        cdef bytes text = self._parts.functions.message_errstr(message)
+        said = text.decode("utf-8", "replace")
+        return message.err, said, self._topic(message.rkt), message.partition, message.offset
+
+    cdef tuple _headers(self, const Message* message, topic):
+        """Return the headers; none where the name of one is not UTF-8."""
+        cdef Functions* functions = &self._parts.functions
+        cdef void* headers = NULL
+        cdef const char* name
+        cdef const void* value
+        cdef size_t size, k = 0
+        cdef bytes content
+        cdef list found = []
+        if functions.message_headers(message, &headers):
+            return ()
+        try:
+            while not functions.header_get_all(headers, k, &name, &value, &size):
+                content = PyBytes_FromStringAndSize(<const char*>value, size if value != NULL else 0)
+                found.append((name.decode("utf-8"), content))
+                k += 1
+        except UnicodeDecodeError:
+            warn_of_lost_headers(topic, message.partition, message.offset)
+            return ()
+        return tuple(found)
