@@ -7,8 +7,6 @@ a `Record` only when one is asked for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from heapq import merge
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, SupportsIndex, overload
@@ -16,7 +14,6 @@ from typing import Final, SupportsIndex, overload
 from service.records import Headers, Record
 
 _topic: Final = attrgetter("topic")
-_event_time: Final = attrgetter("timestamp_ms")
 
 
 class RecordBatch(list[Record]):
@@ -91,12 +88,3 @@ class RecordBatch(list[Record]):
             if isinstance(place, slice)
             else super().__getitem__(place)
         )
-
-
-def in_step(batches: Iterable[RecordBatch]) -> RecordBatch:
-    """Merge batches by event time, each in its own order; of equal times, batches in theirs.
-
-    Whatever part of it begins where it begins, taken apart and merged again, is itself: so recovery takes
-    a batch in the order in which it was learned.
-    """
-    return RecordBatch(merge(*batches, key=_event_time))

@@ -194,7 +194,6 @@ cdef class RecordBatch:
 
     def next_offsets(self):
         """Return the offset after the last record of each topic."""
-        cdef Py_ssize_t k
         return {topic: self.entries[<Py_ssize_t>place].offset + 1 for topic, place in self.last_places().items()}
 
     def last_places(self):
@@ -266,44 +265,3 @@ cdef class RecordBatch:
 
 
 Sequence.register(RecordBatch)
-
-
-def in_step(batches):
-    """Merge batches by event time, each in its own order; of equal times, batches in theirs."""
-    cdef list sources = [each for each in batches if len(each)]
-    cdef RecordBatch merged = RecordBatch(), source, first
-    cdef list places = [0] * len(sources)
-    cdef Py_ssize_t k, at, best, end
-    cdef long long best_time = 0, limit
-    cdef bint is_before
-    if len(sources) == 1:
-        return sources[0]
-    for source in sources:
-        merged._share(source)
-    while sources:
-        best = -1
-        for k in range(len(sources)):
-            source, at = sources[k], places[k]
-            if best < 0 or source.entries[at].timestamp_ms < best_time:
-                best, best_time = k, source.entries[at].timestamp_ms
-        # From there on all that comes before the first of every other batch.
-        first, at = sources[best], places[best]
-        end = at + 1
-        while end < first.n:
-            is_before = True
-            for k in range(len(sources)):
-                if k == best:
-                    continue
-                source = sources[k]
-                limit = source.entries[<Py_ssize_t>places[k]].timestamp_ms
-                if first.entries[end].timestamp_ms > limit or (first.entries[end].timestamp_ms == limit and k < best):
-                    is_before = False
-                    break
-            if not is_before:
-                break
-            end += 1
-        merged._take(first, at, end)
-        places[best] = end
-        if end == first.n:
-            del sources[best], places[best]
-    return merged

@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import Final
 
 from perceptron_core import DamagedError
-from service.batches.record_batch import RecordBatch, in_step
+from service.batches.in_step import in_step
+from service.batches.record_batch import RecordBatch
 from service.checkpoints.identity import check_identity, identity
 from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, read_log

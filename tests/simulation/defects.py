@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import chain
 from unittest import mock
 
+from service.batches.record_batch import RecordBatch
 from service.checkpoints.log import CheckpointLog
 from service.errors import TransactionFailed
 from service.loop import opening, recovery, task
@@ -54,7 +55,7 @@ def recovery_forgets_the_last_batch():
 @defect
 def recovery_learns_topic_after_topic():
     """Batches are learned again in another order than they were learned in."""
-    with mock.patch.object(recovery, "in_step", chain.from_iterable):
+    with mock.patch.object(recovery, "in_step", _one_after_the_other):
         yield
 
 
@@ -278,10 +279,15 @@ def predictions_are_made_after_learning():
 def topics_are_taken_in_the_order_of_their_arrival():
     """Labels are not merged with events by time, but taken behind them."""
     with (
-        mock.patch.object(partition_queue, "in_step", chain.from_iterable),
-        mock.patch.object(recovery, "in_step", chain.from_iterable),
+        mock.patch.object(partition_queue, "in_step", _one_after_the_other),
+        mock.patch.object(recovery, "in_step", _one_after_the_other),
     ):
         yield
+
+
+def _one_after_the_other(batches):
+    """Join batches instead of merging them."""
+    return RecordBatch(chain.from_iterable(batches))
 
 
 def _lets_go(is_enough):

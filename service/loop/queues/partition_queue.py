@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from service.batches.record_batch import RecordBatch, in_step
+from service.batches.in_step import in_step
+from service.batches.record_batch import RecordBatch
 from service.loop.queues.topic_queue import TopicQueue, n_within, size_bytes
 
 _MOST_WAITING: Final = 10_000

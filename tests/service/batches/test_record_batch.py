@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gc
-from heapq import merge
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.batches.record_batch import RecordBatch, in_step
+from service.batches.record_batch import RecordBatch
 from service.stream import Record
 
 _maybe_bytes = st.none() | st.binary(max_size=40)
@@ -85,12 +84,6 @@ def test_what_fits_is_the_most_that_takes_no_more_bytes(
     assert batch[:count].n_bytes + count * each_bytes <= most_bytes
     if count < min(most, len(records)):
         assert batch[: count + 1].n_bytes + (count + 1) * each_bytes > most_bytes
-
-
-@given(st.lists(_records, max_size=3))
-def test_batches_are_merged_by_event_time(parts: list[list[Record]]) -> None:
-    expected = list(merge(*parts, key=lambda record: record.timestamp_ms))
-    assert list(in_step(map(RecordBatch, parts))) == expected
 
 
 def test_a_part_outlives_the_batch() -> None:
