@@ -32,8 +32,6 @@ from service.transport.kafka.limits import (
     seconds_left,
 )
 
-# One transaction's records for a partition fit in one or two batches: fewer requests, fewer threads' turns.
-_BATCH_BYTES: Final = 262_144
 # After a commit, the broker is busy with the transaction's markers for some milliseconds, and answers the
 # first request of the next one with "concurrent transactions, try again": the default would wait 100.
 _RETRY_MILLISECONDS: Final = 5
@@ -180,7 +178,8 @@ def producer_options(
     return {
         "allow_auto_create_topics": False,
         "metrics_enabled": False,
-        "batch_size": min(_BATCH_BYTES, batch_bytes),
+        # As large as the topics take: each batch is a request and its answer.
+        "batch_size": batch_bytes,
         # What every client that comes with Python alone can read.
         "compression_type": "gzip" if compress else None,
         "max_block_ms": int(timeout_seconds * 1000),

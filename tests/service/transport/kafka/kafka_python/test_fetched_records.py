@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
 from kafka.protocol.consumer import IsolationLevel
@@ -16,14 +17,14 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecords
 from kafka.record.util import calc_crc32c
-from kafka.structs import TopicPartition
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.batches.record_batch import RecordBatch
 from service.records import Record
 from service.transport.kafka.kafka_python import fetched_records, record_reader
-from service.transport.kafka.kafka_python.fetched_records import FetchedRecords, joined
+from service.transport.kafka.kafka_python.fetched_records import FetchedRecords, RecordConsumer, joined
 
-PLACE = TopicPartition("events", 3)
+PLACE, OTHER = TopicPartition("events", 3), TopicPartition("events", 4)
 NO_CODEC, GZIP = 0, 1
 APPEND_TIME, CONTROL = 8, 32
 ABORT, COMMIT = 0, 1
@@ -254,3 +255,51 @@ def test_what_was_fetched_before_the_position_is_not_delivered():
     found = FetchedRecords(1, PLACE, MemoryRecords(bytes(SAMPLE)))
     assert [record.offset for record in joined([*found.take(1)])] == [1]
     assert [record.offset for record in joined([*found.take()])] == [2]
+
+
+class Assignment:
+    """What the client knows of the partitions that it was assigned."""
+
+    def __init__(self, offset):
+        self.assignment = {PLACE: SimpleNamespace(position=OffsetAndMetadata(offset, "", -1), highwater=9)}
+
+    def is_paused(self, _):
+        return False
+
+    def is_fetchable(self, _):
+        return True
+
+    def is_assigned(self, _):
+        return True
+
+
+@pytest.fixture
+def fetcher():
+    """A fetcher of kafka-python with a fetch of two record batches, six records, in line."""
+    second = batch([(0, 0, None, b"4", []), (1, 0, None, b"5", []), (2, 0, None, b"6", [])], base_offset=3)
+    made = Fetcher(SimpleNamespace(_manager=SimpleNamespace(_net=None)), Assignment(0), metrics=None)
+    made._next_partition_records = FetchedRecords(0, PLACE, MemoryRecords(bytes(SAMPLE) + second))
+    return made
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 6, 9])
+def test_the_clients_fetcher_hands_batches_on_counts_their_records_and_moves_its_position(fetcher, n):
+    offsets = []
+    while len(offsets) < 6:
+        found, _ = fetcher.fetched_records(n)
+        records = joined(found[PLACE])
+        assert all(type(part) is RecordBatch for part in found[PLACE])
+        assert len(records) == min(n, 6 - len(offsets))
+        offsets += [record.offset for record in records]
+        assert fetcher._subscriptions.assignment[PLACE].position.offset == offsets[-1] + 1
+    assert offsets == [*range(6)]
+    assert fetcher.fetched_records(n) == ({}, False)
+
+
+def test_a_poll_returns_one_batch_of_each_partition(monkeypatch):
+    parts = [RecordBatch([Record("events", 3, offset, 0, None, None)]) for offset in range(3)]
+    monkeypatch.setattr(KafkaConsumer, "poll", lambda *_, **__: {PLACE: parts, OTHER: parts[:1]})
+    found = object.__new__(RecordConsumer).poll(timeout_ms=0)
+    assert [record.offset for record in found[PLACE]] == [0, 1, 2]
+    assert found[OTHER] is parts[0]
+    assert len(parts[0]) == 1
