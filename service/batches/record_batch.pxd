@@ -38,5 +38,7 @@ cdef class RecordBatch:
     cdef object record(self, Py_ssize_t place)
     cdef object value_of(self, const RecordEntry* entry)
     cpdef value(self, Py_ssize_t place)
+    cdef const unsigned char* data(self, Py_ssize_t place) noexcept
+    cdef Py_ssize_t size(self, Py_ssize_t place) noexcept
     cpdef long long timestamp_ms(self, Py_ssize_t place)
     cpdef tuple headers(self, Py_ssize_t place)

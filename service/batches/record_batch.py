@@ -40,6 +40,14 @@ class RecordBatch(list[Record]):
         """Return the value of a record; None if it has none."""
         return super().__getitem__(place).value
 
+    def data(self, place: int) -> bytes:
+        """Return the value of a record; nothing if it has none."""
+        return self.value(place) or b""
+
+    def size(self, place: int) -> int:
+        """Return the bytes of the value of a record; 0 if it has none."""
+        return len(self.data(place))
+
     def timestamp_ms(self, place: int) -> int:
         """Return the event time of a record."""
         return super().__getitem__(place).timestamp_ms

@@ -147,6 +147,14 @@ cdef class RecordBatch:
         """Return the value of a record; None if it has none."""
         return self.value_of(&self.entries[place])
 
+    cdef const unsigned char* data(self, Py_ssize_t place) noexcept:
+        """Return where the value of a record lies, of which there may be none."""
+        return self.entries[place].value
+
+    cdef Py_ssize_t size(self, Py_ssize_t place) noexcept:
+        """Return the bytes of the value of a record; 0 if it has none."""
+        return self.entries[place].value_size
+
     cpdef long long timestamp_ms(self, Py_ssize_t place):
         """Return the event time of a record."""
         return self.entries[place].timestamp_ms

@@ -11,9 +11,8 @@ cdef class Example:
     cdef public object trace
     cdef public long long size_bytes
 
+    cpdef features(self)
     cpdef long long compact(self) except -1
 
 
-cpdef Example make_example(
-    kept, predicted, double score, long long timestamp_ms, step, long long message_bytes, trace
-)
+cpdef Example make_example(kept, predicted, double score, step)

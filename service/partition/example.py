@@ -10,6 +10,7 @@ from typing import Final
 
 import msgpack
 
+from perceptron_core.weights.named_values import NamedValues
 from service.messages.features import X
 from service.messages.labels import Truth
 
@@ -30,7 +31,8 @@ class Example:
     Parameters
     ----------
     kept
-        The features; of a large event packed, which takes a tenth of the memory.
+        The features, as a dictionary or `NamedValues`; of a large event packed, which takes a tenth of the
+        memory.
     predicted, score, timestamp_ms
         The prediction, and the time of the event.
     truth
@@ -47,7 +49,7 @@ class Example:
 
     def __init__(
         self,
-        kept: X | bytes,
+        kept: X | NamedValues | bytes,
         predicted: Truth,
         score: float,
         timestamp_ms: int,
@@ -70,10 +72,20 @@ class Example:
     @property
     def x(self) -> X:
         """The features, in the order in which they were predicted on."""
-        if isinstance(self.kept, dict):
+        features = self.features()
+        return features.as_dict() if isinstance(features, NamedValues) else features
+
+    def features(self) -> X | NamedValues:
+        """Return the same in whichever form they are kept."""
+        if not isinstance(self.kept, bytes):
             return self.kept
         unpacked: X = msgpack.unpackb(self.kept, strict_map_key=False)
         return unpacked
+
+    @property
+    def content(self) -> X | bytes:
+        """The features as a dictionary, or packed."""
+        return self.kept.as_dict() if isinstance(self.kept, NamedValues) else self.kept
 
     def compact(self) -> int:
         """Pack the features of a large event; return the estimated size of the example in memory, in bytes.
@@ -82,29 +94,26 @@ class Example:
         the message: its length counts twice, for the names that n-grams make of it.
         """
         kept, message_bytes = self.kept, self.message_bytes
-        if isinstance(kept, dict):
+        if not isinstance(kept, bytes):
             if len(kept) <= _LOOSE_FEATURES and message_bytes <= _LOOSE_BYTES:
                 self.size_bytes = _EXAMPLE_BYTES + _FEATURE_BYTES * len(kept) + 2 * message_bytes
                 return self.size_bytes
-            kept = self.kept = _pack(kept)
+            kept = self.kept = _pack(self.x)
         self.size_bytes = _EXAMPLE_BYTES + len(kept)
         return self.size_bytes
 
 
 def make_example(
-    kept: X | bytes,
+    kept: X | NamedValues | bytes,
     predicted: Truth,
     score: float,
-    timestamp_ms: int,
     step: object,
-    message_bytes: int,
-    trace: bytes,
 ) -> Example:
-    """Make an example whose label is not known."""
-    return Example(kept, predicted, score, timestamp_ms, None, step, message_bytes, trace)
+    """Make an example, of which the time, the trace and the bytes of the message are to be filled in."""
+    return Example(kept, predicted, score, 0, None, step)
 
 
 fields_of: Final = attrgetter(
-    "kept", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace"
+    "content", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace"
 )
 """Lists what an example is made of, in order."""

@@ -6,6 +6,8 @@ from operator import attrgetter
 
 import msgpack
 
+from perceptron_core.weights.named_values cimport NamedValues
+
 cdef long long _EXAMPLE_BYTES = 512
 cdef long long _FEATURE_BYTES = 128
 cdef Py_ssize_t _LOOSE_FEATURES = 256
@@ -36,32 +38,42 @@ cdef class Example:
     @property
     def x(self):
         """The features, in the order in which they were predicted on."""
-        return self.kept if isinstance(self.kept, dict) else msgpack.unpackb(self.kept, strict_map_key=False)
+        features = self.features()
+        return (<NamedValues>features).as_dict() if type(features) is NamedValues else features
+
+    cpdef features(self):
+        """Return the same in whichever form they are kept."""
+        if type(self.kept) is not bytes:
+            return self.kept
+        return msgpack.unpackb(self.kept, strict_map_key=False)
+
+    @property
+    def content(self):
+        """The features as a dictionary, or packed."""
+        return (<NamedValues>self.kept).as_dict() if type(self.kept) is NamedValues else self.kept
 
     cpdef long long compact(self) except -1:
         """Pack the features of a large event; return the estimated size of the example in memory, in bytes."""
-        if isinstance(self.kept, dict):
-            if len(<dict>self.kept) <= _LOOSE_FEATURES and self.message_bytes <= _LOOSE_BYTES:
-                self.size_bytes = _EXAMPLE_BYTES + _FEATURE_BYTES * len(<dict>self.kept) + 2 * self.message_bytes
+        cdef Py_ssize_t n
+        if type(self.kept) is not bytes:
+            n = (<NamedValues>self.kept).n if type(self.kept) is NamedValues else len(self.kept)
+            if n <= _LOOSE_FEATURES and self.message_bytes <= _LOOSE_BYTES:
+                self.size_bytes = _EXAMPLE_BYTES + _FEATURE_BYTES * n + 2 * self.message_bytes
                 return self.size_bytes
-            self.kept = _pack(self.kept)
+            self.kept = _pack(self.x)
         self.size_bytes = _EXAMPLE_BYTES + len(self.kept)
         return self.size_bytes
 
 
-cpdef Example make_example(
-    kept, predicted, double score, long long timestamp_ms, step, long long message_bytes, trace
-):
-    """Make an example whose label is not known."""
+cpdef Example make_example(kept, predicted, double score, step):
+    """Make an example, of which the time, the trace and the bytes of the message are to be filled in."""
     cdef Example made = Example.__new__(Example)
     made.kept = kept
     made.predicted = predicted
     made.score = score
-    made.timestamp_ms = timestamp_ms
     made.step = step
-    made.message_bytes = message_bytes
-    made.trace = trace
+    made.trace = b""
     return made
 
 
-fields_of = attrgetter("kept", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace")
+fields_of = attrgetter("content", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace")

@@ -4,6 +4,7 @@ cimport cython
 from service.batches.output_batch cimport OutputBatch
 from service.messages.decoder cimport Incoming
 from service.messages.encoder cimport Answers
+from service.models.binary cimport BinaryLearner
 from service.partition.example cimport Example
 from service.partition.label_join cimport EarlyLabel, LabelJoin
 from service.partition.learned_examples cimport LearnedExamples
@@ -14,6 +15,7 @@ cdef class LabelLearner:
     cdef Answers _answers
     cdef object _truth_on_timeout
     cdef object _learner
+    cdef BinaryLearner _binary
     cdef LearnedExamples _learned
     cdef OutputBatch _outputs
     cdef public object counts
@@ -31,5 +33,7 @@ cdef class LabelLearner:
     cpdef settle_overdue(self, long long timestamp_ms)
 
     cdef _settle(self, event_id, Example example, truth, delay_seconds)
+
+    cdef long long n_updates(self) except -1
 
     cdef _reconsider(self, Example example, truth)

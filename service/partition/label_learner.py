@@ -14,6 +14,7 @@ from service.messages.decoder import Incoming
 from service.messages.encoder import Answers
 from service.messages.labels import Truth
 from service.messages.trace import trace_headers
+from service.models.binary import BinaryLearner
 from service.models.registry import Learner
 from service.models.river import ModelError
 from service.partition.example import Example
@@ -47,6 +48,7 @@ class LabelLearner:
         self._answers = answers
         self._truth_on_timeout = truth_on_timeout
         self._learner: Learner
+        self._binary: BinaryLearner | None = None
         self._learned = LearnedExamples()
         self._outputs = OutputBatch()
         self.counts: Counter[str] = Counter()
@@ -56,6 +58,7 @@ class LabelLearner:
     ) -> None:
         """Begin a batch: this learner learns; labels, labelled predictions and outcomes go there."""
         self._learner, self.counts, self._learned, self._outputs = learner, counts, learned, outputs
+        self._binary = learner if type(learner) is BinaryLearner else None
 
     def receive(self, label: Incoming, timestamp_ms: int, trace: bytes) -> None:
         """Join a label with its event: kept, still to come, let go, or labelled before."""
@@ -117,9 +120,17 @@ class LabelLearner:
 
     def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
         """Learn the truth about an example that waited for it."""
-        change = self._learner.learn(example.x, truth, example.step or b"")
-        self._learned.note(event_id, example, truth, change, self._learner.updates, delay_seconds)
+        change: object
+        if self._binary is not None:
+            change = self._binary.learn_step(example.features(), truth)  # type: ignore[arg-type] # of two
+        else:
+            change = self._learner.learn(example.x, truth, example.step or b"")
+        self._learned.note(event_id, example, truth, change, self.n_updates(), delay_seconds)
         self._join.stop_waiting()
+
+    def n_updates(self) -> int:
+        """Return the updates that the learner has made."""
+        return self._learner.updates if self._binary is None else self._binary.n_updates()
 
     def _reconsider(self, example: Example, truth: Truth) -> None:
         """Take another label for a learned example: the same is a duplicate, a different one corrects.

@@ -28,7 +28,7 @@ cdef class LearnedExamples:
         cdef LearnedRow* row
         self.has_log_odds = has_log_odds
         for step in steps:
-            row = self.add(step.event_id, make_example(step.x, step.predicted, step.score, 0, 0.0, 0, b""), step.truth)
+            row = self.add(step.event_id, make_example(step.x, step.predicted, step.score, 0.0), step.truth)
             row.mistake = step.mistake
             row.updates = step.updates
             if step.label_delay_seconds is not None:

@@ -5,6 +5,8 @@ from service.batches.output_batch cimport OutputBatch
 from service.batches.record_batch cimport RecordBatch
 from service.messages.decoder cimport Decoder, Incoming
 from service.messages.encoder cimport Answers
+from service.messages.features cimport FeatureExtractor
+from service.models.binary cimport BinaryLearner
 from service.partition.example cimport Example, make_example
 from service.partition.label_join cimport EarlyLabel, LabelJoin
 from service.partition.label_learner cimport LabelLearner
@@ -34,6 +36,10 @@ cdef class Processor:
     cdef OutputBatch _outputs
     cdef Py_ssize_t _n_predictions
     cdef bint _needs_records
+    cdef bint _has_own_schema
+    cdef bint _takes_values
+    cdef FeatureExtractor _own_extractor
+    cdef BinaryLearner _binary
 
     @cython.locals(batch=RecordBatch, outputs=OutputBatch, learned=LearnedExamples, place=Py_ssize_t)
     cpdef process_batch(self, records, now_ms=*)
@@ -43,8 +49,13 @@ cdef class Processor:
 
     cdef Incoming _decode(self, RecordBatch batch, Py_ssize_t place)
 
-    @cython.locals(known=Example, updates=cython.longlong)
+    @cython.locals(known=Example, updates=cython.longlong, score=double)
     cpdef _receive_event(self, Incoming event, long long timestamp_ms)
 
+    cdef _features_of(self, Incoming event)
+
     @cython.locals(early=EarlyLabel, example=Example)
-    cdef tuple _predict_new(self, Incoming event, x, long long timestamp_ms)
+    cdef Example _predict_new(self, Incoming event, x, long long timestamp_ms)
+
+    @cython.locals(binary=BinaryLearner, decided=bint)
+    cdef Example _predict(self, x, truth)

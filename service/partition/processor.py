@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perceptron_core import LearnerError
+from perceptron_core.weights.named_values import NamedValues
 from service.batches.output_batch import OutputBatch
 from service.batches.record_batch import RecordBatch
 from service.formats.schemas import Schemas
@@ -21,12 +22,13 @@ from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
 from service.messages.rejection import Rejection
 from service.messages.trace import trace_headers, trace_of
+from service.models.binary import BinaryLearner
 from service.models.probability import probability_of
 from service.models.registry import Learner
 from service.models.rejection import rejection_of
 from service.models.river import ModelError
 from service.partition.counts.counters import Counters
-from service.partition.example import make_example
+from service.partition.example import Example, make_example
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner
 from service.partition.learned_examples import LearnedExamples, Observer
@@ -93,6 +95,10 @@ class Processor:
         self._times_out = truth_on_timeout is not None
         self.observe = observe
         self._needs_records = type(decoder) is not Decoder  # the own schema is read from values alone
+        self._has_own_schema = not self._needs_records and isinstance(extractor, FeatureExtractor)
+        self._own_extractor = extractor if isinstance(extractor, FeatureExtractor) else None
+        self._binary: BinaryLearner | None = None
+        self._takes_values = False
         self._has_log_odds = False
         self._n_predictions = 0
         self._trace = b""  # of the record that is processed
@@ -109,6 +115,8 @@ class Processor:
         outputs = self._outputs = OutputBatch()
         learned = self._learned = LearnedExamples(has_log_odds=self.learner.has_log_odds)
         self._has_log_odds = learned.has_log_odds
+        self._binary = self.learner if type(self.learner) is BinaryLearner else None
+        self._takes_values = self._has_own_schema and self._binary is not None
         self._n_predictions = 0
         self._labels.begin(self.learner, self.counters.labels, learned, outputs)
         dead_letters: list[tuple[int, Output]] = []
@@ -202,20 +210,24 @@ class Processor:
             self._receive_event(message, timestamp_ms)
 
     def _decode(self, batch: RecordBatch, place: int) -> Incoming:
+        """Decode the message of a record; its features may be `NamedValues` where the learner takes them."""
+        if self._takes_values:
+            return self.decoder.decode_at(batch.data(place), batch.size(place))
         value = batch.value(place)
         return self.decoder.decode(value, batch[place] if self._needs_records else None)
 
     def _receive_event(self, event: Incoming, timestamp_ms: int) -> None:
         """Predict; then learn, if the truth is known and was not learned before."""
         event_id = event.id
-        x = self._extractor.extract(event.features, event.text, event.tenant)
-        updates = self.learner.updates
+        x = self._features_of(event)
+        updates = self._labels.n_updates()
         known = self.join.examples.get(event_id)
-        if known is not None:
-            predicted, score = self.learner.assess(x)
-            truth = self._labels.repeated(event, known)
+        if known is None:
+            known = self._predict_new(event, x, timestamp_ms)
+            predicted, score, truth = known.predicted, known.score, known.truth
         else:
-            predicted, score, truth = self._predict_new(event, x, timestamp_ms)
+            predicted, score = self.learner.assess(x.as_dict() if isinstance(x, NamedValues) else x)
+            truth = self._labels.repeated(event, known)
         self._n_predictions += 1
         probability = probability_of(predicted, score) if self._has_log_odds else None
         headers = trace_headers(self._trace) if self._trace else ()
@@ -223,20 +235,35 @@ class Processor:
             self._outputs, event_id, predicted, score, updates, truth, timestamp_ms, probability, headers
         )
 
-    def _predict_new(self, event: Incoming, x: X, timestamp_ms: int) -> tuple[Truth, float, Truth | None]:
+    def _features_of(self, event: Incoming) -> X | NamedValues:
+        if self._takes_values:
+            assert self._own_extractor is not None
+            return self._own_extractor.extract_values(event.features, event.text, event.tenant)
+        return self._extractor.extract(event.features, event.text, event.tenant)
+
+    def _predict_new(self, event: Incoming, x: X | NamedValues, timestamp_ms: int) -> Example:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
         early = self.join.early.get(event.id) if self.join.early else None
         truth = early.truth if event.truth is None and early is not None else event.truth
-        change: object = None
-        if truth is None:
-            predicted, score = self.learner.assess(x)
-            change = self.learner.said() or 0.0
-        else:
-            predicted, score, change = self.learner.predict_learn(x, truth)
-        trace, message_bytes = self._trace, event.message_bytes
-        example = make_example(x, predicted, score, timestamp_ms, change, message_bytes, trace)
+        example = self._predict(x, truth)
+        example.timestamp_ms, example.trace = timestamp_ms, self._trace
+        example.message_bytes = event.message_bytes
         if truth is not None:
-            self._learned.note(event.id, example, truth, change, self.learner.updates)
+            self._learned.note(event.id, example, truth, example.step, self._labels.n_updates())
             self._labels.first(event, early)
         self.join.keep(event.id, example)
-        return predicted, score, truth
+        return example
+
+    def _predict(self, x: X | NamedValues, truth: Truth | None) -> Example:
+        """Predict, and learn a truth that is known; return the example with the step that was made."""
+        binary = self._binary
+        if binary is None:
+            if truth is None:
+                predicted, score = self.learner.assess(x)
+                return make_example(x, predicted, score, self.learner.said() or 0.0)
+            return make_example(x, *self.learner.predict_learn(x, truth))
+        if truth is None:
+            decided = binary.decide_only(x)
+            return make_example(x, decided, binary.last_score, 0.0)
+        decided = binary.decide_and_learn(x, truth)  # type: ignore[arg-type] # one of two
+        return make_example(x, decided, binary.last_score, binary.last_step)
