@@ -29,8 +29,10 @@ from service.batches.record_batch import RecordBatch
 from service.formats.schema import Schema
 from service.formats.topics import make_schemas
 from service.messages.encoder import Answers
+from service.messages.features import FeatureExtractor
 from service.messages.labels import Vocabulary
 from service.messages.schema import read_input
+from service.models.binary import BinaryLearner
 from service.models.registry import make_learner
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_decoder, make_extractor, make_processor
@@ -86,9 +88,11 @@ def as_records(values: Sequence[bytes]) -> Sequence[Record]:
 
 def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
     """Return what is timed, by name; each goes over all events once."""
-    decode, extract = make_decoder(SETTINGS).decode, make_extractor(SETTINGS).extract
+    decode, extractor = make_decoder(SETTINGS).decode_values, make_extractor(SETTINGS)
+    assert isinstance(extractor, FeatureExtractor)
+    extract = extractor.extract_values
     messages = [decode(value) for value in values]
-    examples = [(extract(m.features, m.text), m.truth) for m in messages if m.truth is not None]
+    examples = [(extract(m.features, m.text), m.truth is True) for m in messages if m.truth is not None]
     avro_values = in_avro(values)
     records, avro_records = as_records(values), as_records(avro_values)
     decode_avro = make_decoder(AVRO_SETTINGS, make_schemas(AVRO_SETTINGS, SCHEMAS)).decode
@@ -96,8 +100,9 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
 
     def learn() -> None:
         learner = make_learner("perceptron", {})
+        assert isinstance(learner, BinaryLearner)
         for x, truth in examples:
-            learner.predict_learn(x, truth)
+            learner.decide_and_learn(x, truth)
 
     def encode() -> None:
         for start in range(0, len(messages), BATCH_RECORDS):
@@ -116,6 +121,7 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
         "bare json.loads + float": lambda: read_numbers(values),
         "validate only (Pydantic)": lambda: drain(map(read_input, values)),
         "decode": lambda: drain(map(decode, values)),
+        "decode to a dictionary": lambda: drain(map(make_decoder(SETTINGS).decode, values)),
         "features": lambda: drain(extract(m.features, m.text) for m in messages),
         "predict + learn": learn,
         "encode": encode,

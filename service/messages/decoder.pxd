@@ -5,6 +5,9 @@ from service.messages.event_reader cimport EventReader
 from service.messages.labels cimport Vocabulary
 
 
+# Made for each message, one after the other.
+@cython.final
+@cython.freelist(8)
 cdef class Incoming:
     cdef public object id
     cdef public object features

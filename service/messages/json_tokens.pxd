@@ -26,10 +26,10 @@ cdef extern from *:
     #endif
     }
 
-    /* The double nearest to w * 10^q, ties to even, for w > 0 and |q| <= TENS: Lemire (2021), Number parsing at a
-       gigabyte per second, Software: Practice and Experience 51(8), algorithm 1. That it always decides is shown by
-       Mushtak and Lemire (2023), Fast number parsing without fallback, the same 53(7). */
-    static inline double perceptron_nearest(uint64_t w, int q) {
+    /* The bits of the double nearest to w * 10^q, ties to even, for w > 0 and |q| <= TENS: Lemire (2021), Number
+       parsing at a gigabyte per second, Software: Practice and Experience 51(8), algorithm 1. That it always decides is
+       shown by Mushtak and Lemire (2023), Fast number parsing without fallback, the same 53(7). */
+    static inline uint64_t perceptron_nearest(uint64_t w, int q) {
         int zeros = 0;
     #if defined(__GNUC__)
         zeros = __builtin_clzll(w);
@@ -55,10 +55,7 @@ cdef extern from *:
         mantissa += mantissa & 1;
         mantissa >>= 1;
         if (mantissa >= (uint64_t)2 << 52) { mantissa = (uint64_t)1 << 52; exponent++; }
-        uint64_t bits = (mantissa & ~((uint64_t)1 << 52)) | (uint64_t)exponent << 52;
-        double value;
-        memcpy(&value, &bits, 8);
-        return value;
+        return (mantissa & ~((uint64_t)1 << 52)) | (uint64_t)exponent << 52;
     }
 
     /* Skip white space: mostly there is none, or one space. */
@@ -69,22 +66,29 @@ cdef extern from *:
         return at;
     }
 
-    /* Read the digits from `at` on, eight at a time where that many bytes are left; return where they end. */
+    /* Read the digits from `at` on, eight at a time where that many bytes are left; return where they end. How many of
+       the last eight are digits decides no branch, as it cannot be guessed. */
     static inline const unsigned char* perceptron_digits(const unsigned char* at, const unsigned char* end,
                                                          uint64_t* w) {
         uint64_t value = *w;
-    #if PY_LITTLE_ENDIAN
+    #if PY_LITTLE_ENDIAN && defined(__GNUC__)
+        static const uint64_t tens[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
         while (end - at >= 8) {
-            uint64_t eight;
+            uint64_t eight, others;
             memcpy(&eight, at, 8);
-            if (((eight & 0xF0F0F0F0F0F0F0F0) | ((eight + 0x0606060606060606) & 0xF0F0F0F0F0F0F0F0) >> 4)
-                != 0x3333333333333333) break;
-            eight -= 0x3030303030303030;
+            /* The top bit of each byte that is no digit, up to the first. */
+            others = ((eight + 0x4646464646464646) | (eight - 0x3030303030303030)) & 0x8080808080808080;
+            int n = others ? __builtin_ctzll(others) >> 3 : 8;
+            eight = (eight - 0x3030303030303030) << 4 * (8 - n) << 4 * (8 - n);
             eight = eight * 10 + (eight >> 8);
             eight = ((eight & 0x000000FF000000FF) * 0x000F424000000064 +
                      ((eight >> 16) & 0x000000FF000000FF) * 0x0000271000000001) >> 32;
-            value = 100000000 * value + eight;
-            at += 8;
+            value = tens[n] * value + eight;
+            at += n;
+            if (n < 8) {
+                *w = value;
+                return at;
+            }
         }
     #endif
         for (; *at >= '0' && *at <= '9'; at++) value = 10 * value + (*at - '0');
@@ -96,35 +100,36 @@ cdef extern from *:
     static inline const unsigned char* perceptron_number(const unsigned char* at, const unsigned char* end,
                                                          double* number) {
         int negative = *at == '-', is_whole = 1, q = 0;
-        const unsigned char* first;
-        int64_t n_digits = 0;
-        uint64_t w = 0;
         at += negative;
-        if (*at == '0') {
-            at++;
-            if (*at >= '0' && *at <= '9') return NULL;
-        } else {
-            first = at;
+        const unsigned char* first = at;
+        uint64_t w = 0;
+        if (*at < '0' || *at > '9') return NULL;
+        w = *at++ - '0';
+        if (*at >= '0' && *at <= '9') {
+            if (!w) return NULL;
             at = perceptron_digits(at, end, &w);
-            n_digits = at - first;
-            if (!n_digits || n_digits > 19) return NULL;
         }
+        int64_t n_digits = at - first;
         if (*at == '.') {
-            first = ++at;
+            const unsigned char* point = at++;
             is_whole = 0;
-            if (!n_digits) while (*at == '0') at++;
-            n_digits -= at - first;
             at = perceptron_digits(at, end, &w);
-            n_digits += at - first;
-            if (at == first || n_digits > 19 || at - first > 2 * TENS) return NULL;
-            q = -(int)(at - first);
+            int64_t n_behind = at - point - 1;
+            if (!n_behind || n_behind > 2 * TENS) return NULL;
+            n_digits += n_behind;
+            q = -(int)n_behind;
+            if (n_digits > 19 && *first == '0') {
+                n_digits = n_behind;
+                while (*++point == '0') n_digits--;
+            }
         }
+        if (n_digits > 19) return NULL;
         if (*at == 'e' || *at == 'E') {
             int sign = 1, exponent = 0;
             is_whole = 0;
             at++;
             if (*at == '+' || *at == '-') sign = *at++ == '-' ? -1 : 1;
-            first = at;
+            const unsigned char* first = at;
             for (; *at >= '0' && *at <= '9'; at++) {
                 if (at - first == 3) return NULL;
                 exponent = 10 * exponent + (*at - '0');
@@ -138,8 +143,8 @@ cdef extern from *:
             return at;
         }
         if (q < -TENS || q > TENS) return NULL;
-        double size = w ? perceptron_nearest(w, q) : 0.0;
-        *number = negative ? -size : size;
+        uint64_t bits = (w ? perceptron_nearest(w, q) : 0) | (uint64_t)negative << 63;
+        memcpy(number, &bits, 8);
         return at;
     }
 
