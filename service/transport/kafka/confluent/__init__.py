@@ -8,6 +8,7 @@ What this client does differently, from the caller to the wire:
 - `producer`: records handed over in bulk, every step with a deadline
 - `messages`: librdkafka's messages become records
 - `fetch_queue`: the same without a Python object for each message, where it is compiled
+- `output_sender`: outputs handed over without one
 - `librdkafka`: the functions that compiled code calls
 - `cluster`: how every client is made
 - `errors`: librdkafka's own errors, and the one place where its exceptions are translated

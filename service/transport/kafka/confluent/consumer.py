@@ -78,6 +78,8 @@ class ConfluentConsumer(KafkaMember):
         self._cluster = cluster
         self._producers: WeakSet[BulkProducer] = WeakSet()
         self._producers_lock = Lock()
+        self._failed: set[str] = set()
+        """The transactional ids whose last commit failed."""
         self._positions: dict[Place, int] = {}
         """The next offset to be delivered, once a record or the partition's end has told it."""
         self._ends: dict[Place, int] = {}
@@ -230,6 +232,7 @@ class ConfluentConsumer(KafkaMember):
             compress=compress,
             transactional_id=name,
             transaction_timeout_seconds=options.transaction_timeout_seconds,
+            failed=self._failed,
         )
         with self._producers_lock:
             self._producers.add(producer)

@@ -6,17 +6,19 @@ happened, and every step takes a timeout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Thread
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from service.batches.output_batch import OutputBatch
 from service.stream import Output, Place
 from service.transport.kafka.confluent.cluster import LIBRDKAFKA_LOG, Cluster
 from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translated
+from service.transport.kafka.confluent.output_sender import open_output_sender
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
     MOMENT_SECONDS,
@@ -70,6 +72,9 @@ class BulkProducer:
     transactional_id, transaction_timeout_seconds
         For transactions: whose they are, and when the broker ends one that nobody ends. Without an id
         there are none.
+    failed
+        The transactional ids whose last commit failed: their next one asks about each record, since
+        librdkafka does not say otherwise why one was not delivered.
 
     """
 
@@ -82,6 +87,7 @@ class BulkProducer:
         compress: bool = False,
         transactional_id: str = "",
         transaction_timeout_seconds: float = 0.0,
+        failed: set[str] | None = None,
     ) -> None:
         self._failures: list[KafkaError] = []
         self._log = _ConnectionLog()
@@ -91,7 +97,10 @@ class BulkProducer:
         else:
             # Longer than the deadline of a call: expiry inside the client is untidy, we drop it before.
             options["delivery.timeout.ms"] = int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000)
+        self._transactional_id = transactional_id
+        self._failed = set() if failed is None else failed
         self._client: Producer | None = cluster.open_producer(options, self._log)
+        self._sender = open_output_sender(self._client)
 
     def _note(self, error: KafkaError | None, _: Message) -> None:
         if error is not None:
@@ -109,12 +118,20 @@ class BulkProducer:
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged."""
+        for output in outputs:
+            self._produce(output)
+        self._flush(deadline)
+
+    def _produce(self, output: Output) -> None:
+        topic, key, value, headers, partition, timestamp_ms = output
+        place = (_NO_KEY if key is None else _BY_KEY) if partition is None else partition
+        time_ms = _NOW if timestamp_ms is None else timestamp_ms or _FIRST_TIME_MS
+        self._open_client.produce(
+            topic, value, key, place, None, None, time_ms, list(headers) if headers else None
+        )
+
+    def _flush(self, deadline: float) -> None:
         client = self._open_client
-        produce = client.produce
-        for topic, key, value, headers, partition, timestamp_ms in outputs:
-            place = (_NO_KEY if key is None else _BY_KEY) if partition is None else partition
-            time_ms = _NOW if timestamp_ms is None else timestamp_ms or _FIRST_TIME_MS
-            produce(topic, value, key, place, None, None, time_ms, list(headers) if headers else None)
         left = client.flush(seconds_left(deadline)) and client.flush(MOMENT_SECONDS)
         if self._failures:
             raise KafkaException(self._failures[0])
@@ -140,7 +157,7 @@ class BulkProducer:
         3. commit.
         """
         next_offsets = [TopicPartition(*place, offset) for place, offset in offsets.items()]
-        with translated(where):
+        with translated(where), self._noting_failure():
             client = self._open_client
             client.begin_transaction()
             self._send_in_transaction(outputs, deadline)
@@ -153,9 +170,27 @@ class BulkProducer:
 
             _do_by(deadline, end)
 
+    @contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        """Note whether the transaction in the block fails."""
+        try:
+            yield
+        except BaseException:
+            self._failed.add(self._transactional_id)
+            raise
+        self._failed.discard(self._transactional_id)
+
     def _send_in_transaction(self, outputs: Sequence[Output], deadline: float) -> None:
         try:
-            self.send_outputs(outputs, deadline)
+            if (
+                self._sender is not None
+                and isinstance(outputs, OutputBatch)
+                and self._transactional_id not in self._failed
+            ):
+                self._sender.send(outputs, self._produce)
+                self._flush(deadline)
+            else:
+                self.send_outputs(outputs, deadline)
         except SystemError:  # a fatal error that was lost between two callbacks; asked again, it is told
             self._open_client.abort_transaction(0)
             raise
@@ -182,6 +217,8 @@ class BulkProducer:
             with suppress(*FOREIGN):
                 self._client.purge(blocking=False)
                 self._client.poll(0)
+            if self._sender is not None:
+                self._sender.close()
             self._client = None  # the last reference: librdkafka ends its threads
 
 

@@ -1,0 +1,88 @@
+"""Outputs to librdkafka, without a Python object for each; see `output_sender.py`."""
+
+cimport cython
+
+from confluent_kafka import KafkaError, KafkaException
+
+from service.batches.output_batch cimport NO_TIME, OutputBatch, OutputEntry
+
+from service.transport.kafka.confluent.librdkafka import entry_points
+
+# As `Functions` has them.
+_NAMES = ("rd_kafka_topic_new", "rd_kafka_topic_destroy", "rd_kafka_produce", "rd_kafka_last_error")
+
+cdef enum:
+    # As in `rdkafka.h`: keys and values are copied; the producer's partitioner chooses.
+    MSG_F_COPY = 0x2
+    PARTITION_UA = -1
+    NO_KEY_PARTITION = 0
+
+
+def open_output_sender(client):
+    """Make the sender of a producer; None for a release that is not known."""
+    found = entry_points(client, _NAMES)
+    return None if found is None else OutputSender(client, found)
+
+
+@cython.no_gc_clear
+cdef class OutputSender:
+    """Sends batches of outputs through one producer."""
+
+    def __cinit__(self, client, addresses):
+        cdef size_t address = addresses[0]
+        cdef void** functions = <void**>&self._functions
+        self._client, self._topics = client, {}
+        self._rk = <void*>address
+        for k in range(len(_NAMES)):
+            address = addresses[k + 1]
+            functions[k] = <void*>address
+
+    def __dealloc__(self):
+        self.close()
+
+    def close(self):
+        """Release the producer. Idempotent."""
+        cdef size_t address
+        for address in self._topics.values():
+            self._functions.topic_destroy(<void*>address)
+        self._topics.clear()
+        self._client = None
+
+    cpdef send(self, OutputBatch outputs, produce):
+        """Hand outputs over to the producer; those with headers or a time through `produce`.
+
+        With the GIL: nothing closes the producer meanwhile but what `produce` may let run.
+        """
+        cdef Py_ssize_t k
+        cdef OutputEntry* entry
+        cdef void* topic = NULL
+        cdef int place = -1, partition
+        for k in range(outputs.n):
+            entry = &outputs.entries[k]
+            if entry.headers >= 0 or entry.timestamp_ms != NO_TIME:
+                produce(outputs.output(k))
+                place = -1
+                continue
+            if entry.topic != place:
+                place = entry.topic
+                topic = self._topic(outputs.topics[place])
+            partition = entry.partition
+            if partition < 0:
+                partition = NO_KEY_PARTITION if entry.key == NULL else PARTITION_UA
+            if self._functions.produce(
+                topic, partition, MSG_F_COPY, <void*>entry.value, entry.value_size, entry.key, entry.key_size, NULL
+            ):
+                raise KafkaException(KafkaError(self._functions.last_error()))
+
+    cdef void* _topic(self, topic) except NULL:
+        """Return librdkafka's handle of a topic, which has the producer's options."""
+        cdef size_t address
+        if self._client is None:
+            raise RuntimeError("the producer is closed")
+        if topic not in self._topics:
+            address = <size_t>self._functions.topic_new(self._rk, (<str?>topic).encode(), NULL)
+            if not address:
+                raise KafkaException(KafkaError(KafkaError._INVALID_ARG, f"no topic can be called {topic!r}"))
+            self._topics[topic] = address
+        address = self._topics[topic]
+        return <void*>address

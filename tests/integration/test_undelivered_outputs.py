@@ -1,0 +1,126 @@
+"""Outputs that confluent-kafka hands over without an object for each: what becomes of those that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+
+from perceptron_core import COMPILED
+from service.batches.output_batch import OutputBatch
+from service.errors import MessageTooLarge, ServiceError, TopicMissing
+from service.partitioner import partition_for_key
+from service.stream import Output, Transport
+from service.transport.kafka.confluent.producer import BulkProducer
+from service.transport.kafka.limits import CLIENT_LIMIT
+from tests.support.kafka_place import Place, owner, values
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.parametrize("client", ["confluent"]),
+    pytest.mark.skipif(not COMPILED, reason="uncompiled, there is an object for each"),
+]
+SMALL_BYTES, LARGE_BYTES = 5000, 20_000
+
+
+def shrink(place: Place, topic: str) -> None:
+    """Let a topic take less than the transport knows."""
+    with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
+        smaller = {"max.message.bytes": str(SMALL_BYTES)}
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, smaller)])
+
+
+def delete(place: Place, topic: str) -> None:
+    with closing(KafkaAdminClient(bootstrap_servers=place.address)) as admin:
+        admin.delete_topics([topic])
+
+
+def leave_as_it_is(_place: Place, _topic: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("spoil", "n_bytes", "error"),
+    [
+        (shrink, LARGE_BYTES, MessageTooLarge),
+        (leave_as_it_is, CLIENT_LIMIT.n_bytes + 1, MessageTooLarge),
+        (delete, 1, TopicMissing),
+    ],
+    ids=["larger than its topic takes", "larger than the client takes", "for a topic that was deleted"],
+)
+def test_one_that_is_not_delivered_fails_the_commit_and_the_next_one_says_why(
+    place: Place,
+    spoil: Callable[[Place, str], None],
+    n_bytes: int,
+    error: type[ServiceError],
+) -> None:
+    transport = place.open(commit_timeout_seconds=3)
+    transport.ensure_topics({place.events: 1, place.predictions: 1})
+    member = owner(transport, place)
+    good = [Output(place.predictions, b"key", b"1"), Output(place.predictions, b"key", b"2")]
+    member.writers[0].commit(OutputBatch(good), {place.events: 1})
+    spoil(place, place.predictions)
+    bad = OutputBatch([*good, Output(place.predictions, b"key", b"x" * n_bytes), *good])
+    with pytest.raises(ServiceError):
+        member.writers[0].commit(bad, {place.events: 2})
+    assert member.consumer.committed(0) == {place.events: 1}
+    with pytest.raises(error):
+        member.consumer.writer(0).commit(bad, {place.events: 2})
+    assert member.consumer.committed(0) == {place.events: 1}
+    if spoil is not delete:
+        assert values(transport, place.predictions) == [b"1", b"2"]
+        member.consumer.writer(0).commit(OutputBatch(good), {place.events: 3})
+        assert values(transport, place.predictions) == [b"1", b"2", b"1", b"2"]
+    member.consumer.close()
+
+
+def test_they_are_the_same_records_as_those_of_a_list(place: Place, transport: Transport) -> None:
+    topics = [f"{place.predictions}-{name}" for name in ("one", "two")]
+    transport.ensure_topics(dict.fromkeys(topics, 3))
+    outputs = [
+        Output(
+            topics[number % 2],
+            None if number % 7 == 0 else b"%d" % number,
+            None if number % 11 == 0 else b"" if number % 13 == 0 else b"value-%d" % number,
+            headers=(("name", b"%d" % number),) if number % 5 == 0 else (),
+            partition=number % 3 if number % 4 == 0 else None,
+            timestamp_ms=1_700_000_000_000 + number if number % 9 == 0 else None,
+        )
+        for number in range(2000)
+    ]
+    member = owner(transport, place)
+    member.writers[0].commit(OutputBatch(outputs), {place.events: 1})
+    for topic in topics:
+        for partition in range(3):
+            wanted = [each for each in outputs if each.topic == topic and partition_of(each) == partition]
+            found = list(transport.read(topic, partition))
+            assert [record[4:] for record in found] == [each[1:4] for each in wanted]
+            for record, output in zip(found, wanted, strict=True):
+                assert output.timestamp_ms in (None, record.timestamp_ms)
+    member.consumer.close()
+
+
+def partition_of(output: Output) -> int:
+    if output.partition is not None:
+        return output.partition
+    return 0 if output.key is None else partition_for_key(output.key, 3)
+
+
+def test_an_object_for_each_is_made_only_after_a_failure(
+    place: Place, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    produced: list[Output] = []
+    monkeypatch.setattr(BulkProducer, "_produce", lambda _, output: produced.append(output))
+    transport.ensure_topics({place.predictions: 1})
+    member = owner(transport, place)
+    outputs = OutputBatch([Output(place.predictions, b"key", b"%d" % number) for number in range(1000)])
+    member.writers[0].commit(outputs, {place.events: 1})
+    assert values(transport, place.predictions) == [output.value for output in outputs]
+    assert not produced
+    too_large = Output(place.predictions, b"key", b"x" * (CLIENT_LIMIT.n_bytes + 1))
+    with pytest.raises(MessageTooLarge):
+        member.writers[0].commit(OutputBatch([too_large]), {place.events: 2})
+    member.consumer.writer(0).commit(outputs[:3], {place.events: 2})
+    assert produced == list(outputs[:3])
+    member.consumer.close()
