@@ -20,6 +20,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from service.batches.record_batch import RecordBatch
 from service.loop.recovery import Restored, restore
 from service.loop.runner import Runner
 from service.loop.task import Task
@@ -113,7 +114,7 @@ def _median_commit_seconds(count: int, commits: int = 500) -> float:
                 for n in range(first, first + 10)
             ]
             began = perf_counter()
-            task.process_and_commit(batch)
+            task.process_and_commit(RecordBatch(batch))
             seconds.append(perf_counter() - began)
         transport.close()
     return statistics.median(seconds)

@@ -35,7 +35,11 @@ def main() -> int:
     asked = _arguments()
     if asked.list:
         print(
-            "\n".join(f"{m.name:24}{row.name:24}{row.title}: {row.goal}" for m in MEASURES for row in m.rows)
+            "\n".join(
+                f"{m.name:24}{row.name:24}{row.title}: {row.goal or 'no goal'}"
+                for m in MEASURES
+                for row in m.rows
+            )
         )
         return 0
     print(report.heading(), flush=True)

@@ -4,9 +4,10 @@
 
 The loop of `serve` runs in this process on a backlog of labelled events of 12 numbers: on a Kafka broker with
 each client that is installed (PERCEPTRON_TEST_KAFKA=host:port, or one that is started), and on SQLite. The
-processor time of its thread is read around polls, batches and commits. The stages of a batch are compiled
-into one another, so they are timed by themselves (`event_path.py`); what is left of the batch is the join of
-labels, the counts and the metrics. The first tenth of the events is not counted.
+processor time of its thread is read around polls, batches and commits. The steps of a batch are compiled
+into one another there, so they are also timed by themselves, each called from Python for every event
+(`event_path.py`): together they may take longer than the batch, which calls nothing and makes no objects. The
+first tenth of the events is not counted.
 """
 
 from __future__ import annotations
@@ -37,18 +38,19 @@ from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.stream import Output, Transport
 from service.transport import open_transport
+from service.workers.gc_tuning import look_less_often
 
 EVENTS: Final = 100_000
 _PATH_EVENTS: Final = 5000
 _PATH_ROUNDS: Final = 5
+_STAGES: Final = ("poll", "batch", "commit", "rest of the loop", "client's threads")
 _INSIDE: Final = {
     "decode": "decode, validate",
     "features": "features",
     "predict + learn": "predict, learn",
     "encode": "encode",
 }
-"""Stages of `event_path` that are parts of a batch."""
-_STAGES: Final = ("poll", *_INSIDE.values(), "join, count", "commit", "rest of the loop", "client's threads")
+"""Stages of `event_path` that are steps of a batch."""
 
 
 class Meter:
@@ -123,7 +125,7 @@ def _processed(metrics: Metrics) -> int:
 
 
 def inside(values: Sequence[bytes]) -> dict[str, float]:
-    """Return the microseconds per event of the stages of a batch, each by itself: medians."""
+    """Return the microseconds per event of the steps of a batch, each by itself: medians."""
     runs = event_path.stages(values)
     return {
         shown: median(event_path.microseconds(runs[name], len(values)) for _ in range(_PATH_ROUNDS))
@@ -158,19 +160,24 @@ def streams(values: Sequence[bytes], folder: Path) -> Iterator[tuple[str, Transp
 def table(count: int = EVENTS) -> Sequence[str]:
     """Measure; return the lines of a table in Markdown."""
     values = events(count)
-    parts = inside(values[:_PATH_EVENTS])
+    look_less_often()  # as `serve` does
     columns: dict[str, Mapping[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="perceptron-stages-") as folder:
         for name, transport, topics in streams(values, Path(folder)):
             with closing(transport):
-                found = microseconds(transport, values, topics)
-            columns[name] = found | parts | {"join, count": found["batch"] - sum(parts.values())}
-    rows = [(stage, *(found[stage] for found in columns.values())) for stage in _STAGES]
-    rows.append(("all", *(sum(found[stage] for stage in _STAGES) for found in columns.values())))
+                columns[name] = microseconds(transport, values, topics)
+    return lines(columns, inside(values[:_PATH_EVENTS]))
+
+
+def lines(columns: Mapping[str, Mapping[str, float]], steps: Mapping[str, float]) -> Sequence[str]:
+    """Write the stages of each stream, their sums, and the steps of a batch, which are the same for all."""
+    rows = [(stage, [found[stage] for found in columns.values()]) for stage in _STAGES]
+    rows.append(("all", [sum(found[stage] for stage in _STAGES) for found in columns.values()]))
+    rows += [(f"by itself: {step}", [cost] * len(columns)) for step, cost in steps.items()]
     return [
         f"| µs of processor time per event | {' | '.join(columns)} |",
         f"|---|{'---:|' * len(columns)}",
-        *(f"| {stage} | {' | '.join(f'{each:.2f}' for each in cells)} |" for stage, *cells in rows),
+        *(f"| {stage} | {' | '.join(f'{each:.2f}' for each in cells)} |" for stage, cells in rows),
     ]
 
 

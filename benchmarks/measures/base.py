@@ -17,6 +17,10 @@ class Unavailable(Exception):
     """A measure cannot be made here because a tool or a peer is missing; the message says which."""
 
 
+class ProcessFailed(RuntimeError):
+    """A process ended or got nowhere while it was measured; the message has its last words."""
+
+
 class Reading(enum.Enum):
     """What is made of our value and the peer's."""
 
@@ -54,7 +58,7 @@ class Row:
     unit
         Of our value and the peer's.
     goal
-        What is to be reached, in the unit of the reading.
+        What is to be reached, in the unit of the reading; None where the row only stands beside another.
     how
         How it is measured, in a sentence.
     reading
@@ -65,7 +69,7 @@ class Row:
     name: str
     title: str
     unit: str
-    goal: Goal
+    goal: Goal | None
     how: str
     reading: Reading = Reading.RATIO
 
@@ -142,13 +146,16 @@ class Result:
 
     @property
     def is_reached(self) -> bool:
-        """Whether it was measured and keeps its goal."""
-        return bool(self.ours) and self.row.goal.is_reached(self.value)
+        """Whether it was measured and keeps its goal, if it has one."""
+        return bool(self.ours) and self._keeps_goal(self.value)
 
     @property
     def is_certain(self) -> bool:
         """Whether every single run falls on the same side of the goal as the medians do."""
-        return all(self.row.goal.is_reached(each) == self.is_reached for each in self.spread)
+        return all(self._keeps_goal(each) == self.is_reached for each in self.spread)
+
+    def _keeps_goal(self, value: float) -> bool:
+        return self.row.goal is None or self.row.goal.is_reached(value)
 
     def _read(self, ours: float, peer: float) -> float:
         match self.row.reading:

@@ -10,7 +10,8 @@ import json
 import os
 import random
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 Example = tuple[dict[str, float], bool]
@@ -68,11 +69,37 @@ def zipf_texts(events: int = 5574) -> Sequence[Text]:
     return made
 
 
+def text_events(count: int) -> Iterator[bytes]:
+    """Yield SMS texts, repeated as need be, as the JSON events of a stream, labels included."""
+    bodies = [json.dumps({"text": text, "label": label})[1:].encode() for text, label in sms_texts()]
+    for n in range(count):
+        yield b'{"id": "event-%d", %b' % (n, bodies[n % len(bodies)])
+
+
+def with_late_labels(count: int, delay: int) -> Iterator[bytes]:
+    """Yield `events` without their labels, and each label in a message of its own so many events later."""
+    waiting: deque[bytes] = deque()
+    for value in drawn_events(count):
+        event = json.loads(value)
+        label = {"id": event["id"], "label": event.pop("label")}
+        yield json.dumps(event).encode()
+        waiting.append(json.dumps(label).encode())
+        if len(waiting) > delay:
+            yield waiting.popleft()
+    yield from waiting
+
+
 def events(count: int, features: int = 12) -> Sequence[bytes]:
     """Write Gaussian examples as the JSON events of a stream, labels included; about 240 bytes each."""
+    return list(drawn_events(count, features))
+
+
+def drawn_events(count: int, features: int = 12) -> Iterator[bytes]:
+    """Yield the same as `events`, which need not be in memory together."""
     drawn = gaussian(features, min(count, 20_000))  # repeated if need be: only the ids must differ
     bodies = [
         json.dumps({"features": {name: round(value, 4) for name, value in x.items()}, "label": y})[1:]
         for x, y in drawn
     ]
-    return [f'{{"id": "event-{n}", {bodies[n % len(bodies)]}'.encode() for n in range(count)]
+    for n in range(count):
+        yield f'{{"id": "event-{n}", {bodies[n % len(bodies)]}'.encode()

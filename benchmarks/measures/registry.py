@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from . import arrays, dictionaries, footprint, frames, latency, snapshots, text, throughput, workers
+from . import (
+    arrays,
+    catch_up,
+    dictionaries,
+    footprint,
+    frames,
+    latency,
+    snapshots,
+    text,
+    throughput,
+    workers,
+)
 from .base import Measure
 
 MEASURES: Final[Sequence[Measure]] = (
@@ -13,6 +24,7 @@ MEASURES: Final[Sequence[Measure]] = (
     *text.MEASURES,
     *arrays.MEASURES,
     *frames.MEASURES,
+    *catch_up.MEASURES,
     *throughput.MEASURES,
     *workers.MEASURES,
     *latency.MEASURES,

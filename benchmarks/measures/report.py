@@ -8,8 +8,12 @@ from statistics import median
 
 from .base import Reading, Result, Row, spelled
 
-_TITLE, _VALUE, _READING, _GOAL, _SPREAD = 68, 17, 15, 16, 15
-_STAGES = "`make profile` in one run: a backlog of labelled events of 12 numbers, processed as `serve` does."
+_TITLE, _VALUE, _READING, _GOAL, _SPREAD = 88, 17, 17, 16, 17
+_STAGES = (
+    "`make profile` in one run: a backlog of labelled events of 12 numbers, processed as `serve` does. "
+    "The lines *by itself* time the steps of a batch, each called for every event; in a batch they are "
+    "compiled together."
+)
 WIDTH = _TITLE + 2 * _VALUE + _READING + _GOAL + _SPREAD + 8
 
 
@@ -27,7 +31,7 @@ def line(result: Result) -> str:
         return f"{result.row.title:{_TITLE}}  {result.missing}"
     ours, peer, value, spread = _cells(result)
     return (
-        f"{result.row.title:{_TITLE}}{ours:>{_VALUE}}{peer:>{_VALUE}}{value:>{_READING}}{result.row.goal!s:>{_GOAL}}"
+        f"{result.row.title:{_TITLE}}{ours:>{_VALUE}}{peer:>{_VALUE}}{value:>{_READING}}{_goal(result.row):>{_GOAL}}"
         f"{spread:>{_SPREAD}}  {verdict(result)}"
     )
 
@@ -79,6 +83,8 @@ def without_note(results: Sequence[Result], notes: Mapping[str, str]) -> Sequenc
 
 def verdict(result: Result) -> str:
     """Say whether the goal is reached; with a question mark where single runs say otherwise."""
+    if result.row.goal is None:
+        return ""
     return f"{'yes' if result.is_reached else 'NO'}{'' if result.is_certain else '?'}"
 
 
@@ -95,12 +101,16 @@ def _cells(result: Result) -> tuple[str, str, str, str]:
     return ours, peer, spelled(result.value, _unit(row)), f"{least}–{most}"
 
 
+def _goal(row: Row) -> str:
+    return "" if row.goal is None else str(row.goal)
+
+
 def _unit(row: Row) -> str:
     return "×" if row.reading is Reading.RATIO else row.unit
 
 
 def _table_row(result: Result) -> str:
-    title, goal = escaped(result.row.title), str(result.row.goal)
+    title, goal = escaped(result.row.title), _goal(result.row)
     if not result.ours:
         return f"| {title} | | | | {goal} | | {escaped(result.missing)} |"
     return (
@@ -109,7 +119,7 @@ def _table_row(result: Result) -> str:
 
 
 def _limits(results: Sequence[Result], notes: Mapping[str, str]) -> Sequence[str]:
-    missed = [result for result in results if not result.is_reached]
+    missed = [result for result in results if result.row.goal and not result.is_reached]
     if not missed:
         return []
     told = [

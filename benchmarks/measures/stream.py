@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -25,18 +25,20 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.kafka_broker import KafkaBroker, NoBroker
 
-from .base import Unavailable
+from .base import ProcessFailed, Unavailable
 
 PEERS = Path(__file__).parents[1] / "peers"
 PEER_BATCHES = (1000, 5000, 20_000)
 """Messages in a transaction at most: a peer is measured with the one that suits it best."""
+DEFAULT_CLIENT = "kafka-python"
 COMMIT_INTERVAL_SECONDS = 0.1
-"""The default of `perceptron serve`."""
+"""The defaults of `perceptron serve`."""
 
 _GLANCE_SECONDS = 0.01
 _DEADLINE_SECONDS = 180.0
 _ANSWER_SECONDS = 10.0
-_WARM_UP_MESSAGES = 200_000
+_FILL_AT_ONCE = 500_000
+_WARM_UP_MESSAGES = 100_000
 _LAST_LINES = 20
 
 _until_exit = contextlib.ExitStack()
@@ -67,13 +69,15 @@ class Stream:
             created.result()
         return topic
 
-    def fill(self, topic: str, values: Sequence[bytes], partitions: int = 1) -> None:
+    def fill(self, topic: str, values: Iterable[bytes], partitions: int = 1) -> None:
         """Write values to the partitions in turn, under keys as short as ids."""
         producer = Producer(
             {"bootstrap.servers": self.address, "linger.ms": 50, "queue.buffering.max.messages": 2_000_000}
         )
         for n, value in enumerate(values):
             producer.produce(topic, value, b"event-%d" % n, n % partitions)
+            if n % _FILL_AT_ONCE == 0:
+                producer.flush()
         producer.flush()
 
     def serve(self, events_topic: str, group: str, *options: str, **settings: object) -> Running:
@@ -90,10 +94,9 @@ class Stream:
         }
         return Running(self.folder, [perceptron(), "serve", *options], given)
 
-    def peer(self, program: str, *arguments: object, python: Path) -> Running:
+    def peer(self, command: Sequence[str], *arguments: object) -> Running:
         """Start one of the programs in benchmarks/peers on this broker."""
-        command = [str(python), str(PEERS / program), self.address, *map(str, arguments)]
-        return Running(self.folder, command, {})
+        return Running(self.folder, [*command, self.address, *map(str, arguments)], {})
 
     def shares(self, group: str) -> Sequence[int]:
         """Count the partitions of each member of a group."""
@@ -132,12 +135,24 @@ class Running:
                 command, cwd=folder, env=inherited | given, stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
 
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
     def until(self, what: Callable[[], int]) -> int:
-        """Wait until something is not 0, and give it; the process must not end before."""
+        """Wait until something is not 0, and return it.
+
+        Raises
+        ------
+        ProcessFailed
+            The process ended before, or it took too long.
+
+        """
         deadline = time.monotonic() + _DEADLINE_SECONDS
         while not (found := what()):
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"a process got nowhere: {self._last_words()}")
+                raise ProcessFailed(f"a process got nowhere: {self._last_words()}")
             time.sleep(_GLANCE_SECONDS)
         return found
 
@@ -178,12 +193,14 @@ def shared_stream() -> Stream:
 
 
 def _warm_up(stream: Stream) -> None:
-    """Let the broker's JVM compile what it will need."""
+    """Let the broker's JVM compile what it will need, and create its topics for groups and transactions.
+
+    Until these are there, the first of the processes on a new broker is told that it has no coordinator.
+    """
     topic, output, group = stream.create("warm-up"), stream.create("warm-up"), unused("warm-up")
     stream.fill(topic, [b"v" * 200] * _WARM_UP_MESSAGES)
-    running = stream.peer(
-        "bare_confluent.py", topic, output, group, PEER_BATCHES[0], 100, python=Path(sys.executable)
-    )
+    command = [sys.executable, str(PEERS / "bare_kafka_python.py")]
+    running = stream.peer(command, topic, output, group, PEER_BATCHES[0], 100)
     with running, stream.progress(group, topic) as progress:
         running.until(lambda: progress() >= _WARM_UP_MESSAGES)
 

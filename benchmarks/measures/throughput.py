@@ -7,27 +7,39 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from . import peer_environments
+from . import backlogs, peer_environments
 from .base import Contest, Goal, Measure, Row
-from .examples import events
-from .stream import COMMIT_INTERVAL_SECONDS, PEER_BATCHES, Running, Stream, shared_stream, unused
+from .librdkafka import bare_loop
+from .peer_choice import best_batch, twice
+from .stream import (
+    COMMIT_INTERVAL_SECONDS,
+    DEFAULT_CLIENT,
+    PEER_BATCHES,
+    PEERS,
+    Running,
+    Stream,
+    shared_stream,
+    unused,
+)
 
 PREDICTION = (
     b'{"id":"event-123456","label":true,"score":-1.2345,"updates":12345,"truth":true,"mistake":false}'
 )
 """Of the length that a prediction has on average: what the bare loops answer with."""
 
-DEFAULT_CLIENT = "kafka-python"
-_FULL, _QUICK = 1.0, 0.2
+_EVENTS, _QUICK_EVENTS = 500_000, 100_000
+_SLOW_SHARE = 0.2
+"""Of the events, for peers in Python."""
+
+_Peer = Callable[[Path], Sequence[str]]
+"""A function that returns the command of a peer; what it has to compile goes into the folder."""
 
 
 class _Work:
     """A topic full of events, and contestants that work through it."""
 
-    def __init__(self, stream: Stream, client: str, count: int) -> None:
-        self._stream, self._client, self._count = stream, client, count
-        self._topic = stream.create("events")
-        stream.fill(self._topic, events(count))
+    def __init__(self, stream: Stream, client: str, topic: str, count: int) -> None:
+        self._stream, self._client, self._topic, self._count = stream, client, topic, count
         self._peer_batch: int | None = None
 
     def serve(self) -> Sequence[float]:
@@ -41,19 +53,18 @@ class _Work:
         )
         return (self._rate(running, group, self._count),)
 
-    def peer(self, program: str, share: float, arguments: Sequence[object], python: Path) -> Sequence[float]:
+    def peer(
+        self, name: str, command: Sequence[str], share: float, arguments: Sequence[object]
+    ) -> Sequence[float]:
         """Let a peer do a share of it, as slow ones need not do all, with the batches that suit it best."""
-        run = partial(self._peer, program, share, arguments, python)
+        run = partial(self._peer, command, share, arguments)
         if self._peer_batch is None:
-            rates = {batch: run(batch) for batch in PEER_BATCHES}
-            self._peer_batch = max(rates, key=rates.__getitem__)
-        return (run(self._peer_batch),)
+            self._peer_batch = best_batch(run, PEER_BATCHES, name)
+        return (twice(partial(run, self._peer_batch), name),)
 
-    def _peer(
-        self, program: str, share: float, arguments: Sequence[object], python: Path, batch: int
-    ) -> float:
+    def _peer(self, command: Sequence[str], share: float, arguments: Sequence[object], batch: int) -> float:
         group, output = unused("peer"), self._stream.create("answers")
-        running = self._stream.peer(program, self._topic, output, group, batch, *arguments, python=python)
+        running = self._stream.peer(command, self._topic, output, group, batch, *arguments)
         return self._rate(running, group, int(self._count * share))
 
     def _rate(self, running: Running, group: str, count: int) -> float:
@@ -61,19 +72,23 @@ class _Work:
             return self._stream.rate(running, progress, count)
 
 
+def _in_python(program: str, python: Callable[[], Path]) -> _Peer:
+    return lambda folder: (str(python()), str(PEERS / program))  # noqa: ARG005 - nothing is compiled
+
+
 @contextlib.contextmanager
 def _contest(
+    name: str,
     client: str,
-    count: int,
-    program: str,
+    peer: _Peer,
     share: float,
     arguments: Sequence[object],
-    python: Callable[[], Path],
     quick: bool,  # noqa: FBT001 - what `Measure.prepare` is called with
 ) -> Iterator[Contest]:
-    interpreter = python()
-    work = _Work(shared_stream(), client, int(count * (_QUICK if quick else _FULL)))
-    yield Contest(work.serve, partial(work.peer, program, share, arguments, interpreter))
+    stream, count = shared_stream(), _QUICK_EVENTS if quick else _EVENTS
+    command = peer(stream.folder)
+    work = _Work(stream, client, backlogs.inline_labels(count), count)
+    yield Contest(work.serve, partial(work.peer, name, command, share, arguments))
 
 
 def _measure(
@@ -82,15 +97,13 @@ def _measure(
     goal: float,
     how: str,
     client: str,
-    count: int,
-    program: str,
+    peer: _Peer,
     *,
     share: float = 1.0,
     arguments: Sequence[object] = (),
-    python: Callable[[], Path] = peer_environments.own,
 ) -> Measure:
     row = Row(name, title, "events/s", Goal(goal), how)
-    return Measure(name, (row,), partial(_contest, client, count, program, share, arguments, python))
+    return Measure(name, (row,), partial(_contest, f"the peer of {name}", client, peer, share, arguments))
 
 
 _BATCHES = ", ".join(f"{each:,}" for each in PEER_BATCHES)
@@ -108,44 +121,40 @@ _SAME_WORK = (
 MEASURES = (
     _measure(
         "serve-kafka-python",
-        "serve, kafka-python / bare transaction loop",
+        "serve, kafka-python / bare transaction loop in Python",
         0.85,
         _BARE,
         DEFAULT_CLIENT,
-        60_000,
-        "bare_kafka_python.py",
+        _in_python("bare_kafka_python.py", peer_environments.own),
+        share=_SLOW_SHARE,
         arguments=(len(PREDICTION),),
     ),
     _measure(
         "serve-confluent",
-        "serve, confluent / bare transaction loop",
-        0.45,
-        _BARE,
+        "serve, confluent / bare transaction loop in C on librdkafka",
+        0.5,
+        f"{_BARE} It is compiled where it is measured, on the librdkafka that confluent-kafka brings along.",
         "confluent",
-        200_000,
-        "bare_confluent.py",
+        bare_loop,
         arguments=(len(PREDICTION),),
     ),
     _measure(
         "serve-quix",
         "serve, confluent / Quix Streams + River, exactly once",
-        5,
+        6,
         f"{_SAME_WORK}; its commits are as frequent as ours, and its model lies in its state store.",
         "confluent",
-        200_000,
-        "quix_river.py",
-        share=0.2,
+        _in_python("quix_river.py", peer_environments.quix),
+        share=_SLOW_SHARE,
         arguments=(COMMIT_INTERVAL_SECONDS,),
-        python=peer_environments.quix,
     ),
     _measure(
         "serve-river-loop",
         "serve, confluent / kafka-python + River by hand",
-        5,
+        6,
         f"{_SAME_WORK}.",
         "confluent",
-        200_000,
-        "river_kafka_python.py",
-        share=0.15,
+        _in_python("river_kafka_python.py", peer_environments.own),
+        share=_SLOW_SHARE,
     ),
 )

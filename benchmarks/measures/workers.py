@@ -44,7 +44,7 @@ MEASURES = (
                 "workers",
                 "serve --workers 2 / --workers 1, CPU-bound model",
                 "events/s",
-                Goal(1.7),
+                Goal(1.8),
                 f"{_PARTITIONS} partitions, a River ensemble as the model, default client; the events are "
                 "written when every worker has its partitions, and timed from then to the last commit.",
             ),

@@ -79,3 +79,12 @@ def test_a_skipped_row_says_why():
     skipped = result([])
     skipped.missing = "skipped: no JVM"
     assert "skipped: no JVM" in written(skipped)
+
+
+def test_a_row_without_a_goal_is_neither_reached_nor_missed():
+    row = Row("row", "A", "events/s", None, "how", Reading.AMOUNT)
+    beside = Result(row, [3.0, 4.0])
+    assert verdict(beside) == ""
+    assert without_note([beside], {}) == []
+    assert "| A | 3.5 events/s |  | 3.5 events/s |  | 3–4 |  |" in written(beside)
+    assert "not reached" not in written(beside)
