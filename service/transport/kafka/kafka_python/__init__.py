@@ -8,7 +8,7 @@ What this client does differently, from the caller to the wire:
 - `producer`: kafka-python's producer with the deadlines that it lacks
 - `record_writer`, `written_batch`: records as batches of its accumulator, in compiled code
 - `messages`: asks a client for records
-- `fetched_records`, `record_reader`: record batches as lists of `Record`s, in compiled code
+- `fetched_records`, `record_reader`: record batches as `RecordBatch`es, in compiled code
 - `cluster`: how every client is made
 - `connections`: its bytes, and why a connection failed
 - `errors`: kafka-python's own errors, and the one place where its exceptions are translated
