@@ -16,6 +16,7 @@ from perceptron_core.errors import FeatureError
 from perceptron_core.validation import MAX_MAGNITUDE, as_double, refuse_features
 from perceptron_core.weights.example import Example
 from perceptron_core.weights.index import Index
+from perceptron_core.weights.indexed_values import IndexedValues
 
 _LENT_FROM_BYTES: Final = 1 << 20
 """Below, a mapping of its own is not worth it: a process may have some 65,000."""
@@ -45,6 +46,15 @@ class HashedIndex(Index):
 
         Raises `FeatureError` for a name that is no index, and for a value as other indices do.
         """
+        if type(x) is not IndexedValues or not self._fill(x, example):
+            self._resolve(x, example)
+
+    def _fill(self, x: IndexedValues, example: Example) -> bool:
+        """Make `example` that of `x`, and return True, unless something of it is to be refused."""
+        example.n, example.version = len(x), self.version
+        return x.fill(example, self.n_fixed)
+
+    def _resolve(self, x: Mapping[Any, Any], example: Example) -> None:
         n = 0
         try:
             for name, value in x.items():

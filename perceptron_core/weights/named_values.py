@@ -12,9 +12,10 @@ from typing import Any
 
 from perceptron_core.validation import MAX_MAGNITUDE, refuse_features
 from perceptron_core.weights.example import Example
+from perceptron_core.weights.feature_array import FeatureArray
 
 
-class NamedValues(dict[str, Any]):
+class NamedValues(FeatureArray):
     """Features with a number each, in their order.
 
     Parameters
@@ -49,7 +50,3 @@ class NamedValues(dict[str, Any]):
             if not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
                 raise refuse_features(self)
             example.values[k] = value
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return a new dictionary of the same names and values in the same order."""
-        return dict(self)

@@ -4,9 +4,8 @@ cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.string cimport memcpy
 
-from collections.abc import Mapping
-
 from perceptron_core.weights.example cimport Example
+from perceptron_core.weights.feature_array cimport FeatureArray
 
 from perceptron_core.validation import MAX_MAGNITUDE as _MAX_MAGNITUDE, refuse_features
 
@@ -16,7 +15,7 @@ cdef double MAX_MAGNITUDE = _MAX_MAGNITUDE
 # Names are strings, which refer to nothing: the garbage collector need not see it.
 @cython.final
 @cython.no_gc
-cdef class NamedValues:
+cdef class NamedValues(FeatureArray):
     """Features with a number each, in their order."""
 
     def __cinit__(self):
@@ -40,42 +39,6 @@ cdef class NamedValues:
 
     def __reduce__(self):
         return NamedValues, (self.names, list(self.values()))
-
-    def __len__(self):
-        return self.n
-
-    def __iter__(self):
-        return iter(self.as_dict())
-
-    def __contains__(self, name):
-        return name in self.as_dict()
-
-    def __getitem__(self, name):
-        return self.as_dict()[name]
-
-    def __eq__(self, other):
-        if isinstance(other, NamedValues):
-            other = (<NamedValues>other).as_dict()
-        return self.as_dict() == other
-
-    def __repr__(self):
-        return repr(self.as_dict())
-
-    def get(self, name, default=None):
-        """Return the value of a feature, `default` if there is none of this name."""
-        return self.as_dict().get(name, default)
-
-    def keys(self):
-        """Return the names."""
-        return self.as_dict().keys()
-
-    def values(self):
-        """Return the values, in the order of the names."""
-        return self.as_dict().values()
-
-    def items(self):
-        """Return (name, value), in order."""
-        return self.as_dict().items()
 
     cpdef dict as_dict(self):
         """Return a new dictionary of the same names and values in the same order."""
@@ -127,6 +90,3 @@ cdef tuple _checked(names):
     if len(set(checked)) < len(checked):
         raise ValueError("a name comes twice")
     return checked
-
-
-Mapping.register(NamedValues)

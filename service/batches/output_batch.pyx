@@ -32,9 +32,9 @@ cdef class OutputBatch:
         """Return memory of so many bytes, which stays as long as the batch."""
         cdef bytes block
         cdef unsigned char* at
-        if size > self._n_free:
+        if size >= self._n_free:
             block = PyBytes_FromStringAndSize(
-                NULL, max(size, min(FIRST_BLOCK << min(len(self._blocks), 8), LARGEST_BLOCK))
+                NULL, max(size + 1, min(FIRST_BLOCK << min(len(self._blocks), 8), LARGEST_BLOCK))
             )
             self._blocks.append(block)
             self._free, self._n_free = <unsigned char*>PyBytes_AS_STRING(block), PyBytes_GET_SIZE(block)

@@ -1,9 +1,13 @@
 # The C types of features.py, for compiled code.
 cimport cython
 
+from perceptron_core.text.hasher cimport TextHasher
+from perceptron_core.weights.indexed_values cimport indexed_values
+
 from perceptron_core.weights.named_values cimport NamedValues
 
 cdef class FeatureExtractor:
+    cdef TextHasher _hasher
     cdef object _of_text
     cdef bint _l2
     cdef object _mask
@@ -11,6 +15,7 @@ cdef class FeatureExtractor:
     @cython.locals(x=dict)
     cpdef dict extract(self, dict features, text, tenant=*)
 
+    @cython.locals(hasher=TextHasher)
     cpdef extract_values(self, features, text, tenant=*)
 
     @cython.locals(x=dict)

@@ -19,6 +19,7 @@ import mmh3
 
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.patterns import compile_pattern
+from perceptron_core.weights.indexed_values import indexed_values
 from perceptron_core.weights.named_values import NamedValues
 from service.messages.schema import Features
 
@@ -56,7 +57,8 @@ class FeatureExtractor:
     """
 
     def __init__(self, options: FeatureOptions) -> None:
-        self._of_text = _hashed_text(options) if options.hash_bits else _named_text(options)
+        self._hasher = _hasher(options) if options.hash_bits else None
+        self._of_text = _hashed_text(self._hasher) if self._hasher else _named_text(options)
         self._l2 = options.normalize == "l2"
         self._mask = (1 << options.hash_bits) - 1
 
@@ -92,7 +94,15 @@ class FeatureExtractor:
         return x
 
     def extract_values(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
-        """Make x as `extract` does; where nothing is to be changed, `NamedValues` are x themselves."""
+        """Make x as `extract` does, as arrays where nothing is to be changed.
+
+        These are the event's own `NamedValues`, or the hashed features of its text.
+        """
+        if text and not features and tenant is None and not self._l2 and self._hasher is not None:
+            hasher = self._hasher
+            hasher.clear()
+            hasher.append(text)
+            return indexed_values(hasher.indices, hasher.values, hasher.filled)
         if type(features) is NamedValues:
             if not text and tenant is None and not self._l2 and not self._mask:
                 return features
@@ -139,7 +149,11 @@ class RawFeatures:
         return x
 
 
-def _hashed_text(options: FeatureOptions) -> Callable[[str], X]:
+def _hashed_text(hasher: TextHasher) -> Callable[[str], X]:
+    return hasher.transform_one
+
+
+def _hasher(options: FeatureOptions) -> TextHasher:
     return TextHasher(
         options.hash_bits,
         analyzer=options.text,
@@ -148,7 +162,7 @@ def _hashed_text(options: FeatureOptions) -> Callable[[str], X]:
         lowercase=options.lowercase,
         counts=options.text_values == "counts",
         prefix=_TEXT_PREFIX,
-    ).transform_one
+    )
 
 
 def _named_text(options: FeatureOptions) -> Callable[[str], X]:

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from perceptron_core import from_bytes, to_bytes
+from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.weights.named_values import NamedValues
+from perceptron_core.weights.feature_array import FeatureArray
 from service.messages.features import X
 from service.messages.labels import Truth
 
@@ -24,7 +25,7 @@ class BinaryLearner:
     ----------
     last_score, last_step
         What `decide_only` and `decide_and_learn` found, which return the predicted class. They and
-        `learn_step` take `NamedValues` as well, with the results of the same dictionary.
+        `learn_step` take a `FeatureArray` as well, with the results of the same dictionary.
 
     """
 
@@ -44,7 +45,8 @@ class BinaryLearner:
     @model.setter
     def model(self, model: BinaryClassifier) -> None:
         self._model = model
-        self._rule = model if isinstance(model, LinearRule) and _learns_as_its_rule(type(model)) else None
+        rule = model.learner if isinstance(model, HashedClassifier) else model
+        self._rule = rule if isinstance(rule, LinearRule) and _learns_as_its_rule(type(rule)) else None
 
     def n_updates(self) -> int:
         """Return the number of updates made so far."""
@@ -144,7 +146,7 @@ class BinaryLearner:
 
 
 def _plain(x: X) -> X:
-    return x.as_dict() if type(x) is NamedValues else x
+    return x.as_dict() if isinstance(x, FeatureArray) else x
 
 
 def _learns_as_its_rule(kind: type) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgpack
 
-from perceptron_core.weights.named_values import NamedValues
+from perceptron_core.weights.feature_array import FeatureArray
 from service.messages.features import X
 from service.messages.labels import Truth
 
@@ -31,7 +31,7 @@ class Example:
     Parameters
     ----------
     kept
-        The features, as a dictionary or `NamedValues`; of a large event packed, which takes a tenth of the
+        The features, as a dictionary or `FeatureArray`; of a large event packed, which takes a tenth of the
         memory.
     predicted, score, timestamp_ms
         The prediction, and the time of the event.
@@ -49,7 +49,7 @@ class Example:
 
     def __init__(
         self,
-        kept: X | NamedValues | bytes,
+        kept: X | FeatureArray | bytes,
         predicted: Truth,
         score: float,
         timestamp_ms: int,
@@ -73,9 +73,9 @@ class Example:
     def x(self) -> X:
         """The features, in the order in which they were predicted on."""
         features = self.features()
-        return features.as_dict() if isinstance(features, NamedValues) else features
+        return features.as_dict() if isinstance(features, FeatureArray) else features
 
-    def features(self) -> X | NamedValues:
+    def features(self) -> X | FeatureArray:
         """Return the same in whichever form they are kept."""
         if not isinstance(self.kept, bytes):
             return self.kept
@@ -85,7 +85,7 @@ class Example:
     @property
     def content(self) -> X | bytes:
         """The features as a dictionary, or packed."""
-        return self.kept.as_dict() if isinstance(self.kept, NamedValues) else self.kept
+        return self.kept.as_dict() if isinstance(self.kept, FeatureArray) else self.kept
 
     def compact(self) -> int:
         """Pack the features of a large event; return the estimated size of the example in memory, in bytes.
@@ -104,7 +104,7 @@ class Example:
 
 
 def make_example(
-    kept: X | NamedValues | bytes,
+    kept: X | FeatureArray | bytes,
     predicted: Truth,
     score: float,
     step: object,

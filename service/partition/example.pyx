@@ -6,7 +6,7 @@ from operator import attrgetter
 
 import msgpack
 
-from perceptron_core.weights.named_values cimport NamedValues
+from perceptron_core.weights.feature_array cimport FeatureArray
 
 cdef long long _EXAMPLE_BYTES = 512
 cdef long long _FEATURE_BYTES = 128
@@ -39,7 +39,7 @@ cdef class Example:
     def x(self):
         """The features, in the order in which they were predicted on."""
         features = self.features()
-        return (<NamedValues>features).as_dict() if type(features) is NamedValues else features
+        return (<FeatureArray>features).as_dict() if isinstance(features, FeatureArray) else features
 
     cpdef features(self):
         """Return the same in whichever form they are kept."""
@@ -50,13 +50,13 @@ cdef class Example:
     @property
     def content(self):
         """The features as a dictionary, or packed."""
-        return (<NamedValues>self.kept).as_dict() if type(self.kept) is NamedValues else self.kept
+        return (<FeatureArray>self.kept).as_dict() if isinstance(self.kept, FeatureArray) else self.kept
 
     cpdef long long compact(self) except -1:
         """Pack the features of a large event; return the estimated size of the example in memory, in bytes."""
         cdef Py_ssize_t n
         if type(self.kept) is not bytes:
-            n = (<NamedValues>self.kept).n if type(self.kept) is NamedValues else len(self.kept)
+            n = (<FeatureArray>self.kept).n if isinstance(self.kept, FeatureArray) else len(self.kept)
             if n <= _LOOSE_FEATURES and self.message_bytes <= _LOOSE_BYTES:
                 self.size_bytes = _EXAMPLE_BYTES + _FEATURE_BYTES * n + 2 * self.message_bytes
                 return self.size_bytes

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perceptron_core import LearnerError
-from perceptron_core.weights.named_values import NamedValues
+from perceptron_core.weights.feature_array import FeatureArray
 from service.batches.output_batch import OutputBatch
 from service.batches.record_batch import RecordBatch
 from service.formats.schemas import Schemas
@@ -210,7 +210,7 @@ class Processor:
             self._receive_event(message, timestamp_ms)
 
     def _decode(self, batch: RecordBatch, place: int) -> Incoming:
-        """Decode the message of a record; its features may be `NamedValues` where the learner takes them."""
+        """Decode the message of a record; its features may be `FeatureArray` where the learner takes them."""
         if self._takes_values:
             return self.decoder.decode_at(batch.data(place), batch.size(place))
         value = batch.value(place)
@@ -226,7 +226,7 @@ class Processor:
             known = self._predict_new(event, x, timestamp_ms)
             predicted, score, truth = known.predicted, known.score, known.truth
         else:
-            predicted, score = self.learner.assess(x.as_dict() if isinstance(x, NamedValues) else x)
+            predicted, score = self.learner.assess(x.as_dict() if isinstance(x, FeatureArray) else x)
             truth = self._labels.repeated(event, known)
         self._n_predictions += 1
         probability = probability_of(predicted, score) if self._has_log_odds else None
@@ -235,13 +235,13 @@ class Processor:
             self._outputs, event_id, predicted, score, updates, truth, timestamp_ms, probability, headers
         )
 
-    def _features_of(self, event: Incoming) -> X | NamedValues:
+    def _features_of(self, event: Incoming) -> X | FeatureArray:
         if self._takes_values:
             assert self._own_extractor is not None
             return self._own_extractor.extract_values(event.features, event.text, event.tenant)
         return self._extractor.extract(event.features, event.text, event.tenant)
 
-    def _predict_new(self, event: Incoming, x: X | NamedValues, timestamp_ms: int) -> Example:
+    def _predict_new(self, event: Incoming, x: X | FeatureArray, timestamp_ms: int) -> Example:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
         early = self.join.early.get(event.id) if self.join.early else None
         truth = early.truth if event.truth is None and early is not None else event.truth
@@ -254,7 +254,7 @@ class Processor:
         self.join.keep(event.id, example)
         return example
 
-    def _predict(self, x: X | NamedValues, truth: Truth | None) -> Example:
+    def _predict(self, x: X | FeatureArray, truth: Truth | None) -> Example:
         """Predict, and learn a truth that is known; return the example with the step that was made."""
         binary = self._binary
         if binary is None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
+from perceptron_core.weights.indexed_values import IndexedValues
 from perceptron_core.weights.named_values import NamedValues
 from service.messages.features import FeatureExtractor, FeatureOptions
 from tests.support.plain_text import plain_text_features
@@ -42,6 +43,21 @@ def test_numbers_without_a_dictionary_give_what_their_dictionary_gives(options, 
     assert named == {"b": 0.1, "a": -3.0, "c": 7.0}
     for features in ({"a": 1.0}, {"a": True, "b": "x"}, {}, None):
         assert extractor.extract_values(features, text, tenant) == extractor.extract(features, text, tenant)
+
+
+@given(text=st.text(), counts=st.booleans())
+def test_a_hashed_text_without_a_dictionary_is_what_its_dictionary_is(text, counts):
+    options = FeatureOptions(hash_bits=4, text_values="counts" if counts else "binary")
+    extractor = FeatureExtractor(options)
+    try:
+        expected = extractor.extract(None, text)
+    except UnicodeError:  # a lone surrogate
+        with pytest.raises(UnicodeError):
+            extractor.extract_values(None, text)
+        return
+    x = extractor.extract_values(None, text)
+    assert list(x.items()) == list(expected.items())
+    assert isinstance(x, IndexedValues) == bool(text)
 
 
 def test_nothing_gives_nothing():

@@ -1,0 +1,58 @@
+"""Hashed features as arrays. In: indices and numbers. Out: a mapping.
+
+A text has a dozen words or a hundred, each an index: a dictionary of them takes more time than to find and
+hash them. This is the interpreted form, a dictionary; `indexed_values.pyx` is the compiled one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from perceptron_core.validation import MAX_MAGNITUDE
+from perceptron_core.weights.example import Example
+from perceptron_core.weights.feature_array import FeatureArray
+
+_MOST_INDICES = 1 << 31
+
+
+class IndexedValues(FeatureArray):
+    """Features with a number each, in their order.
+
+    Parameters
+    ----------
+    indices
+        Integers from 0 to 2**31 - 1, no two alike.
+    values
+        A number for each.
+
+    """
+
+    def __init__(self, indices: Iterable[int], values: Iterable[float]) -> None:
+        checked, numbers = [*indices], [float(value) for value in values]
+        for index in checked:
+            if type(index) is not int or not 0 <= index < _MOST_INDICES:
+                raise ValueError(f"{index!r} is no index below 2**31")
+        if len(set(checked)) < len(checked):
+            raise ValueError("an index comes twice")
+        if len(numbers) != len(checked):
+            raise ValueError(f"{len(numbers)} values for {len(checked)} indices")
+        super().__init__(zip(checked, numbers, strict=True))
+
+    def fill(self, example: Example, n_slots: int) -> bool:
+        """Write indices as slots, and values, into an example; return whether all of them can be taken."""
+        while example.capacity < len(self):
+            example.widen()
+        for k, (index, value) in enumerate(self.items()):
+            if index >= n_slots or not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
+                return False
+            example.slots[k], example.values[k] = index, value
+        return True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IndexedValues, ([*self.keys()], [*self.values()])
+
+
+def indexed_values(indices: Iterable[int], values: Iterable[float], count: int) -> IndexedValues:
+    """Make values of the first `count` of both, which are known to be as they should."""
+    return IndexedValues([*indices][:count], [*values][:count])
