@@ -100,7 +100,7 @@ int main(int n_arguments, char **arguments) {
 
     const char *const reading[][2] = {{"bootstrap.servers", address}, {"group.id", group},
         {"auto.offset.reset", "earliest"}, {"enable.auto.commit", "false"}, {"enable.auto.offset.store", "false"},
-        {NULL, NULL}};
+        {"fetch.queue.backoff.ms", "10"}, {NULL, NULL}};
     const char *const writing[][2] = {{"bootstrap.servers", address}, {"transactional.id", group},
         {"batch.size", "1000000"}, {NULL, NULL}};
     void *consumer = client(CONSUMER, reading), *producer = client(PRODUCER, writing);

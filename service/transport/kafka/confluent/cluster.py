@@ -46,6 +46,9 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     "isolation.level": "read_committed",
     # Soon after start-up the first records come in; by default a fetch may wait for half a second.
     "fetch.wait.max.ms": 100,
+    # When enough of a partition is here, the client fetches no more of it for so long; by default for a
+    # second, and what is here is processed in less.
+    "fetch.queue.backoff.ms": 10,
 }
 NO_GROUP: Final = "online-perceptron-reader"
 """librdkafka wants a group's name even of a consumer that never joins one."""
