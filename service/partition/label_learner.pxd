@@ -19,11 +19,16 @@ cdef class LabelLearner:
     cdef LearnedExamples _learned
     cdef OutputBatch _outputs
     cdef public object counts
+    cdef Py_ssize_t _n_matched
 
     cpdef begin(self, learner, counts, LearnedExamples learned, OutputBatch outputs)
 
-    @cython.locals(example=Example)
-    cpdef receive(self, Incoming label, timestamp_ms, bytes trace)
+    cpdef end(self)
+
+    cdef _match(self)
+
+    @cython.locals(example=Example, delay_seconds=double, time_ms=cython.longlong)
+    cpdef receive(self, Incoming label, long long timestamp_ms, bytes trace)
 
     cpdef repeated(self, Incoming event, Example known)
 

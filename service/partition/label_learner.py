@@ -52,13 +52,26 @@ class LabelLearner:
         self._learned = LearnedExamples()
         self._outputs = OutputBatch()
         self.counts: Counter[str] = Counter()
+        self._n_matched = 0  # of the batch
 
     def begin(
         self, learner: Learner, counts: Counter[str], learned: LearnedExamples, outputs: OutputBatch
     ) -> None:
         """Begin a batch: this learner learns; labels, labelled predictions and outcomes go there."""
         self._learner, self.counts, self._learned, self._outputs = learner, counts, learned, outputs
+        self._n_matched = 0
         self._binary = learner if type(learner) is BinaryLearner else None
+
+    def end(self) -> None:
+        """Count what was matched in the batch."""
+        if self._n_matched:
+            self.counts["matched"] += self._n_matched
+
+    def _match(self) -> None:
+        """Note that a label was matched."""
+        if not self._n_matched:
+            self.counts["matched"] += 0  # counts are in the order in which they were counted first
+        self._n_matched += 1
 
     def receive(self, label: Incoming, timestamp_ms: int, trace: bytes) -> None:
         """Join a label with its event: kept, still to come, let go, or labelled before."""
@@ -72,11 +85,12 @@ class LabelLearner:
         if example.truth is not None:
             self._reconsider(example, label.truth)
             return
-        delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000
+        delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
         self._settle(label.id, example, label.truth, delay_seconds)
-        self.counts["matched"] += 1
+        self._match()
         predicted, time_ms = example.predicted, example.timestamp_ms
-        headers = trace_headers(example.trace or trace)
+        trace = example.trace or trace
+        headers = trace_headers(trace) if trace else ()
         self._answers.outcome(
             self._outputs, label.id, label.truth, predicted, delay_seconds, time_ms, headers
         )
@@ -96,7 +110,7 @@ class LabelLearner:
         if early is not None:
             self._join.drop_early_label(event.id)
         if event.truth is None:
-            self.counts["matched"] += 1
+            self._match()
             return
         self._answers.follow(event.label)
         if early is not None:

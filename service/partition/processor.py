@@ -129,6 +129,7 @@ class Processor:
                 letter = dead_letter(batch[place], rejection, self._dead_letters_topic)
                 dead_letters.append((place, letter))
                 outputs.append(letter)
+        self._labels.end()
         self.counters.predictions += self._n_predictions
         self.counters.consumed.update(batch.counts())
         self.counters.observe(learned)

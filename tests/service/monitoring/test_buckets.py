@@ -1,23 +1,47 @@
 """A histogram counts each value once, in the bucket whose edge it does not exceed."""
 
-import math
+from array import array
+from bisect import bisect_left
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.monitoring.buckets import Buckets
+
+EDGES = (-1.0, 0.0, 1.0, 2.0)
+values = st.lists(st.floats(-3, 3) | st.sampled_from(EDGES))
+
+
+def samples(buckets):
+    return {sample.labels.get("le", sample.name): sample.value for sample in buckets.family("x", "x").samples}
 
 
 def test_a_value_on_the_edge_belongs_to_the_bucket_below():
     buckets = Buckets((1.0, 2.0))
     for value in (0.5, 1.0, 1.5, 2.5):
         buckets.observe(value)
-    samples = {s.labels.get("le"): s.value for s in buckets.family("x", "x").samples if s.name == "x_bucket"}
-    assert samples == {"1.0": 2, "2.0": 3, "+Inf": 4}
-    assert math.isclose(buckets._sum, 5.5)
+    assert samples(buckets) == {"1.0": 2, "2.0": 3, "+Inf": 4, "x_count": 4, "x_sum": 5.5}
 
 
-def test_many_values_are_counted_as_each_of_them():
-    one, many = Buckets((1.0, 2.0)), Buckets((1.0, 2.0))
-    for value in (0.5, 1.5, 1.5):
+@given(values)
+def test_many_values_are_counted_as_each_of_them(found):
+    one, many = Buckets(EDGES), Buckets(EDGES)
+    for value in found:
         one.observe(value)
-    many.observe_all([0.5])
-    many.observe(1.5, times=2)
-    assert (many._counts, many._sum) == (one._counts, one._sum)
+    many.observe_all(array("d", found))
+    assert samples(many) == samples(one)
+
+
+@given(values)
+def test_a_bucket_has_the_values_up_to_its_edge(found):
+    buckets = Buckets(EDGES)
+    buckets.observe_all(array("d", found))
+    shown = samples(buckets)
+    assert [shown[repr(edge)] for edge in EDGES] == [sum(each <= edge for each in found) for edge in EDGES]
+    assert shown["+Inf"] == len(found)
+
+
+def test_a_value_that_occurs_again_counts_as_often():
+    buckets = Buckets(EDGES)
+    buckets.observe(0.5, times=3)
+    assert samples(buckets)[repr(EDGES[bisect_left(EDGES, 0.5)])] == 3
