@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from time import monotonic
 from typing import Any, Protocol
 
 from service.batches.topics import topics_of
-from service.errors import OwnershipLost, ServiceError, TransactionFailed
+from service.errors import MessageTooLarge, OwnershipLost, ServiceError, TransactionFailed
 from service.stream import Output, Place
 from service.transport.kafka.errors import hinted
 
@@ -104,6 +104,9 @@ class KafkaWriter:
             producer = self._producer_for(compress=compress)
             deadline = monotonic() + self._commit_timeout_seconds
             producer.transact(outputs, places, self._group_metadata(), deadline=deadline, where=self._where)
+        except MessageTooLarge as error:
+            self._end(_placed(error, topics_of(outputs)))
+            raise self._ended from error.__cause__
         except ServiceError as error:
             self._end(error)
             raise self._ended from error.__cause__
@@ -149,6 +152,16 @@ class KafkaWriter:
         if self._producer is not None:
             self._producer.drop()
             self._producer = None
+
+
+def _placed(error: MessageTooLarge, topics: Collection[str]) -> MessageTooLarge:
+    """Say which topics the records were for, as clients do not say for which one the record was."""
+    names = ", ".join(sorted(topics))
+    which = f"one of the topics {names}" if len(topics) > 1 else f"the topic {names}"
+    return MessageTooLarge(
+        f"{error}; the record was for {which}",
+        hint="raise `max.message.bytes` of that topic, or send smaller messages",
+    )
 
 
 def input_writer(

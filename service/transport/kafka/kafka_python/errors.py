@@ -30,6 +30,10 @@ OWN_MEANINGS: Final[dict[type[KafkaError], type[ServiceError]]] = {
     kafka_errors.AuthorizationError: AccessRefused,
     kafka_errors.KafkaConfigurationError: ConfigurationError,
 }
+_CODEC_HINT: Final = (
+    "records are compressed: pip install lz4, python-snappy or zstandard, whichever is named; or use "
+    "--kafka-client confluent, which reads all"
+)
 _MEANING_OF: Final = by_name(MEANINGS)
 
 
@@ -49,6 +53,8 @@ def translate(error: Exception, where: str) -> ServiceError:
         return error
     if isinstance(error, kafka_errors.FencedInstanceIdError):
         return same_instance(where, type(error).__name__)
+    if isinstance(error, kafka_errors.UnsupportedCodecError):
+        return TransportError(f"{where}: {_describe(error)}", hint=_CODEC_HINT)
     if isinstance(error, KafkaError):
         kind = meaning_of(type(error))
     else:

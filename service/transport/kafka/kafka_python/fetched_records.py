@@ -185,12 +185,14 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
             )
 
     def _as_record(self, found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types
-        """Return a record that the library has read. Format 0 has no time."""
+        """Return a record that the library has read. Format 0 has no time.
+
+        The format has times of 64 bits, of which other clients drop what does not fit. So does this.
+        """
         timestamp_ms = _NO_TIME_MS if found.timestamp is None else found.timestamp
-        if not (-_BEYOND <= found.offset < _BEYOND and -_BEYOND <= timestamp_ms < _BEYOND):
-            raise CorruptRecordError(
-                f"Record for partition {self.topic_partition} at offset {found.offset} of {timestamp_ms} ms"
-            )
+        timestamp_ms = (timestamp_ms + _BEYOND) % (2 * _BEYOND) - _BEYOND
+        if not -_BEYOND <= found.offset < _BEYOND:
+            raise CorruptRecordError(f"Record for partition {self.topic_partition} at offset {found.offset}")
         headers = tuple((name, value or b"") for name, value in found.headers)
         topic, partition = self.topic_partition
         return Record(topic, partition, found.offset, timestamp_ms, found.key, found.value, headers)

@@ -1,7 +1,6 @@
 """The records of a batch in format 2: the compiled form of `record_reader.py`, which says what it means."""
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 
 from service.batches.record_batch cimport RecordBatch
@@ -13,7 +12,7 @@ cdef enum:
 
 @cython.final
 cdef class RecordReader:
-    cdef Py_buffer _view
+    cdef const unsigned char[::1] _owner
     cdef const unsigned char* _data
     cdef Py_ssize_t _end
     cdef readonly Py_ssize_t at
@@ -27,18 +26,15 @@ cdef class RecordReader:
         self, data, Py_ssize_t at, topic, int partition, *, base_offset, timestamp_ms, bint has_append_time
     ):
         cdef bint is_near = abs(base_offset) < _FAR and abs(timestamp_ms) < _FAR
-        PyObject_GetBuffer(data, &self._view, PyBUF_SIMPLE)
-        self._data = <const unsigned char*>self._view.buf
-        self._end = self._view.len if is_near else 0
+        self._owner = data
+        self._data = &self._owner[0] if len(self._owner) else NULL
+        self._end = len(self._owner) if is_near else 0
         self.at = at
         self._topic = topic
         self._partition = partition
         self._base_offset = base_offset if is_near else 0
         self._timestamp_ms = timestamp_ms if is_near else 0
         self._has_append_time = has_append_time
-
-    def __dealloc__(self):
-        PyBuffer_Release(&self._view)  # does nothing if there is none
 
     cpdef Py_ssize_t read(self, RecordBatch records, Py_ssize_t count, long long first_offset) except? -1:
         cdef Py_ssize_t n_read, at

@@ -227,3 +227,9 @@ def test_all_questions_for_the_end_of_a_partition_share_one_timeout() -> None:
     assert others
     assert max(others) - first < 0.05  # the last question begins at the deadline, not before
     assert first >= began + 0.3
+
+
+def test_a_codec_that_is_missing_is_refused_with_what_to_install():
+    refused = translate(errors.UnsupportedCodecError("Libraries for lz4 compression codec not found"), "here")
+    assert type(refused) is TransportError
+    assert "pip install lz4" in refused.hint

@@ -123,6 +123,24 @@ def test_a_record_with_a_header_whose_name_is_not_utf_8_comes_without_its_header
     assert "foreign[0]@0: read without its headers" in caplog.text
 
 
+def test_later_ones_do_so_too_when_messages_are_read_one_by_one(
+    producer: Producer, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad = {3, 250, 251}
+    for number in range(300):
+        if number in bad:
+            produce_with_header(producer, "many", b"\xff")
+        else:
+            producer.produce("many", b"value", partition=0, headers=[("a", b"1")])
+    assert producer.flush(WITHIN_SECONDS) == 0
+    with closing(Consumer({"bootstrap.servers": brokers_of(producer), "group.id": "others"})) as client:
+        client.assign([TopicPartition("many", 0, 0)])
+        records = [as_record(message) for message in client.consume(300, WITHIN_SECONDS)]
+    assert [record.offset for record in records if not record.headers] == sorted(bad)
+    assert len(records) == 300
+    assert caplog.text.count("read without its headers") == len(bad)
+
+
 def produce_with_header(producer: Producer, topic: str, name: bytes) -> None:
     """Produce a record with a header whose name confluent-kafka would refuse."""
     library = ctypes.CDLL(cimpl.__file__)
