@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core import AROW, FeatureError, HashedClassifier, Perceptron, to_bytes
+from perceptron_core import AROW, COMPILED, FeatureError, HashedClassifier, Perceptron, to_bytes
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.weights.indexed_values import IndexedValues, indexed_values
 from tests.support.binary_learners import LEARNERS
@@ -87,6 +87,7 @@ def test_what_is_no_number_for_each_index_is_refused(indices, values, error):
         IndexedValues(indices, values)
 
 
+@pytest.mark.skipif(not COMPILED, reason="both forms are dictionaries there")
 @pytest.mark.parametrize("name", HASHABLE)
 @given(stream=st.lists(rows, max_size=12))
 def test_learners_learn_from_it_what_they_learn_from_a_dictionary(name, stream):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core import FeatureError, Perceptron, to_bytes
+from perceptron_core import COMPILED, FeatureError, Perceptron, to_bytes
 from perceptron_core.weights.named_values import NamedValues
 from tests.support.binary_learners import LEARNERS
 
@@ -86,6 +86,7 @@ def test_what_is_no_number_for_each_name_is_refused(names, values, error):
         NamedValues(names, values)
 
 
+@pytest.mark.skipif(not COMPILED, reason="both forms are dictionaries there")
 @pytest.mark.parametrize("name", LEARNERS)
 @given(stream=st.lists(rows(), max_size=12))
 def test_learners_learn_from_it_what_they_learn_from_a_dictionary(name, stream):
