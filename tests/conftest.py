@@ -1,7 +1,7 @@
 """Fixtures for every test: a real Apache Kafka broker, where this machine can have one.
 
-Cases marked as a repetition are left out, unless PERCEPTRON_TESTS is "all" (`make nightly`); if it is "quick"
-(`make quick`), Hypothesis tries fewer examples.
+Cases marked as a repetition are left out, unless PERCEPTRON_TESTS is "all" (`make nightly`). Hypothesis tries
+more examples then, and fewer if it is "quick" (`make quick`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ A_CLIENT_ENDS_WITHIN_SECONDS = 20
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long examples take says something about the machine, and nothing about the law that is tested.
-settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("any-machine"), max_examples=20)
-settings.load_profile("quick" if os.environ.get("PERCEPTRON_TESTS") == "quick" else "any-machine")
+# Each run draws other examples: many runs of some see as much as one of many.
+settings.register_profile(
+    "all", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300
+)
+settings.register_profile("", settings.get_profile("all"), max_examples=60)
+settings.register_profile("quick", settings.get_profile("all"), max_examples=20)
+settings.load_profile(os.environ.get("PERCEPTRON_TESTS", ""))
 
 WITH_REPETITIONS = os.environ.get("PERCEPTRON_TESTS") == "all"
 
