@@ -31,7 +31,7 @@ from service.monitoring.throughput_log import Activity
 from service.monitoring.tracing import NO_TRACER, BatchTracer
 from service.partition.learned_examples import Observer
 from service.settings.load import Settings
-from service.stream import Consumer, Place, Record, Transport
+from service.stream import Consumer, Place, Transport
 from service.transport.topics import input_topics
 
 _IDLE_POLL_SECONDS: Final = 0.2
@@ -247,13 +247,13 @@ class Runner:
         wanted = self._inbox.room(self._size.waiting(self._inbox.n_partitions))
         polled = self._poll(timeout_seconds, wanted)
         for partition, records in polled.items():
-            self._inbox.add(partition, RecordBatch(records))
+            self._inbox.add(partition, records)
         if sum(map(len, polled.values())) >= wanted // 2:  # more than half of it only one topic may get
             self._inbox.rush(self._clock.monotonic())
         waiting = self._inbox.counts()
         self._metrics.lag = {place: count + waiting[place] for place, count in self._lag.items()}
 
-    def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, list[Record]]:
+    def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, RecordBatch]:
         """Poll; while the stream is unreachable or full, wait until it is not."""
         try:
             held = self._inbox.held(self._size.records)
