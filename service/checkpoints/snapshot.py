@@ -7,12 +7,16 @@ model itself is one of River's, and then signed (`service.models.river`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+import msgpack
+
 from perceptron_core import DamagedError
 from perceptron_core.formats.envelope import seal, unseal
-from perceptron_core.formats.model_bytes import pack, unpack
+from perceptron_core.formats.model_bytes import unpack
+from perceptron_core.formats.packed import pieces_of
 
 _KIND: Final = b"perceptron-snapshot"
 _VERSION: Final = 1
@@ -29,14 +33,16 @@ class Snapshot(NamedTuple):
     identity: Mapping[str, Any]
     """The settings under which the state came about."""
     state: Mapping[str, Any]
-    """`Processor.state`."""
+    """`Processor.state`; to be written it may be packed already."""
     topic_ids: Mapping[str, str] = MappingProxyType({})
     """Which input topics the offsets are of; empty in snapshots of older releases."""
 
 
 def to_chunks(snapshot: Snapshot) -> Sequence[bytes]:
     """Write a snapshot down, in pieces of at most half a mebibyte."""
-    data = seal(_KIND, _VERSION, pack((*snapshot[:-1], dict(snapshot.topic_ids))))
+    fields = (*snapshot[:-1], dict(snapshot.topic_ids))
+    body = [msgpack.Packer().pack_array_header(len(fields)), *chain.from_iterable(map(pieces_of, fields))]
+    data = seal(_KIND, _VERSION, b"".join(body))
     return [data[start : start + _CHUNK_BYTES] for start in range(0, len(data), _CHUNK_BYTES)]
 
 

@@ -86,7 +86,8 @@ class Snapshots:
     def make(self, sequence: int, offsets: Mapping[str, int], processor: Processor) -> Sequence[Output]:
         """Return the records of a snapshot of the present state, after batch `sequence`."""
         self._began_at = self._clock.monotonic()
-        snapshot = Snapshot(sequence, offsets, identity(self._settings), processor.state(), self._topic_ids)
+        state = processor.packed_state()
+        snapshot = Snapshot(sequence, offsets, identity(self._settings), state, self._topic_ids)
         records = snapshot_records(snapshot, self._address)
         # Nobody else writes here: what is committed next lies at or after the present end.
         self._first_offset = self._transport.bounds(self._address.topic, self._address.partition)[1]

@@ -14,8 +14,10 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from perceptron_core.formats.packed import Packed, PackedMapping, pack_around
 from service.messages.labels import Truth
 from service.partition.example import Example, fields_of
+from service.partition.packed_examples import pack_examples
 
 
 class EarlyLabel:
@@ -175,9 +177,16 @@ class LabelJoin:
 
     def state(self) -> dict[str, Any]:
         """Return everything kept, as plain values."""
+        return self._state([(event_id, *fields_of(example)) for event_id, example in self.examples.items()])
+
+    def packed_state(self) -> PackedMapping:
+        """Return what `state` returns, packed."""
+        return pack_around(self._state(Packed(pack_examples(self.examples))))
+
+    def _state(self, examples: object) -> dict[str, Any]:
         return {
             "now_ms": self._now_ms,
-            "examples": [(event_id, *fields_of(example)) for event_id, example in self.examples.items()],
+            "examples": examples,
             "early": [(event_id, label.truth, label.timestamp_ms) for event_id, label in self.early.items()],
             "expired": list(self._expired),
         }

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perceptron_core import LearnerError
+from perceptron_core.formats.packed import PackedMapping, pack_around
 from perceptron_core.weights.feature_array import FeatureArray
 from service.batches.output_batch import OutputBatch
 from service.batches.record_batch import RecordBatch
@@ -143,9 +144,16 @@ class Processor:
 
     def state(self) -> dict[str, Any]:
         """Return the whole state as plain values: the model, what waits for labels, the counts."""
+        return self._state(self.join.state())
+
+    def packed_state(self) -> PackedMapping:
+        """Return what `state` returns, packed: the fastest way to a snapshot."""
+        return pack_around(self._state(self.join.packed_state()))
+
+    def _state(self, join: Mapping[str, Any]) -> dict[str, Any]:
         state = {
             "model": self.learner.dump(),
-            "join": self.join.state(),
+            "join": join,
             "counters": self.counters.state(),
             "spelling": self._answers.spelling,
             "classes": self._vocabulary.classes,
