@@ -84,7 +84,7 @@ def make_kafka_broker() -> Callable[..., KafkaBroker]:
 
     def make(**options: object) -> KafkaBroker:
         try:
-            return KafkaBroker(**options)
+            return KafkaBroker(quick_start=True, **options)
         except NoBroker as error:
             _do_without(error)
 
@@ -125,7 +125,7 @@ def _start_any(stack: contextlib.ExitStack) -> str:
 
 
 def _start_process(stack: contextlib.ExitStack) -> str:
-    return stack.enter_context(KafkaBroker()).address
+    return stack.enter_context(KafkaBroker(quick_start=True)).address
 
 
 def _start_container(stack: contextlib.ExitStack) -> str:
