@@ -10,8 +10,8 @@ from service.workers.gc_tuning import look_less_often
 @pytest.fixture(autouse=True)
 def _as_before():
     before = gc.get_threshold()
+    gc.unfreeze()  # what tests/conftest.py has frozen; each test freezes it again
     yield
-    gc.unfreeze()
     gc.set_threshold(*before)
 
 
