@@ -2,6 +2,7 @@
 cimport cython
 
 from service.partition.example cimport Example
+from service.partition.kept_examples cimport KeptExamples
 
 
 cdef class EarlyLabel:
@@ -10,23 +11,22 @@ cdef class EarlyLabel:
 
 
 cdef class LabelJoin:
-    cdef public dict examples
+    cdef public KeptExamples examples
     cdef public object early
     cdef public Py_ssize_t n_pending
     cdef public long long size_bytes
     cdef public double max_bytes
-    cdef public object _timeout_ms
-    cdef public object _now_ms
+    cdef public long long _timeout_ms
+    cdef public long long _now_ms
     cdef public object _expired
     cdef public object _waiting
-    cdef object _order
     cdef bint _times_out
     cdef Py_ssize_t _capacity
 
-    @cython.locals(example=Example)
-    cpdef Py_ssize_t advance(self, timestamp_ms) except -1
+    @cython.locals(horizon=cython.longlong, kept_from=cython.longlong)
+    cpdef Py_ssize_t advance(self, long long timestamp_ms) except -1
 
-    @cython.locals(size_bytes=cython.longlong)
+    @cython.locals(size_bytes=cython.longlong, examples=KeptExamples)
     cpdef keep(self, event_id, Example example)
 
     cpdef stop_waiting(self)
@@ -40,5 +40,5 @@ cdef class LabelJoin:
 
     cpdef bint expired(self, event_id) except -1
 
-    @cython.locals(example=Example)
+    @cython.locals(example=Example, examples=KeptExamples)
     cdef _drop_oldest_example(self)

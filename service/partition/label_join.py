@@ -17,6 +17,7 @@ from typing import Any
 from perceptron_core.formats.packed import Packed, PackedMapping, pack_around
 from service.messages.labels import Truth
 from service.partition.example import Example, fields_of
+from service.partition.kept_examples import KeptExamples
 from service.partition.packed_examples import pack_examples
 
 
@@ -45,8 +46,8 @@ class LabelJoin:
 
     Attributes
     ----------
-    examples : dict
-        The kept examples by event id; changed by the methods alone.
+    examples : KeptExamples
+        The kept examples by event id, oldest first; changed by the methods alone.
     early : dict
         The labels that wait for their events, by event id; likewise.
     n_pending : int
@@ -71,9 +72,7 @@ class LabelJoin:
         self._capacity = capacity
         self.max_bytes = max_bytes
         self._now_ms = 0
-        self.examples: dict[str, Example] = {}
-        self._order: deque[str] = deque()
-        """The ids of the examples, oldest first: examples leave in the order they came in."""
+        self.examples = KeptExamples()
         self._waiting: deque[str] = deque()
         """The last of them, from the first on whose time is not over; empty where none times out."""
         self.early: OrderedDict[str, EarlyLabel] = OrderedDict()
@@ -114,7 +113,7 @@ class LabelJoin:
         self._now_ms = timestamp_ms
         horizon = timestamp_ms - self._timeout_ms
         kept_from = horizon - self._timeout_ms if self._times_out else horizon
-        while self._order and self.examples[self._order[0]].timestamp_ms < kept_from:
+        while self.examples and self.examples.oldest_ms() < kept_from:
             self._drop_oldest_example()
         orphans = 0
         while self.early and next(iter(self.early.values())).timestamp_ms < horizon:
@@ -124,11 +123,10 @@ class LabelJoin:
 
     def keep(self, event_id: str, example: Example) -> None:
         """Keep an example of an event that has none; the oldest gives way when there is no room."""
-        size_bytes, order = example.compact(), self._order
-        while order and (len(order) >= self._capacity or self.size_bytes + size_bytes > self.max_bytes):
+        size_bytes, examples = example.compact(), self.examples
+        while examples and (len(examples) >= self._capacity or self.size_bytes + size_bytes > self.max_bytes):
             self._drop_oldest_example()
-        self.examples[event_id] = example
-        order.append(event_id)
+        examples.add(event_id, example)
         if self._times_out:
             self._waiting.append(event_id)
         self.size_bytes += size_bytes
@@ -194,8 +192,7 @@ class LabelJoin:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
         self._now_ms = state["now_ms"]
-        self.examples = {event_id: Example(*fields) for event_id, *fields in state["examples"]}
-        self._order = deque(self.examples)
+        self.examples = KeptExamples((event_id, Example(*fields)) for event_id, *fields in state["examples"])
         self._waiting = deque(self.examples if self._times_out else ())
         self.size_bytes = sum([example.compact() for example in self.examples.values()])
         self.early = OrderedDict((event_id, EarlyLabel(*fields)) for event_id, *fields in state["early"])
@@ -203,13 +200,14 @@ class LabelJoin:
         self.n_pending = sum([example.truth is None for example in self.examples.values()])
 
     def _drop_oldest_example(self) -> None:
-        event_id = self._order.popleft()
-        if len(self._waiting) > len(self._order):
+        examples = self.examples
+        if self._waiting and len(self._waiting) >= len(examples):
             self._waiting.popleft()
-        example = self.examples.pop(event_id)
+        example = examples.oldest()
         self.size_bytes -= example.size_bytes
         if example.truth is None:
             self.n_pending -= 1
             if len(self._expired) >= self._capacity:
                 self._expired.popitem(last=False)
-            self._expired[event_id] = None
+            self._expired[examples.oldest_id()] = None
+        examples.drop_oldest()

@@ -11,6 +11,7 @@ from libc.string cimport memcpy
 from perceptron_core.weights.feature_array cimport FeatureArray
 from perceptron_core.weights.named_values cimport NamedValues
 from service.partition.example cimport Example
+from service.partition.kept_examples cimport Kept, KeptExamples
 
 from perceptron_core.formats.model_bytes import pack
 
@@ -37,12 +38,17 @@ cdef enum:
     YES = 0xC3
 
 
-def pack_examples(dict examples):
+def pack_examples(examples):
     """Write [id, *fields] of each example, in order, as one MessagePack array; return its pieces."""
     cdef Packer packer = Packer()
+    cdef KeptExamples kept
+    cdef Kept* each
+    cdef Py_ssize_t k
     packer.head(len(examples), 0x90, 0xDC)
-    for event_id, example in examples.items():
-        packer.row(event_id, example)
+    kept = examples if isinstance(examples, KeptExamples) else KeptExamples(examples)
+    for k in range(kept.n):
+        each = kept.at(k)
+        packer.row(<str>each.event_id, <Example>each.example)
     packer.flush()
     return packer.pieces
 

@@ -1,0 +1,34 @@
+"""Examples by event id, oldest first. In: the newest one. Out: any by its id, and the oldest one.
+
+This is the interpreted form; `kept_examples.pyx` is the compiled one, and means the same.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from service.partition.example import Example
+
+
+class KeptExamples(OrderedDict[str, Example]):
+    """A mapping that examples leave in the order in which they came."""
+
+    def add(self, event_id: str, example: Example) -> None:
+        """Add the example of an event that has none here, as the newest one."""
+        self[event_id] = example
+
+    def oldest_id(self) -> str:
+        """Return the event id of the oldest example; there must be one."""
+        return next(iter(self))
+
+    def oldest(self) -> Example:
+        """Return the oldest example; there must be one."""
+        return next(iter(self.values()))
+
+    def oldest_ms(self) -> int:
+        """Return the event time of the oldest example; there must be one."""
+        return self.oldest().timestamp_ms
+
+    def drop_oldest(self) -> None:
+        """Drop the oldest example; there must be one."""
+        self.popitem(last=False)

@@ -1,0 +1,201 @@
+"""Examples by event id, oldest first: the compiled form of `kept_examples.py`, which says what it means.
+
+Examples lie in a ring in the order in which they came. A hash table with linear probing (Knuth, 6.4, algorithms
+L and R) says where in it an id is: to find one takes a cache miss or two, where a dictionary asks the string of
+each other id that it meets on the way. What leaves soon is fetched into the cache before it does.
+"""
+
+cimport cython
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+from perceptron_core.weights.object_access cimport ask_for, fingerprint, is_same_string
+from service.partition.example cimport Example
+
+from collections.abc import ItemsView, KeysView, Mapping, ValuesView
+
+cdef enum:
+    FIRST_BITS = 6  # of the number of places in the ring
+    SPARE_BITS = 1  # slots are twice as many
+    MOST_BITS = 30
+    SOON = 4  # examples before it leaves, what one refers to is asked for; twice as many, the example itself
+
+
+# Ids are strings, and what an example refers to is plain: the garbage collector need not see it.
+@cython.final
+@cython.no_gc
+cdef class KeptExamples:
+    """A mapping that examples leave in the order in which they came."""
+
+    def __cinit__(self):
+        self._ring_mask = (1 << FIRST_BITS) // 2 - 1
+        self._grow()
+
+    def __init__(self, examples=()):
+        for event_id, example in dict(examples).items():
+            self.add(event_id, example)
+
+    def __dealloc__(self):
+        while self.n:
+            self.drop_oldest()
+        PyMem_Free(self._ring)
+        PyMem_Free(self._slots)
+
+    def __len__(self):
+        return self.n
+
+    def __iter__(self):
+        return iter([<object>self.at(k).event_id for k in range(self.n)])
+
+    def __contains__(self, event_id):
+        return self.find(event_id) is not None
+
+    def __getitem__(self, event_id):
+        found = self.find(event_id)
+        if found is None:
+            raise KeyError(event_id)
+        return found
+
+    def keys(self):
+        """Return the ids, oldest first."""
+        return KeysView(self)
+
+    def values(self):
+        """Return the examples, oldest first."""
+        return ValuesView(self)
+
+    def items(self):
+        """Return (id, example), oldest first."""
+        return ItemsView(self)
+
+    cpdef get(self, str event_id, default=None):
+        """Return the example of an event; `default` if there is none."""
+        cdef Example found = self.find(event_id)
+        return default if found is None else found
+
+    cpdef add(self, str event_id, Example example):
+        """Add the example of an event that has none here, as the newest one."""
+        cdef unsigned int print_of_id = fingerprint(<PyObject*>event_id)
+        cdef Kept* kept
+        if <size_t>self.n > self._ring_mask:
+            self._grow()
+        kept = self.at(self.n)
+        Py_INCREF(event_id)
+        Py_INCREF(example)
+        kept.event_id, kept.example = <PyObject*>event_id, <PyObject*>example
+        kept.timestamp_ms, kept.fingerprint = example.timestamp_ms, print_of_id
+        self._enter(self._first + self.n & self._ring_mask)
+        self.n += 1
+
+    cpdef str oldest_id(self):
+        """Return the event id of the oldest example; there must be one."""
+        return <str>self.at(0).event_id
+
+    cpdef Example oldest(self):
+        """Return the oldest example; there must be one."""
+        return <Example>self.at(0).example
+
+    cpdef long long oldest_ms(self):
+        """Return the event time of the oldest example; there must be one."""
+        return self.at(0).timestamp_ms
+
+    cpdef drop_oldest(self):
+        """Drop the oldest example; there must be one."""
+        cdef Kept kept = self.at(0)[0]
+        self._leave(self._first)
+        self._first = self._first + 1 & self._ring_mask
+        self.n -= 1
+        self._prefetch()
+        Py_DECREF(<object>kept.event_id)
+        Py_DECREF(<object>kept.example)
+
+    cdef Kept* at(self, Py_ssize_t place) noexcept:
+        """Return an example by its place, counted from the oldest one."""
+        return &self._ring[self._first + place & self._ring_mask]
+
+    cdef Example find(self, str event_id):
+        """Return the example of an event; None if there is none."""
+        cdef unsigned int sought
+        cdef size_t k
+        cdef Kept* kept
+        if event_id is None:
+            return None
+        sought = fingerprint(<PyObject*>event_id)
+        k = sought >> self._shift
+        while self._slots[k].place:
+            if self._slots[k].fingerprint == sought:
+                kept = &self._ring[self._slots[k].place - 1]
+                if is_same_string(<PyObject*>event_id, kept.event_id):
+                    return <Example>kept.example
+            k = k + 1 & self._slot_mask
+        return None
+
+    cdef void _prefetch(self) noexcept:
+        """Ask for the memory of those that leave soon."""
+        cdef Kept* kept
+        if self.n > 2 * SOON:
+            kept = self.at(2 * SOON)
+            ask_for(kept.event_id)
+            ask_for(kept.example)
+            ask_for(&self._slots[kept.fingerprint >> self._shift])
+            ask_for(<void*>(<Example>self.at(SOON).example).kept)
+
+    cdef void _enter(self, size_t place) noexcept:
+        """Note in the table where in the ring an id is."""
+        cdef unsigned int print_of_id = self._ring[place].fingerprint
+        cdef size_t k = print_of_id >> self._shift
+        while self._slots[k].place:
+            k = k + 1 & self._slot_mask
+        self._slots[k].fingerprint, self._slots[k].place = print_of_id, <unsigned int>place + 1
+
+    cdef void _leave(self, size_t place) noexcept:
+        """Take a place of the ring out of the table; those that it kept from their home move up."""
+        cdef size_t hole = self._ring[place].fingerprint >> self._shift, k, home
+        while self._slots[hole].place != place + 1:
+            hole = hole + 1 & self._slot_mask
+        k = hole
+        while True:
+            k = k + 1 & self._slot_mask
+            if not self._slots[k].place:
+                break
+            home = self._slots[k].fingerprint >> self._shift
+            if (k - home & self._slot_mask) >= (k - hole & self._slot_mask):
+                self._slots[hole] = self._slots[k]
+                hole = k
+        self._slots[hole].place = 0
+
+    cdef int _grow(self) except -1:
+        """Double the ring and the table."""
+        cdef size_t n_places = 2 * (self._ring_mask + 1), n_slots = n_places << SPARE_BITS, k
+        cdef Kept* ring
+        cdef Slot* slots
+        if n_places > 1 << MOST_BITS:
+            raise MemoryError
+        ring, slots = <Kept*>PyMem_Malloc(n_places * sizeof(Kept)), <Slot*>PyMem_Calloc(n_slots, sizeof(Slot))
+        if ring == NULL or slots == NULL:
+            PyMem_Free(ring)
+            PyMem_Free(slots)
+            raise MemoryError
+        for k in range(<size_t>self.n):
+            ring[k] = self.at(k)[0]
+        PyMem_Free(self._ring)
+        PyMem_Free(self._slots)
+        self._ring, self._slots, self._first = ring, slots, 0
+        self._ring_mask, self._slot_mask = n_places - 1, n_slots - 1
+        self._shift = _shift_of(n_slots)
+        for k in range(<size_t>self.n):
+            self._enter(k)
+        return 0
+
+
+Mapping.register(KeptExamples)
+
+
+cdef int _shift_of(size_t n_slots) noexcept:
+    """Return how many bits of a fingerprint are left out to get one of so many slots."""
+    cdef int shift = 32
+    while n_slots > 1:
+        n_slots >>= 1
+        shift -= 1
+    return shift

@@ -1,0 +1,82 @@
+import gc
+import sys
+from collections import OrderedDict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.partition.example import Example
+from service.partition.kept_examples import KeptExamples
+
+
+def example(timestamp_ms=0):
+    return Example({"a": 1.0}, True, 1.0, timestamp_ms)
+
+
+def filled(n, first=0):
+    kept = KeptExamples()
+    for k in range(first, first + n):
+        kept.add(f"id-{k}", example(k))
+    return kept
+
+
+@given(st.lists(st.integers(-3, 200), max_size=400))
+def test_they_are_an_ordered_dictionary_that_loses_its_oldest_entries(steps):
+    kept, model = KeptExamples(), OrderedDict()
+    for step in steps:
+        event_id = f"id-{step}"
+        if step < 0 and model:
+            kept.drop_oldest()
+            model.popitem(last=False)
+        elif event_id not in model:
+            model[event_id] = example(step)
+            kept.add(event_id, model[event_id])
+        assert kept.get(event_id) is model.get(event_id)
+        assert len(kept) == len(model)
+    assert [*kept.items()] == [*model.items()]
+    assert [*kept] == [*kept.keys()] == [*model]
+    assert [*kept.values()] == [*model.values()]
+    assert all(kept[event_id] is model[event_id] for event_id in model)
+
+
+def test_any_number_of_examples_is_found_while_old_ones_leave():
+    kept = filled(5000)
+    for k in range(5000, 40_000):
+        kept.add(f"id-{k}", example(k))
+        kept.drop_oldest()
+        assert f"id-{k - 5000}" not in kept
+    assert [each.timestamp_ms for each in kept.values()] == [*range(35_000, 40_000)]
+    assert all(kept.get(f"id-{k}").timestamp_ms == k for k in range(35_000, 40_000))
+
+
+def test_the_oldest_one_is_seen_before_it_leaves():
+    kept = filled(3, first=7)
+    assert (kept.oldest_id(), kept.oldest(), kept.oldest_ms()) == ("id-7", kept["id-7"], 7)
+    kept.drop_oldest()
+    assert (kept.oldest_id(), kept.oldest_ms()) == ("id-8", 8)
+
+
+def test_an_id_is_found_by_its_text():
+    kept = KeptExamples([("é" * 20, example(1)), ("abc" * 20, example(2)), ("", example(3))])
+    assert [kept[name].timestamp_ms for name in ("é" * 20, "".join(["abc"] * 20), "")] == [1, 2, 3]
+    assert [kept.get(name, 5) for name in ("é" * 19, "ab", "abc" * 19)] == [5] * 3
+
+
+def test_an_id_that_is_not_there_is_a_key_error():
+    with pytest.raises(KeyError, match="id-3"):
+        filled(3)["id-3"]
+
+
+def test_examples_that_are_dropped_are_let_go():
+    once = example()
+    before = sys.getrefcount(once)
+    kept = KeptExamples()
+    for k in range(1000):
+        kept.add(f"id-{k}", once)
+    for _ in range(990):
+        kept.drop_oldest()
+    assert sys.getrefcount(once) == before + len(kept) == before + 10
+    del kept
+    gc.collect()
+    assert sys.getrefcount(once) == before
