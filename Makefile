@@ -90,7 +90,9 @@ lock: $(VENV)/bin/pip
 	  --no-annotate --no-emit-index-url --custom-compile-command 'make lock' pyproject.toml --output-file constraints.txt
 
 # Where the interpreter runs other code than the compiler's, or code that it alone can run; that each learner gives the
-# same bits in both is tested on the compiled core (tests/perceptron_core/base/test_compiled.py).
+# same bits in both is tested on the compiled core (tests/perceptron_core/base/test_compiled.py). So a law needs no more
+# examples here than run each line of it; likewise with the lowest releases.
+test-uncompiled test-lowest: export PERCEPTRON_TESTS ?= quick
 test-uncompiled: $(VENV)/installed-dev
 	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)
 	find $(UNCOMPILED) -name '*.so' -delete

@@ -19,6 +19,7 @@ from typing import NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.example_counts import USUAL
 from tests.support.kafka_broker import KafkaBroker, NoBroker, answers
 
 DOCKER_ANSWERS_WITHIN_SECONDS = 5
@@ -32,7 +33,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile(
     "all", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300
 )
-settings.register_profile("", settings.get_profile("all"), max_examples=60)
+settings.register_profile("", settings.get_profile("all"), max_examples=USUAL)
 settings.register_profile("quick", settings.get_profile("all"), max_examples=20)
 settings.load_profile(os.environ.get("PERCEPTRON_TESTS", ""))
 

@@ -16,6 +16,7 @@ from perceptron_core import (
     TextHasher,
     to_bytes,
 )
+from tests.support.example_counts import n_examples
 
 HASHERS = {
     "fours": TextHasher(10, analyzer="chars", ngrams=(4, 4), l2=True),
@@ -33,7 +34,7 @@ TEXTS, LABELS = ["win a prize", "see you", "", "WIN", "you win"], [True, False, 
 )
 @pytest.mark.parametrize("hasher", HASHERS.values(), ids=HASHERS)
 @given(stream=streams)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=n_examples(50), deadline=None)
 def test_the_answers_are_those_of_dictionaries_bit_for_bit(learner, hasher, stream):
     model, expected = HashedClassifier(learner, 10), HashedClassifier(learner, 10)
     found = model.predict_learn_texts(hasher, [text for text, _ in stream], [label for _, label in stream])

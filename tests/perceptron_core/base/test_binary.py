@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from perceptron_core import FeatureError, LabelError, from_bytes, to_bytes
 from tests.support.binary_learners import LEARNERS, examples, learn, streams
+from tests.support.example_counts import n_examples
 
 LEARNED = [({"a": 1.0, "b": 1.0}, True), ({"a": 1.0, "c": -2.0}, False), ({"b": 3.0}, False)]
 HUGE = [1e100, -1e100, 1e-100, 5e-324, 1.0, 1e50, 0.0, 3.7]
@@ -89,7 +90,7 @@ def test_an_example_of_weight_zero_might_as_well_not_exist(model):
         max_size=40,
     )
 )
-@settings(max_examples=60)
+@settings(max_examples=n_examples(60))
 def test_no_stream_of_sane_values_overflows_anything(name, stream):
     model = learn(LEARNERS[name].clone(), stream)
     assert all(map(math.isfinite, numbers(model._get_state())))
@@ -99,7 +100,7 @@ def test_no_stream_of_sane_values_overflows_anything(name, stream):
 
 @pytest.mark.parametrize("name", LEARNERS)
 @given(stream=streams, more=streams)
-@settings(max_examples=30)
+@settings(max_examples=n_examples(30))
 def test_a_model_written_down_and_read_goes_on_exactly_as_the_original(name, stream, more):
     model = learn(LEARNERS[name].clone(), stream)
     for restored in (from_bytes(to_bytes(model)), pickle.loads(pickle.dumps(model))):
@@ -109,7 +110,7 @@ def test_a_model_written_down_and_read_goes_on_exactly_as_the_original(name, str
 
 @pytest.mark.parametrize("name", LEARNERS)
 @given(stream=streams)
-@settings(max_examples=30)
+@settings(max_examples=n_examples(30))
 def test_n_mistakes_counts_what_predict_one_got_wrong(name, stream):
     model, mistakes = LEARNERS[name].clone(), 0
     for x, y in stream:
@@ -120,7 +121,7 @@ def test_n_mistakes_counts_what_predict_one_got_wrong(name, stream):
 
 @pytest.mark.parametrize("name", LEARNERS)
 @given(stream=streams)
-@settings(max_examples=30)
+@settings(max_examples=n_examples(30))
 def test_predict_learn_is_score_one_then_update_one_to_the_bit(name, stream):
     one, other = LEARNERS[name].clone(), LEARNERS[name].clone()
     for x, y in stream:
@@ -139,7 +140,7 @@ def test_predict_learn_refuses_what_learn_one_refuses_and_changes_nothing(model)
 
 @pytest.mark.parametrize("name", LEARNERS)
 @given(stream=streams, last=examples)
-@settings(max_examples=30)
+@settings(max_examples=n_examples(30))
 def test_a_step_is_given_just_when_an_update_is_counted_and_points_to_the_truth(name, stream, last):
     model = learn(LEARNERS[name].clone(), stream)
     before = model.n_updates
@@ -150,7 +151,7 @@ def test_a_step_is_given_just_when_an_update_is_counted_and_points_to_the_truth(
 
 @pytest.mark.parametrize("name", LEARNERS)
 @given(stream=streams)
-@settings(max_examples=30)
+@settings(max_examples=n_examples(30))
 def test_nothing_is_stored_for_a_feature_that_was_never_updated(name, stream):
     model = LEARNERS[name].clone()
     for number, (x, y) in enumerate(stream):

@@ -16,6 +16,7 @@ from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.weights.feature_index import FeatureIndex
 from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS
+from tests.support.example_counts import n_examples
 from tests.support.interpreted import interpreted_core
 
 pytestmark = pytest.mark.slow
@@ -63,7 +64,7 @@ def test_what_is_tested_was_built_as_asked_and_installed():
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
 @pytest.mark.parametrize("name", LEARNERS)
-@settings(max_examples=60)
+@settings(max_examples=n_examples(60))
 @given(stream=streams)
 def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, name, stream):
     ours = LEARNERS[name].clone()
@@ -85,7 +86,7 @@ def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, n
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
 @pytest.mark.parametrize("name", MULTICLASS)
-@settings(max_examples=60)
+@settings(max_examples=n_examples(60))
 @given(stream=multiclass_streams)
 def test_the_interpreter_gives_the_same_in_many_classes(interpreted, name, stream):
     ours = MULTICLASS[name].clone()
@@ -113,7 +114,7 @@ events = st.dictionaries(
 
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
-@settings(max_examples=12)
+@settings(max_examples=n_examples(12))
 @given(stream=st.lists(st.tuples(events, st.booleans()), max_size=12))
 def test_the_interpreter_mixes_the_same_learners_to_the_same_bytes(interpreted, stream):
     ours, theirs = (core.AutoClassifier(hash_bits=8) for core in (perceptron_core, interpreted))
@@ -132,7 +133,7 @@ EVERY_LEARNER = [(LEARNERS, name, streams) for name in LEARNERS] + [
 
 
 @pytest.mark.parametrize(("learners", "name", "streams"), EVERY_LEARNER, ids=[*LEARNERS, *MULTICLASS])
-@settings(max_examples=60)
+@settings(max_examples=n_examples(60))
 @given(data=st.data())
 def test_a_model_read_from_bytes_writes_the_same_bytes_as_one_undisturbed(learners, name, streams, data):
     before, after = data.draw(streams), data.draw(streams)

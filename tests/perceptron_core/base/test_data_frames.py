@@ -14,6 +14,7 @@ from river import datasets
 
 from perceptron_core import FeatureError, LabelError, Perceptron, to_bytes
 from tests.support.binary_learners import LEARNERS
+from tests.support.example_counts import n_examples
 
 BACKENDS = {"pandas": (pd.DataFrame, pd.Series), "polars": (pl.DataFrame, pl.Series)}
 PAGES = list(datasets.Phishing().take(60))
@@ -64,7 +65,7 @@ def test_predicting_a_frame_is_predicting_its_rows_bit_for_bit(model, backend):
         max_size=12,
     )
 )
-@settings(max_examples=40)
+@settings(max_examples=n_examples(40))
 def test_columns_of_integers_floats_and_booleans_and_weights_by_row_are_the_same_either_way(examples):
     rows = [{"i": i, "f": f, "b": b} for i, f, b, _, _ in examples]
     labels, weights = [e[3] for e in examples], [e[4] for e in examples]
@@ -88,7 +89,7 @@ blocks = st.lists(
 
 @pytest.mark.parametrize("name", LEARNERS)
 @given(blocks)
-@settings(max_examples=25)
+@settings(max_examples=n_examples(25))
 def test_columns_whose_weights_come_and_go_are_the_same_either_way(name, blocks):
     expected, model = LEARNERS[name].clone(), LEARNERS[name].clone()
     for columns, examples in blocks:

@@ -24,6 +24,7 @@ from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.model_bytes import pack, settings_of, unpack
 from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS
+from tests.support.example_counts import n_examples
 
 names = st.text(st.characters(exclude_categories=[])) | st.integers(-(2**63), 2**64 - 1) | st.booleans()
 names |= st.tuples(st.text(max_size=3), st.integers(0, 9))
@@ -176,7 +177,7 @@ def changed(data, value):
 
 
 @pytest.mark.parametrize("name", BODIES)
-@settings(max_examples=60)
+@settings(max_examples=n_examples(60))
 @given(data=st.data())
 def test_a_sealed_body_that_holds_no_model_is_damaged_whatever_is_wrong_with_it(name, data):
     try:

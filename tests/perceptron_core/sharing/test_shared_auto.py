@@ -21,6 +21,7 @@ from perceptron_core.sharing.contribution import OF_LEARNER, is_of_many, read_ma
 from perceptron_core.sharing.mix import mix
 from perceptron_core.sharing.shared_model import SharedModel
 from tests.perceptron_core.sharing.lanes import Round, close
+from tests.support.example_counts import n_examples
 from tests.support.interpreted import interpreted_core
 
 TWO, THREE = (False, True), ("a", "b", "c")
@@ -110,7 +111,7 @@ def stream(n, seed=1):
 
 
 @pytest.mark.parametrize("classes", [TWO, THREE])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=n_examples(40), deadline=None)
 @given(happening=steps(3))
 def test_all_lanes_have_the_same_base_to_the_bit(classes, happening):
     lanes = lanes_of(3, classes)
@@ -119,7 +120,7 @@ def test_all_lanes_have_the_same_base_to_the_bit(classes, happening):
     assert bases(lanes[0]) == bases(lanes[1]) == bases(lanes[2])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=n_examples(30), deadline=None)
 @given(happening=steps(2))
 def test_shared_learners_are_alike_once_everything_is_contributed(happening):
     lanes = lanes_of(2)
@@ -141,7 +142,7 @@ LINEAR = [
 """Numbers that change by learning and by mixes alone."""
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=n_examples(30), deadline=None)
 @given(happening=steps(3))
 def test_contributed_and_pending_add_up_to_all_updates(happening):
     lanes = lanes_of(3)
@@ -180,7 +181,7 @@ def add_up(total, data):
 
 
 @pytest.mark.parametrize("classes", [TWO, THREE])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=n_examples(30), deadline=None)
 @given(happening=steps(1))
 def test_one_lane_alone_learns_as_a_model_that_is_not_shared(classes, happening):
     (lane,) = lanes_of(1, classes)
@@ -193,7 +194,7 @@ def test_one_lane_alone_learns_as_a_model_that_is_not_shared(classes, happening)
 
 
 @pytest.mark.parametrize("classes", [TWO, THREE])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=n_examples(25), deadline=None)
 @given(before=steps(2), after=steps(2), in_flight=st.booleans())
 def test_a_lane_that_restarts_goes_on_bit_for_bit(classes, before, after, in_flight):
     lanes = lanes_of(2, classes)
@@ -214,7 +215,7 @@ def test_a_lane_that_restarts_goes_on_bit_for_bit(classes, before, after, in_fli
         assert to_bytes(other.model) == to_bytes(lane.model)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=n_examples(20), deadline=None)
 @given(before=steps(1), after=steps(1))
 def test_looking_at_a_lane_changes_nothing(before, after):
     """State, distance and number of updates are asked for at any time, and not at the same in a replay."""
@@ -239,7 +240,7 @@ def interpreted(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
 @pytest.mark.parametrize("classes", [TWO, THREE])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=n_examples(10), deadline=None)
 @given(happening=steps(3))
 def test_the_interpreter_shares_the_same_model_to_the_bit(interpreted, classes, happening):
     ours, theirs = lanes_of(3, classes), lanes_of(3, classes, interpreted)
@@ -253,7 +254,7 @@ def test_the_interpreter_shares_the_same_model_to_the_bit(interpreted, classes, 
 
 
 @pytest.mark.parametrize("classes", [TWO, THREE])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=n_examples(25), deadline=None)
 @given(happening=steps(2))
 def test_a_lane_that_joins_takes_the_base_over(classes, happening):
     lanes = lanes_of(2, classes)

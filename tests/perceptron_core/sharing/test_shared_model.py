@@ -38,6 +38,7 @@ from tests.perceptron_core.sharing.lanes import (
     restarted,
     steps,
 )
+from tests.support.example_counts import n_examples
 from tests.support.interpreted import interpreted_core
 
 REFUSED = {
@@ -65,7 +66,7 @@ def emitted(contributions):
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=50)
+@settings(max_examples=n_examples(50))
 @given(happening=steps(3))
 def test_all_lanes_have_the_same_base_to_the_bit(name, happening):
     lanes = lanes_of(name, 3)
@@ -75,7 +76,7 @@ def test_all_lanes_have_the_same_base_to_the_bit(name, happening):
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=30)
+@settings(max_examples=n_examples(30))
 @given(happening=steps(2))
 def test_lanes_that_contributed_everything_have_the_same_model(name, happening):
     lanes = lanes_of(name, 2)
@@ -88,7 +89,7 @@ def test_lanes_that_contributed_everything_have_the_same_model(name, happening):
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=30)
+@settings(max_examples=n_examples(30))
 @given(happening=steps(1))
 def test_one_lane_alone_learns_as_a_model_that_is_not_shared(name, happening):
     (lane,) = lanes_of(name, 1)
@@ -102,7 +103,7 @@ def test_one_lane_alone_learns_as_a_model_that_is_not_shared(name, happening):
 
 
 @pytest.mark.parametrize("name", ["perceptron-no-intercept", "hashed-perceptron-no-intercept"])
-@settings(max_examples=60)
+@settings(max_examples=n_examples(60))
 @given(happening=steps(3))
 def test_contributed_and_pending_add_up_to_all_updates_exactly(name, happening):
     lanes = lanes_of(name, 3)
@@ -123,7 +124,7 @@ def test_contributed_and_pending_add_up_to_all_updates_exactly(name, happening):
 
 
 @pytest.mark.parametrize("name", [*ADDITIVE, *(f"hashed-{name}" for name in ADDITIVE)])
-@settings(max_examples=40)
+@settings(max_examples=n_examples(40))
 @given(happening=steps(3, st.floats(-3, 3)))
 def test_contributed_and_pending_add_up_to_all_updates_to_rounding(name, happening):
     lanes = lanes_of(name, 3)
@@ -143,7 +144,7 @@ def test_contributed_and_pending_add_up_to_all_updates_to_rounding(name, happeni
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=30)
+@settings(max_examples=n_examples(30))
 @given(before=steps(2), after=steps(2), in_flight=st.booleans())
 def test_a_lane_that_restarts_goes_on_bit_for_bit(name, before, after, in_flight):
     lanes = lanes_of(name, 2)
@@ -175,7 +176,7 @@ def interpreted(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=25)
+@settings(max_examples=n_examples(25))
 @given(happening=steps(3, st.floats(-1e3, 1e3)))
 def test_the_interpreter_shares_the_same_model_to_the_bit(interpreted, name, happening):
     ours = lanes_of(name, 3)
@@ -280,7 +281,7 @@ def test_a_lane_that_is_no_member_takes_the_mix_over():
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=30)
+@settings(max_examples=n_examples(30))
 @given(happening=steps(2))
 def test_a_lane_that_joins_takes_the_base_over(name, happening):
     lanes = lanes_of(name, 2)

@@ -20,6 +20,7 @@ from perceptron_core import (
     to_bytes,
 )
 from perceptron_core.structured.viterbi import best_path
+from tests.support.example_counts import n_examples
 
 TAGS = ["D", "N", ("V", 1)]
 
@@ -155,7 +156,7 @@ def _squared_distance(xs, tags, other):
 
 @pytest.mark.parametrize("averaged", [True, False])
 @given(first=corpora, second=corpora, given_tags=st.sampled_from([None, TAGS]))
-@hypothesis_settings(max_examples=50)
+@hypothesis_settings(max_examples=n_examples(50))
 def test_a_model_comes_back_from_bytes_and_goes_on_the_same(averaged, first, second, given_tags):
     model = trained(StructuredPerceptron(given_tags, averaged), first)
     restored = from_bytes(to_bytes(model))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from perceptron_core import TextHasher
 from perceptron_core.text.patterns import compile_pattern
+from tests.support.example_counts import n_examples
 
 TAKEN = [
     r"\w+", r"\w\w+", r"\w{2,}", r"(?u)\b\w\w+\b", r"\b[a-z]+\b", r"\b[A-Za-z]{2,}\b", r"\w+\b", r"\S+",
@@ -59,7 +60,7 @@ def test_the_longest_message_takes_seconds_at_most(pattern, text):
     assert time.process_time() - began < 10
 
 
-@settings(max_examples=300)
+@settings(max_examples=n_examples(300))
 @given(pattern=patterns, text=st.text("ab 1", min_size=1, max_size=4))
 def test_whatever_is_taken_is_quick_on_any_text(pattern, text):
     try:
