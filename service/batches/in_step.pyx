@@ -14,7 +14,7 @@ def in_step(batches):
     if len(sources) == 1:
         return sources[0]
     for source in sources:
-        merged._share(source)
+        merged.share(source)
     while sources:
         best = -1
         for k in range(len(sources)):
@@ -37,7 +37,7 @@ def in_step(batches):
             if not is_before:
                 break
             end += 1
-        merged._take(first, at, end)
+        merged.copy_entries(first, at, end - at, 1)
         places[best] = end
         if end == first.n:
             del sources[best], places[best]

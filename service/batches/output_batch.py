@@ -6,12 +6,11 @@ an `Output` only when one is asked for.
 
 from __future__ import annotations
 
-from typing import SupportsIndex, overload
-
+from service.batches.message_batch import MessageBatch
 from service.records import Output
 
 
-class OutputBatch(list[Output]):
+class OutputBatch(MessageBatch[Output]):
     """Records to be written, in their order.
 
     Parameters
@@ -20,22 +19,3 @@ class OutputBatch(list[Output]):
         The first of them.
 
     """
-
-    @property
-    def topics(self) -> list[str]:
-        """Where they go, in the order in which the topics came first."""
-        return list(dict.fromkeys(output.topic for output in self))
-
-    @overload
-    def __getitem__(self, place: SupportsIndex) -> Output: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> OutputBatch: ...
-
-    def __getitem__(self, place: SupportsIndex | slice) -> Output | OutputBatch:
-        """Return an output, or a part of the batch."""
-        return (
-            OutputBatch(super().__getitem__(place))
-            if isinstance(place, slice)
-            else super().__getitem__(place)
-        )

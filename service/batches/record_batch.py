@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 from operator import attrgetter
-from typing import Final, SupportsIndex, overload
+from typing import Final
 
+from service.batches.message_batch import MessageBatch
 from service.records import Headers, Record
 
 _topic: Final = attrgetter("topic")
 
 
-class RecordBatch(list[Record]):
+class RecordBatch(MessageBatch[Record]):
     """Records of one or more topics, in the order in which they are to be processed.
 
     Parameters
@@ -31,14 +32,9 @@ class RecordBatch(list[Record]):
         """Bytes of all keys and values together."""
         return sum([len(record.key or b"") + len(record.value or b"") for record in self])
 
-    @property
-    def topics(self) -> list[str]:
-        """The topics of the records, in the order in which they came first."""
-        return list(dict.fromkeys(record.topic for record in self))
-
     def value(self, place: int) -> bytes | None:
         """Return the value of a record; None if it has none."""
-        return super().__getitem__(place).value
+        return self[place].value
 
     def data(self, place: int) -> bytes:
         """Return the value of a record; nothing if it has none."""
@@ -50,11 +46,11 @@ class RecordBatch(list[Record]):
 
     def timestamp_ms(self, place: int) -> int:
         """Return the event time of a record."""
-        return super().__getitem__(place).timestamp_ms
+        return self[place].timestamp_ms
 
     def headers(self, place: int) -> Headers:
         """Return the headers of a record."""
-        return super().__getitem__(place).headers
+        return self[place].headers
 
     def counts(self) -> dict[str, int]:
         """Count the records by topic."""
@@ -82,17 +78,3 @@ class RecordBatch(list[Record]):
             if max_bytes < 0:
                 return count
         return min(len(self), max_records)
-
-    @overload
-    def __getitem__(self, place: SupportsIndex) -> Record: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> RecordBatch: ...
-
-    def __getitem__(self, place: SupportsIndex | slice) -> Record | RecordBatch:
-        """Return a record, or a part of the batch."""
-        return (
-            RecordBatch(super().__getitem__(place))
-            if isinstance(place, slice)
-            else super().__getitem__(place)
-        )

@@ -3,7 +3,8 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memcpy
 
-from service.batches.output_batch cimport OutputBatch, OutputEntry
+from service.batches.message_batch cimport Entry
+from service.batches.output_batch cimport OutputBatch
 
 from pydantic_core import to_json
 
@@ -47,7 +48,7 @@ cpdef write_answer(
     cdef bytes before = <bytes?>form[0], behind = <bytes?>form[1], shown = to_json(number), further = None
     cdef unsigned char* value
     cdef unsigned char* at
-    cdef OutputEntry* entry
+    cdef Entry* entry
     if probability is not None:
         further = to_json(probability)
     if text == NULL or event_time_ms < 0 or headers:
@@ -67,7 +68,7 @@ cpdef write_answer(
     if updates >= 0:
         at = _put_number(_put(at, _UPDATES), updates)
     at = _put(_put_number(_put(at, _EVENT_TIME), event_time_ms), behind)
-    entry = outputs.put(topic)
+    entry = outputs.put(topic, ())
     entry.key, entry.key_size = value + PyBytes_GET_SIZE(_ID), size  # as it stands in the value
     entry.value, entry.value_size = value, at - value
     outputs.give_back(most - entry.value_size)

@@ -4,7 +4,8 @@ cimport cython
 
 from confluent_kafka import KafkaError, KafkaException
 
-from service.batches.output_batch cimport NO_TIME, OutputBatch, OutputEntry
+from service.batches.message_batch cimport NO_TIME, Entry
+from service.batches.output_batch cimport OutputBatch
 
 from service.transport.kafka.confluent.librdkafka import entry_points
 
@@ -54,13 +55,13 @@ cdef class OutputSender:
         With the GIL: nothing closes the producer meanwhile but what `produce` may let run.
         """
         cdef Py_ssize_t k
-        cdef OutputEntry* entry
+        cdef Entry* entry
         cdef void* topic = NULL
         cdef int place = -1, partition
         for k in range(outputs.n):
             entry = &outputs.entries[k]
             if entry.headers >= 0 or entry.timestamp_ms != NO_TIME:
-                produce(outputs.output(k))
+                produce(outputs.message(k))
                 place = -1
                 continue
             if entry.topic != place:

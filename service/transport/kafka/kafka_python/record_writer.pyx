@@ -7,7 +7,8 @@ from libc.string cimport memcpy
 
 from kafka.errors import MessageSizeTooLargeError, UnknownTopicOrPartitionError
 
-from service.batches.output_batch cimport NO_TIME, OutputBatch, OutputEntry
+from service.batches.message_batch cimport NO_TIME, Entry
+from service.batches.output_batch cimport OutputBatch
 from service.partitioner cimport partition_of_key
 
 cdef enum:
@@ -25,7 +26,7 @@ def written_batches(outputs, n_partitions, *, Py_ssize_t batch_bytes, Py_ssize_t
     cdef OutputBatch batch = outputs if isinstance(outputs, OutputBatch) else OutputBatch(outputs)
     cdef list written = [], open_writers = [None] * len(batch.topics)
     cdef list of_topic
-    cdef OutputEntry* entry
+    cdef Entry* entry
     cdef RecordWriter writer
     cdef Py_ssize_t number, partition
     cdef bytes tail
@@ -37,7 +38,7 @@ def written_batches(outputs, n_partitions, *, Py_ssize_t batch_bytes, Py_ssize_t
         partition = _partition(entry, len(of_topic))
         if partition >= len(of_topic):
             raise UnknownTopicOrPartitionError(f"{batch.topics[entry.topic]} has no partition {partition}")
-        tail = _NO_HEADERS if entry.headers < 0 else _headers(batch._headers[entry.headers])
+        tail = _headers(batch.headers_of(entry)) if entry.headers >= 0 else _NO_HEADERS
         writer = <RecordWriter>of_topic[partition]
         if writer is None or not writer._write(entry, tail):
             writer = RecordWriter(batch_bytes, most_bytes, now_ms)
@@ -49,7 +50,7 @@ def written_batches(outputs, n_partitions, *, Py_ssize_t batch_bytes, Py_ssize_t
     return written
 
 
-cdef Py_ssize_t _partition(OutputEntry* entry, Py_ssize_t partitions) noexcept:
+cdef Py_ssize_t _partition(Entry* entry, Py_ssize_t partitions) noexcept:
     if entry.partition >= 0:
         return entry.partition
     return 0 if entry.key is NULL else partition_of_key(entry.key, entry.key_size, partitions)
@@ -74,7 +75,7 @@ cdef class RecordWriter:
         self._most_bytes = most_bytes
         self._now_ms = now_ms
 
-    cdef bint _write(self, OutputEntry* entry, bytes tail) except -1:
+    cdef bint _write(self, Entry* entry, bytes tail) except -1:
         cdef long long timestamp = self._now_ms if entry.timestamp_ms == NO_TIME else entry.timestamp_ms
         cdef Py_ssize_t n_key = 0 if entry.key is NULL else entry.key_size
         cdef Py_ssize_t n_value = 0 if entry.value is NULL else entry.value_size

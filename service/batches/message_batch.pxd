@@ -1,0 +1,51 @@
+# What compiled code knows of message_batch.pyx.
+
+cdef enum:
+    # The headers of a message that has none, and the partition of an output that the writer chooses.
+    NO_HEADERS = -1
+    NO_PARTITION = -1
+
+# The time of an output that is written with the time of writing.
+cdef long long NO_TIME
+
+
+cdef struct Entry:
+    const unsigned char* key  # NULL: none
+    const unsigned char* value  # NULL: none
+    Py_ssize_t key_size
+    Py_ssize_t value_size
+    long long offset
+    long long timestamp_ms
+    int topic  # its place in `topics`
+    int partition
+    int headers  # their place in `_headers`
+
+
+cdef class MessageBatch:
+    cdef Entry* entries
+    cdef Py_ssize_t n
+    cdef Py_ssize_t _capacity
+    cdef readonly list topics
+    cdef list _headers
+    # The memory of keys and values: blocks, of which the last has room for more, and bytes objects that were
+    # added; and by their ids, such lists of other batches.
+    cdef list _blocks
+    cdef dict _shared
+    cdef unsigned char* _free
+    cdef Py_ssize_t _n_free
+    cdef Py_ssize_t _block_size
+
+    cdef unsigned char* room(self, Py_ssize_t size) except NULL
+    cdef void give_back(self, Py_ssize_t size) noexcept
+    cdef Entry* put(self, topic, tuple headers) except NULL
+    cdef Entry* put_bytes(self, topic, bytes key, bytes value, tuple headers) except NULL
+    cdef int take(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1
+    cdef int share(self, MessageBatch other) except -1
+    cdef int copy_entries(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1
+    cdef object message(self, Py_ssize_t place)
+    cdef tuple headers_of(self, const Entry* entry)
+    cdef int _reserve(self, Py_ssize_t n) except -1
+    cdef int _topic_place(self, topic) except -1
+
+
+cdef object bytes_at(const unsigned char* data, Py_ssize_t size)
