@@ -83,7 +83,7 @@ class LabelJoin:
     @property
     def timeout_seconds(self) -> float:
         """Event time after which an example without a label is overdue."""
-        return self._timeout_ms / 1000
+        return self._timeout_ms / 1000.0  # of C's division by 1000 the remainder would be lost
 
     def is_overdue(self, example: Example) -> bool:
         """Return whether the time of an example for its label is over."""

@@ -25,6 +25,11 @@ def test_an_example_is_kept_until_event_time_has_passed_its_timeout(join):
     assert join.expired("a")
 
 
+def test_the_timeout_may_be_a_fraction_of_a_second():
+    assert LabelJoin(0.5, 3).timeout_seconds == 0.5
+    assert LabelJoin(1.25, 3).timeout_seconds == 1.25
+
+
 def test_event_time_never_runs_backwards(join):
     join.advance(60_000)
     join.advance(0)
