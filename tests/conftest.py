@@ -37,12 +37,17 @@ settings.register_profile("", settings.get_profile("all"), max_examples=USUAL)
 settings.register_profile("quick", settings.get_profile("all"), max_examples=20)
 settings.load_profile(os.environ.get("PERCEPTRON_TESTS", ""))
 
+LONGEST = "test_simulation.py"
 WITH_REPETITIONS = os.environ.get("PERCEPTRON_TESTS") == "all"
 
 
 @pytest.hookimpl(trylast=True)  # after the folders' own hooks, which mark cases
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave repetitions out."""
+    """Leave repetitions out, and put the file first that takes longest.
+
+    One process runs all of a file, and the others would wait for it at the end.
+    """
+    items.sort(key=lambda item: item.path.name != LONGEST)
     if WITH_REPETITIONS:
         return
     out = [item for item in items if item.get_closest_marker("repetition")]
