@@ -2,11 +2,11 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_Copy, PyDict_SetItem
-from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp
 
 from perceptron_core.weights.named_values cimport NamedValues, named_values
-from service.messages.json_tokens cimport TENS, ascii_text, is_same, number_at, perceptron_powers, skip, text_end
+from service.messages.json_scalars cimport scalar, string
+from service.messages.json_tokens cimport TENS, is_same, number_at, perceptron_powers, skip, text_end
 
 from service.messages.schema import MAX_ID_LENGTH as _MAX_ID_LENGTH
 
@@ -26,9 +26,6 @@ cdef enum:
     FEATURES
     TEXT
     LABEL
-
-# Stands for what has to be left to Pydantic, where None is a value.
-cdef object DECLINED = object()
 
 
 cdef class EventReader:
@@ -75,8 +72,8 @@ cdef class EventReader:
 
     cdef bint _value(self, int field, const unsigned char** at, const unsigned char* end) except -1:
         """Read the value of a field; return whether it is one that the field may have."""
-        read = self._features(at, end) if field == FEATURES else _scalar(at, end)
-        if read is DECLINED:
+        read = self._features(at, end) if field == FEATURES else scalar(at, end)
+        if read is NotImplemented:
             return False
         if field == ID:
             self.id = read
@@ -93,7 +90,7 @@ cdef class EventReader:
     cdef object _features(self, const unsigned char** at, const unsigned char* end):
         """Read an object of scalars."""
         if at[0][0] != c'{':
-            return _scalar(at, end)  # null, or nothing that fits
+            return scalar(at, end)  # null, or nothing that fits
         at[0] = skip(at[0] + 1)
         if at[0][0] == c'}':
             at[0] += 1
@@ -119,9 +116,9 @@ cdef class EventReader:
             else:
                 if features is None:
                     features = self._first(n)
-                read = _scalar(at, end)
-                if read is DECLINED or read is None:
-                    return DECLINED
+                read = scalar(at, end)
+                if read is NotImplemented or read is None:
+                    return NotImplemented
                 PyDict_SetItem(features, self._names[n], read)
             n += 1
             at[0] = skip(at[0])
@@ -131,11 +128,11 @@ cdef class EventReader:
                     return self._so_far(features, n)
                 return named_values(self._names, self._numbers) if features is None else features
             if at[0][0] != c',':
-                return DECLINED
+                return NotImplemented
             at[0] = skip(at[0] + 1)
         features = self._so_far(features, n)
         if not self._others(at, end, features):
-            return DECLINED
+            return NotImplemented
         self._expect(features)
         return features
 
@@ -167,11 +164,11 @@ cdef class EventReader:
                 return False
             name = self._name(text, at[0] - text, bits < 0x80)
             at[0] = skip(at[0] + 1)
-            if name is DECLINED or at[0][0] != c':':
+            if name is NotImplemented or at[0][0] != c':':
                 return False
             at[0] = skip(at[0] + 1)
-            read = _scalar(at, end)
-            if read is DECLINED or read is None:
+            read = scalar(at, end)
+            if read is NotImplemented or read is None:
                 return False
             PyDict_SetItem(features, name, read)
             n += 1
@@ -201,7 +198,7 @@ cdef class EventReader:
         cdef Py_ssize_t k, known_size
         cdef const char* known_text
         if size > LONGEST_KNOWN:
-            return _string(text, size, is_ascii)
+            return string(text, size, is_ascii)
         for k in range(size):
             place = (place ^ text[k]) * 0x9E3779B1u
         place >>= 22
@@ -210,8 +207,8 @@ cdef class EventReader:
             known_text = PyUnicode_AsUTF8AndSize(known, &known_size)
             if known_size == size and not memcmp(known_text, text, size):
                 return known
-        name = _string(text, size, is_ascii)
-        if name is not DECLINED:
+        name = string(text, size, is_ascii)
+        if name is not NotImplemented:
             self._known_names[place] = name
         return name
 
@@ -254,41 +251,6 @@ cdef bint _is_name(
         return False
     at[0] = skip(text + 1)
     return True
-
-
-cdef object _scalar(const unsigned char** at, const unsigned char* end):
-    """Read null, a boolean, a number or a text."""
-    cdef const unsigned char* text = at[0]
-    cdef Py_ssize_t left = end - text
-    cdef unsigned char bits
-    cdef double number
-    if text[0] == c'"':
-        at[0] = text_end(text + 1, &bits)
-        if at[0] == NULL:
-            return DECLINED
-        at[0] += 1
-        return _string(text + 1, at[0] - text - 2, bits < 0x80)
-    if left >= 4 and not memcmp(text, b"true", 4):
-        at[0] = text + 4
-        return True
-    if left >= 5 and not memcmp(text, b"false", 5):
-        at[0] = text + 5
-        return False
-    if left >= 4 and not memcmp(text, b"null", 4):
-        at[0] = text + 4
-        return None
-    at[0] = number_at(text, end, &number)
-    return DECLINED if at[0] == NULL else number
-
-
-cdef object _string(const unsigned char* text, Py_ssize_t size, bint is_ascii):
-    """Return a text as a string."""
-    if is_ascii:
-        return ascii_text(text, size)
-    try:
-        return PyUnicode_DecodeUTF8(<const char*>text, size, NULL)
-    except UnicodeDecodeError:
-        return DECLINED
 
 
 def _bits_of_power(exponent):

@@ -5,14 +5,14 @@ In: raw values, already merged. Out: one frozen `Settings`, or Pydantic's list o
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from service.logs import LogFormat
-from service.settings.addresses import default_stream_path, is_loopback, split_address
+from service.settings.addresses import default_stream_path, is_loopback
+from service.settings.checks import check_broker, check_classes, check_http, check_ngrams, check_topic_name
 from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, parse_workers, split_names
 from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.settings.mapping import EventSettings, LabelSettings
@@ -20,9 +20,6 @@ from service.settings.names import TOPIC_SETTINGS
 from service.settings.registry import RegistrySettings
 
 ENVIRONMENT_PREFIX = "PERCEPTRON_"
-MAX_NGRAM = 10
-
-_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
 
 
 class Settings(BaseSettings):
@@ -215,37 +212,11 @@ class Settings(BaseSettings):
         """Take what is given and nothing else: `load_settings` reads the sources, to know which said what."""
         return (init_settings,)
 
-    @field_validator("broker")
-    @classmethod
-    def _check_broker(cls, broker: str) -> str:
-        if broker and not broker.startswith(("kafka://", "sqlite://", "memory://")):
-            raise ValueError("expected kafka://host:9092, sqlite:///path/stream.db or memory://")
-        if broker.startswith("kafka://") and "@" in broker:
-            raise ValueError(
-                "credentials belong in kafka.sasl_username and kafka.sasl_password, not in the URL"
-            )
-        return broker
-
-    @field_validator(*TOPIC_SETTINGS)
-    @classmethod
-    def _check_topic_name(cls, name: str) -> str:
-        if name and (not _TOPIC_NAME.fullmatch(name) or name in {".", ".."}):
-            raise ValueError("a topic's name has 1 to 249 of the characters a-z A-Z 0-9 . _ -")
-        return name
-
-    @field_validator("classes")
-    @classmethod
-    def _check_classes(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
-        if classes and (len(set(classes)) < max(2, len(classes)) or not all(classes)):
-            raise ValueError("expected at least two different names, such as ham,spam")
-        return classes
-
-    @field_validator("ngrams")
-    @classmethod
-    def _check_ngrams(cls, ngrams: tuple[int, int]) -> tuple[int, int]:
-        if not 1 <= ngrams[0] <= ngrams[1] <= MAX_NGRAM:
-            raise ValueError(f"expected 1 <= MIN <= MAX <= {MAX_NGRAM}")
-        return ngrams
+    _check_broker = field_validator("broker")(check_broker)
+    _check_topic_name = field_validator(*TOPIC_SETTINGS)(check_topic_name)
+    _check_classes = field_validator("classes")(check_classes)
+    _check_ngrams = field_validator("ngrams")(check_ngrams)
+    _check_address = field_validator("http")(check_http)
 
     @field_validator("token_pattern")
     @classmethod
@@ -255,13 +226,6 @@ class Settings(BaseSettings):
 
             compile_pattern(pattern)
         return pattern
-
-    @field_validator("http")
-    @classmethod
-    def _check_address(cls, address: str) -> str:
-        if address:
-            split_address(address)
-        return address
 
     @model_validator(mode="after")
     def _check_topics_differ(self) -> Settings:

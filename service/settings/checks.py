@@ -1,0 +1,49 @@
+"""Checks of single settings. In: a value. Out: the same, or `ValueError` with what was expected."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from service.settings.addresses import split_address
+
+MAX_NGRAM: Final = 10
+
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
+
+
+def check_broker(broker: str) -> str:
+    """Return a stream's URL, which may be empty."""
+    if broker and not broker.startswith(("kafka://", "sqlite://", "memory://")):
+        raise ValueError("expected kafka://host:9092, sqlite:///path/stream.db or memory://")
+    if broker.startswith("kafka://") and "@" in broker:
+        raise ValueError("credentials belong in kafka.sasl_username and kafka.sasl_password, not in the URL")
+    return broker
+
+
+def check_topic_name(name: str) -> str:
+    """Return the name of a topic, which may be empty."""
+    if name and (not _TOPIC_NAME.fullmatch(name) or name in {".", ".."}):
+        raise ValueError("a topic's name has 1 to 249 of the characters a-z A-Z 0-9 . _ -")
+    return name
+
+
+def check_classes(classes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of classes: none, or at least two that differ."""
+    if classes and (len(set(classes)) < max(2, len(classes)) or not all(classes)):
+        raise ValueError("expected at least two different names, such as ham,spam")
+    return classes
+
+
+def check_ngrams(ngrams: tuple[int, int]) -> tuple[int, int]:
+    """Return the lengths of the shortest and the longest n-gram."""
+    if not 1 <= ngrams[0] <= ngrams[1] <= MAX_NGRAM:
+        raise ValueError(f"expected 1 <= MIN <= MAX <= {MAX_NGRAM}")
+    return ngrams
+
+
+def check_http(address: str) -> str:
+    """Return the address of the HTTP server, which may be empty."""
+    if address:
+        split_address(address)
+    return address
