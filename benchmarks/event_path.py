@@ -28,8 +28,9 @@ from service.batches.output_batch import OutputBatch
 from service.batches.record_batch import RecordBatch
 from service.formats.schema import Schema
 from service.formats.topics import make_schemas
+from service.messages.decoder import Incoming
 from service.messages.encoder import Answers
-from service.messages.features import FeatureExtractor
+from service.messages.features import FeatureExtractor, X
 from service.messages.labels import Vocabulary
 from service.messages.schema import read_input
 from service.models.binary import BinaryLearner
@@ -96,37 +97,16 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
     avro_values = in_avro(values)
     records, avro_records = as_records(values), as_records(avro_values)
     decode_avro = make_decoder(AVRO_SETTINGS, make_schemas(AVRO_SETTINGS, SCHEMAS)).decode
-    answers = Answers(Vocabulary(), "predictions")
-
-    def learn() -> None:
-        learner = make_learner("perceptron", {})
-        assert isinstance(learner, BinaryLearner)
-        for x, truth in examples:
-            learner.decide_and_learn(x, truth)
-
-    def encode() -> None:
-        for start in range(0, len(messages), BATCH_RECORDS):
-            outputs = OutputBatch()
-            for n, m in enumerate(messages[start : start + BATCH_RECORDS]):
-                answers.prediction(outputs, m.id, m.truth is True, n / 7, n, m.truth, n)
-
-    def process(metrics: Metrics | None = None) -> None:
-        processor = make_processor(SETTINGS)
-        if metrics:
-            processor.observe = metrics.watch(0, processor.learner)
-        for start in range(0, len(records), BATCH_RECORDS):
-            processor.process_batch(records[start : start + BATCH_RECORDS])
-
     return {
         "bare json.loads + float": lambda: read_numbers(values),
         "validate only (Pydantic)": lambda: drain(map(read_input, values)),
         "decode": lambda: drain(map(decode, values)),
         "decode to a dictionary": lambda: drain(map(make_decoder(SETTINGS).decode, values)),
         "features": lambda: drain(extract(m.features, m.text) for m in messages),
-        "predict + learn": learn,
-        "encode": encode,
-        "processor": process,
-        "processor, with metrics": lambda: process(Metrics(CollectorRegistry())),
+        "predict + learn": lambda: learn(examples),
+        "encode": lambda: encode(messages),
+        "processor": lambda: process(records),
+        "processor, with metrics": lambda: process(records, Metrics(CollectorRegistry())),
         "decode, Avro": lambda: drain(map(decode_avro, avro_values, avro_records)),
         "processor, Avro": lambda: process_avro(avro_records),
     }
@@ -137,6 +117,32 @@ def read_numbers(values: Sequence[bytes]) -> None:
     for value in values:
         for number in json.loads(value)["features"].values():
             float(number)
+
+
+def learn(examples: Sequence[tuple[X, bool]]) -> None:
+    """Predict and learn examples with a new learner."""
+    learner = make_learner("perceptron", {})
+    assert isinstance(learner, BinaryLearner)
+    for x, truth in examples:
+        learner.decide_and_learn(x, truth)
+
+
+def encode(messages: Sequence[Incoming]) -> None:
+    """Write a prediction for each message, in batches."""
+    answers = Answers(Vocabulary(), "predictions")
+    for start in range(0, len(messages), BATCH_RECORDS):
+        outputs = OutputBatch()
+        for n, m in enumerate(messages[start : start + BATCH_RECORDS]):
+            answers.prediction(outputs, m.id, m.truth is True, n / 7, n, m.truth, n)
+
+
+def process(records: Sequence[Record], metrics: Metrics | None = None) -> None:
+    """Process records with a new processor, which metrics observe if they are given."""
+    processor = make_processor(SETTINGS)
+    if metrics:
+        processor.observe = metrics.watch(0, processor.learner)
+    for start in range(0, len(records), BATCH_RECORDS):
+        processor.process_batch(records[start : start + BATCH_RECORDS])
 
 
 def process_avro(records: Sequence[Record]) -> None:

@@ -19,7 +19,7 @@ from service.batches.in_step import in_step
 from service.batches.record_batch import RecordBatch
 from service.checkpoints.identity import check_identity, identity
 from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
-from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, read_log
+from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, StoredSchema, read_log
 from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError
@@ -214,11 +214,7 @@ def _learn_again(
         records = in_step(
             RecordBatch(reader.until(batch.offsets[topic])) for topic, reader in readers.items()
         )
-        if processor.schemas is not None:
-            while later_schemas and later_schemas[0].sequence <= batch.sequence:
-                found = later_schemas.popleft()
-                processor.schemas.add({found.key: found.schema})
-            processor.schemas.missing(records)
+        _add_schemas(processor, later_schemas, batch.sequence, records)
         if replay is not None:
             replay.before(batch.rounds)
         processor.process_batch(records, batch.now_ms)
@@ -235,6 +231,18 @@ def _learn_again(
     if replay is not None and not (missing or losses):
         _refuse_diverged(replay, partition)
     return more
+
+
+def _add_schemas(
+    processor: Processor, later: deque[StoredSchema], sequence: int, records: Sequence[Record]
+) -> None:
+    """Add the schemas that were committed up to this batch; they leave `later`."""
+    if processor.schemas is None:
+        return
+    while later and later[0].sequence <= sequence:
+        found = later.popleft()
+        processor.schemas.add({found.key: found.schema})
+    processor.schemas.missing(records)
 
 
 def _replay_of(processor: Processor, lanes: Lanes, partition: int) -> RoundsReplay | None:
