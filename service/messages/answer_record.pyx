@@ -1,6 +1,6 @@
 """Records of answers: the compiled form of `answer_record.py`, which says what it means."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memcpy
 
 from service.batches.message_batch cimport Entry
@@ -36,6 +36,11 @@ cdef bytes _ID = b'{"id":"'
 cdef enum:
     MOST_DIGITS = 20
     FRAME = 64  # bytes of the names of fields, more than they take
+    PLACES = 3  # decimals of a number of thousandths
+
+# Below, a number of thousandths has 15 digits at most: then no shorter decimal is the same double, and these
+# are the digits that Pydantic writes.
+cdef double FEW = 1e12
 
 
 cpdef write_answer(
@@ -45,7 +50,7 @@ cpdef write_answer(
     """Write the record of a prediction or an outcome."""
     cdef Py_ssize_t size = 0, most
     cdef const unsigned char* text = perceptron_plain(event_id, &size)
-    cdef bytes before = <bytes?>form[0], behind = <bytes?>form[1], shown = to_json(number), further = None
+    cdef bytes before = <bytes?>form[0], behind = <bytes?>form[1], shown = _json(number), further = None
     cdef unsigned char* value
     cdef unsigned char* at
     cdef Entry* entry
@@ -84,6 +89,29 @@ cdef _write_other(
         numbers = b"%b%b%d" % (numbers, _UPDATES, updates)
     given = (to_json(event_id), before, numbers, event_time_ms, behind)
     outputs.append(Output(topic, event_id.encode(), b'{"id":%b%b%b,"event_time_ms":%d%b' % given, headers))
+
+
+cdef bytes _json(double number):
+    """Write a number as Pydantic does; delays are whole thousandths of a second, which need not ask it."""
+    cdef unsigned char digits[MOST_DIGITS + PLACES + 1]
+    cdef unsigned char* at = digits
+    cdef long long thousandths
+    cdef int k, rest
+    if not 0 < number < FEW / 1000:
+        return to_json(number)
+    thousandths = <long long>(number * 1000 + 0.5)
+    if thousandths / 1000.0 != number:
+        return to_json(number)
+    rest = thousandths % 1000
+    at = _put_number(at, thousandths // 1000)
+    at[0] = c'.'
+    for k in range(PLACES, 0, -1):
+        at[k] = <unsigned char>(c'0' + rest % 10)
+        rest //= 10
+    at += PLACES
+    while at[0] == c'0' and (at - 1)[0] != c'.':
+        at -= 1
+    return PyBytes_FromStringAndSize(<char*>digits, at + 1 - digits)
 
 
 cdef inline unsigned char* _put(unsigned char* at, bytes part) noexcept:

@@ -17,13 +17,13 @@ cdef class Answers:
 
     cpdef follow(self, label)
 
-    @cython.locals(form=tuple)
+    @cython.locals(form=tuple, forms=dict)
     cpdef prediction(
         self, OutputBatch outputs, event_id, predicted, double score, long long updates, truth,
         long long event_time_ms, probability=*, headers=*,
     )
 
-    @cython.locals(form=tuple)
+    @cython.locals(form=tuple, forms=dict)
     cpdef outcome(
         self, OutputBatch outputs, event_id, truth, predicted, double delay_seconds, long long event_time_ms, headers=*
     )

@@ -59,8 +59,9 @@ class Answers:
     def spell_as(self, spelling: Spelling) -> None:
         """Write the two classes so from now on."""
         self._spelling = spelling
-        self._forms: dict[tuple[Truth, Truth | None], Form] = {}
-        self._outcome_forms: dict[tuple[Truth, Truth], Form] = {}
+        self._forms: dict[Truth | None, dict[Truth, Form]] = {}
+        """By truth, then by prediction: a pair as the key would be made for each answer."""
+        self._outcome_forms: dict[Truth, dict[Truth, Form]] = {}
 
     def follow(self, label: LabelValue | None) -> None:
         """Record a label value that was seen: answers are spelled as the stream spells its labels."""
@@ -83,7 +84,8 @@ class Answers:
         headers: Headers = (),
     ) -> None:
         """Write a `Prediction`; `updates` are those the model had made when it predicted."""
-        form = self._forms.get((predicted, truth))
+        forms = self._forms.get(truth)
+        form = None if forms is None else forms.get(predicted)
         if form is None:
             form = self._make_form(predicted, truth)
         write_answer(
@@ -101,7 +103,8 @@ class Answers:
         headers: Headers = (),
     ) -> None:
         """Write an `Outcome`; it has the key of its prediction."""
-        form = self._outcome_forms.get((truth, predicted))
+        forms = self._outcome_forms.get(truth)
+        form = None if forms is None else forms.get(predicted)
         if form is None:
             form = self._make_outcome_form(truth, predicted)
         write_answer(
@@ -119,7 +122,7 @@ class Answers:
             rest = b"," + known[1:]
         label = to_json(self._spell(predicted))
         form = b',"label":%b,"score":' % label, rest
-        self._forms[predicted, truth] = form
+        self._forms.setdefault(truth, {})[predicted] = form
         return form
 
     def _make_outcome_form(self, truth: Truth, predicted: Truth) -> Form:
@@ -133,7 +136,7 @@ class Answers:
             }
         )
         form = b"," + known[1 : len(known) - 2], b"}"
-        self._outcome_forms[truth, predicted] = form
+        self._outcome_forms.setdefault(truth, {})[predicted] = form
         return form
 
     def _spell(self, truth: Truth) -> LabelValue:

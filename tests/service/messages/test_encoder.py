@@ -3,7 +3,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
@@ -114,6 +114,16 @@ def test_an_outcome_has_the_bytes_that_pydantic_writes(event_id, truth, predicte
     writer = answers(("ham", "spam", *NAMES))
     for _ in range(2):
         assert writer.outcome(event_id, truth, predicted, delay, 7).value == to_json(fields)
+
+
+@given(st.integers(0, 2 * 10**12) | st.integers(0, 2 * 10**5), st.sampled_from([1000, 999.9999, -1000]))
+@example(0, -1000)
+@example(999_999_999_999, 1000)
+@example(10**12, 1000)
+def test_a_delay_of_whole_milliseconds_has_the_bytes_that_pydantic_writes(milliseconds, divisor):
+    delay = milliseconds / divisor
+    written = answers().outcome("e", True, True, delay, 7).value
+    assert b'"label_delay_seconds":%b,' % to_json(delay) in written
 
 
 @pytest.fixture(scope="module")
