@@ -44,6 +44,8 @@ SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_faili
   tests/service/messages/test_event_reader.py tests/service/messages/test_encoder.py tests/service/batches \
   $(addprefix tests/service/transport/kafka/kafka_python/,test_fetched_records.py test_record_writer.py)
 SANITIZED := $(CURDIR)/build/sanitized
+# Half of the time goes to one file, whose cases are processes of their own.
+SANITIZED_PARALLEL := -n 2 --dist worksteal
 LOWEST ?= .venv-lowest
 LOWEST_TESTS ?= $(addprefix tests/service/,datasets messages models partition settings web) \
   $(addprefix tests/service/cli/,$(addsuffix .py,test_app test_options $(addprefix commands/test_,config replay schema train))) \
@@ -91,8 +93,8 @@ lock: $(VENV)/bin/pip
 
 # Where the interpreter runs other code than the compiler's, or code that it alone can run; that each learner gives the
 # same bits in both is tested on the compiled core (tests/perceptron_core/base/test_compiled.py). So a law needs no more
-# examples here than run each line of it; likewise with the lowest releases.
-test-uncompiled test-lowest: export PERCEPTRON_TESTS ?= quick
+# examples here than run each line of it; likewise sanitized and with the lowest releases.
+test-uncompiled test-sanitized test-lowest: export PERCEPTRON_TESTS ?= quick
 test-uncompiled: $(VENV)/installed-dev
 	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)
 	find $(UNCOMPILED) -name '*.so' -delete
@@ -120,7 +122,7 @@ test-sanitized: $(VENV)/installed-dev
 	find $(SANITIZED)/source -name '*.so' -delete; \
 	PERCEPTRON_SANITIZE=address,undefined $(BIN)/pip install --quiet --no-deps --target $(SANITIZED)/site $(SANITIZED)/source; \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	  PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/site PERCEPTRON_REQUIRE_COMPILED=1 $(BIN)/pytest $(SANITIZED_TESTS) $(PARALLEL) $(PYTEST_ARGS)
+	  PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/site PERCEPTRON_REQUIRE_COMPILED=1 $(BIN)/pytest $(SANITIZED_TESTS) $(SANITIZED_PARALLEL) $(PYTEST_ARGS)
 
 # The declared minimum of each package that is imported, and what these need as new as it comes.
 test-lowest: export PIP_CONSTRAINT :=
