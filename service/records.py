@@ -9,6 +9,9 @@ Headers = tuple[tuple[str, bytes], ...]
 Place = tuple[str, int]
 """A topic and a partition."""
 
+RECORD_BYTES: Final = 256
+"""What a record counts for besides its key and value: it takes memory of its own, and so does its answer."""
+
 NOWHERE: Final[frozenset[Place]] = frozenset()
 
 

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Final
 
 from service.batches.message_batch import MessageBatch
-from service.records import Headers, Record
+from service.records import RECORD_BYTES, Headers, Record
 
 _topic: Final = attrgetter("topic")
 
@@ -27,17 +27,16 @@ class RecordBatch(MessageBatch[Record]):
 
     """
 
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of all keys and values together."""
-        return sum([len(record.key or b"") + len(record.value or b"") for record in self])
+    def size_bytes(self, start: int = 0, end: int | None = None) -> int:
+        """Return what a part of the batch counts for: keys, values and `RECORD_BYTES` of each record."""
+        return sum([_size_bytes(record) for record in self[start:end]])
 
     def value(self, place: int) -> bytes | None:
         """Return the value of a record; None if it has none."""
         return self[place].value
 
     def data(self, place: int) -> bytes:
-        """Return the value of a record; nothing if it has none."""
+        """Return the value of a record; empty if it has none."""
         return self.value(place) or b""
 
     def size(self, place: int) -> int:
@@ -65,16 +64,17 @@ class RecordBatch(MessageBatch[Record]):
         return {record.topic: place for place, record in enumerate(self)}
 
     def runs(self) -> list[tuple[str, RecordBatch]]:
-        """Cut the batch where the topic changes; return the parts, each with its topic."""
+        """Split the batch where the topic changes; return the (topic, part) pairs."""
         return [(topic, RecordBatch(run)) for topic, run in groupby(self, _topic)]
 
-    def n_within(self, max_records: int, max_bytes: int, record_bytes: int) -> int:
-        """Count the first records that fit, `max_records` at most.
-
-        Of each counts its key, its value, and `record_bytes` besides.
-        """
+    def n_within(self, max_records: int, max_bytes: int) -> int:
+        """Count the first records that fit: `max_records` at most, which count for `max_bytes` at most."""
         for count, record in enumerate(self[:max_records]):
-            max_bytes -= record_bytes + len(record.key or b"") + len(record.value or b"")
+            max_bytes -= _size_bytes(record)
             if max_bytes < 0:
                 return count
         return min(len(self), max_records)
+
+
+def _size_bytes(record: Record) -> int:
+    return RECORD_BYTES + len(record.key or b"") + len(record.value or b"")

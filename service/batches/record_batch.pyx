@@ -4,27 +4,29 @@ from libc.string cimport memcpy
 
 from service.batches.message_batch cimport Entry, MessageBatch, bytes_at
 
-from service.records import Record
+from service.records import RECORD_BYTES as _RECORD_BYTES, Record
 
 cdef object _new = tuple.__new__
+
+cdef Py_ssize_t RECORD_BYTES = _RECORD_BYTES
 
 
 cdef class RecordBatch(MessageBatch):
     """Records of one or more topics, in the order in which they are to be processed."""
 
-    @property
-    def n_bytes(self):
-        """Bytes of all keys and values together."""
+    def size_bytes(self, Py_ssize_t start=0, end=None):
+        """Return what a part of the batch counts for."""
         cdef Py_ssize_t k, found = 0
-        for k in range(self.n):
-            found += self.entries[k].key_size + self.entries[k].value_size
+        part = range(*slice(start, end).indices(self.n))
+        for k in range(<Py_ssize_t>part.start, <Py_ssize_t>part.stop):
+            found += RECORD_BYTES + self.entries[k].key_size + self.entries[k].value_size
         return found
 
     cdef int add(
         self, topic, int partition, long long offset, long long timestamp_ms,
         const void* key, Py_ssize_t key_size, const void* value, Py_ssize_t value_size, tuple headers,
     ) except -1:
-        """Add a record; its key and value are copied, and none where NULL."""
+        """Add a record with copies of its key and value, which may be NULL."""
         cdef const unsigned char* key_at = self._copy(key, key_size)
         cdef const unsigned char* value_at = self._copy(value, value_size)
         cdef Entry* entry = self.put(topic, headers)
@@ -36,7 +38,7 @@ cdef class RecordBatch(MessageBatch):
         return 0
 
     cdef const unsigned char* _copy(self, const void* data, Py_ssize_t size) except? NULL:
-        """Copy bytes to where they stay, with a NUL behind them; nothing where NULL."""
+        """Copy bytes to memory of the batch, with a NUL after them; return NULL for NULL."""
         cdef unsigned char* at
         if data == NULL:
             return NULL
@@ -46,7 +48,7 @@ cdef class RecordBatch(MessageBatch):
         return at
 
     cdef object message(self, Py_ssize_t place):
-        """Make the record of this place, which must be there."""
+        """Make the record at an index, which must be in range."""
         cdef Entry* entry = &self.entries[place]
         fields = (
             self.topics[entry.topic],
@@ -64,7 +66,7 @@ cdef class RecordBatch(MessageBatch):
         return bytes_at(self.entries[place].value, self.entries[place].value_size)
 
     cdef const unsigned char* data(self, Py_ssize_t place) noexcept:
-        """Return where the value of a record lies, of which there may be none."""
+        """Return a pointer to the value of a record; NULL if it has none."""
         return self.entries[place].value
 
     cdef Py_ssize_t size(self, Py_ssize_t place) noexcept:
@@ -118,7 +120,7 @@ cdef class RecordBatch(MessageBatch):
         return found
 
     def runs(self):
-        """Cut the batch where the topic changes; return the parts, each with its topic."""
+        """Split the batch where the topic changes; return the (topic, part) pairs."""
         cdef Py_ssize_t k, start = 0
         found = []
         for k in range(self.n):
@@ -128,11 +130,11 @@ cdef class RecordBatch(MessageBatch):
                 start = k + 1
         return found
 
-    def n_within(self, Py_ssize_t max_records, long long max_bytes, long long record_bytes):
-        """Count the first records that fit, `max_records` at most."""
+    def n_within(self, Py_ssize_t max_records, long long max_bytes):
+        """Count the first records that fit: `max_records` at most, which count for `max_bytes` at most."""
         cdef Py_ssize_t k
         for k in range(min(self.n, max_records)):
-            max_bytes -= record_bytes + self.entries[k].key_size + self.entries[k].value_size
+            max_bytes -= RECORD_BYTES + self.entries[k].key_size + self.entries[k].value_size
             if max_bytes < 0:
                 return k
         return min(self.n, max_records)

@@ -7,7 +7,7 @@ from typing import Final
 
 from service.batches.in_step import in_step
 from service.batches.record_batch import RecordBatch
-from service.loop.queues.topic_queue import TopicQueue, n_within, size_bytes
+from service.loop.queues.topic_queue import TopicQueue
 
 _MOST_WAITING: Final = 10_000
 """Records of one topic of a partition that may wait before it is held, if a batch is not larger. A client may
@@ -75,7 +75,7 @@ class PartitionQueue:
 
     def _cut(self, records: RecordBatch, max_records: int, before: RecordBatch) -> RecordBatch:
         """Return as many of these as a batch may have with those before them; of none it has one at least."""
-        count = n_within(records, max_records, BATCH_BYTES - size_bytes(before))
+        count = records.n_within(max_records, BATCH_BYTES - before.size_bytes())
         count = count or min(max_records, 0 if before else 1)
         return records if count == len(records) else records[:count]
 

@@ -7,19 +7,6 @@ from collections import deque
 from service.batches.record_batch import RecordBatch
 from service.stream import Record
 
-_RECORD_BYTES = 256
-"""What a record counts for besides its key and value: it takes memory of its own, and so does its answer."""
-
-
-def size_bytes(records: RecordBatch) -> int:
-    """Return what records count for: their keys and values, and what any record takes."""
-    return records.n_bytes + _RECORD_BYTES * len(records)
-
-
-def n_within(records: RecordBatch, max_records: int, max_bytes: int) -> int:
-    """Count the first records that are at most so many and count for so much."""
-    return records.n_within(max_records, max_bytes, _RECORD_BYTES)
-
 
 class TopicQueue:
     """Records in the parts in which they were polled, so that the memory of each is free once it is taken.
@@ -27,12 +14,14 @@ class TopicQueue:
     Attributes
     ----------
     n_bytes
-        What they count for, all together.
+        What they count for, all together, as `RecordBatch.size_bytes` counts.
 
     """
 
     def __init__(self) -> None:
         self._parts: deque[RecordBatch] = deque()
+        self._n_dropped = 0
+        """Records of the first part that are not here any more."""
         self._n = 0
         self.n_bytes = 0
 
@@ -43,31 +32,34 @@ class TopicQueue:
     @property
     def first_record(self) -> Record:
         """The first one, which must be there."""
-        return self._parts[0][0]
+        return self._parts[0][self._n_dropped]
 
     def add(self, records: RecordBatch) -> None:
         """Take the next records."""
         if records:
             self._parts.append(records)
             self._n += len(records)
-            self.n_bytes += size_bytes(records)
+            self.n_bytes += records.size_bytes()
 
     def first(self, max_records: int) -> RecordBatch:
         """Return the first records, which stay here."""
-        found = RecordBatch()
+        found, start = RecordBatch(), self._n_dropped
         for part in self._parts:
             if len(found) >= max_records:
                 break
-            found.extend(part[: max_records - len(found)])
+            found.extend(part[start : start + max_records - len(found)])
+            start = 0
         return found
 
     def drop(self, count: int) -> None:
         """Drop the first records, of which there are as many."""
         self._n -= count
         while count:
-            part = self._parts.popleft()
-            dropped = part[:count]
-            self.n_bytes -= size_bytes(dropped)
-            count -= len(dropped)
-            if rest := part[len(dropped) :]:
-                self._parts.appendleft(rest)
+            part, start = self._parts[0], self._n_dropped
+            end = min(start + count, len(part))
+            self.n_bytes -= part.size_bytes(start, end)
+            count -= end - start
+            if end == len(part):
+                self._parts.popleft()
+                end = 0
+            self._n_dropped = end

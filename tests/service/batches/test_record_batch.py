@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.batches.record_batch import RecordBatch
+from service.records import RECORD_BYTES
 from service.stream import Record
 from tests.service.batches.strategies import RECORDS
 
@@ -15,7 +16,10 @@ from tests.service.batches.strategies import RECORDS
 @given(RECORDS)
 def test_it_counts_bytes_records_and_offsets_by_topic(records: list[Record]) -> None:
     batch = RecordBatch(records)
-    assert batch.n_bytes == sum(len(each.key or b"") + len(each.value or b"") for each in records)
+    sizes = [RECORD_BYTES + len(each.key or b"") + len(each.value or b"") for each in records]
+    assert batch.size_bytes() == sum(sizes)
+    assert batch.size_bytes(2, 5) == sum(sizes[2:5])
+    assert batch.size_bytes(3) == sum(sizes[3:])
     assert batch.topics == list(dict.fromkeys(each.topic for each in records))
     assert batch.counts() == {t: sum(each.topic == t for each in records) for t in batch.topics}
     assert batch.next_offsets() == {each.topic: each.offset + 1 for each in records}
@@ -31,13 +35,13 @@ def test_runs_are_the_parts_of_one_topic_each(records: list[Record]) -> None:
     assert batch.last_places() == {record.topic: place for place, record in enumerate(records)}
 
 
-@given(RECORDS, st.integers(0, 40), st.integers(0, 500), st.integers(0, 30))
+@given(RECORDS, st.integers(0, 40), st.integers(0, 10_000))
 def test_what_fits_is_the_most_that_takes_no_more_bytes(
-    records: list[Record], most: int, most_bytes: int, each_bytes: int
+    records: list[Record], most: int, most_bytes: int
 ) -> None:
     batch = RecordBatch(records)
-    count = batch.n_within(most, most_bytes, each_bytes)
+    count = batch.n_within(most, most_bytes)
     assert count <= min(most, len(records))
-    assert batch[:count].n_bytes + count * each_bytes <= most_bytes
+    assert batch.size_bytes(0, count) <= most_bytes
     if count < min(most, len(records)):
-        assert batch[: count + 1].n_bytes + (count + 1) * each_bytes > most_bytes
+        assert batch.size_bytes(0, count + 1) > most_bytes
