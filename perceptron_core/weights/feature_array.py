@@ -1,4 +1,4 @@
-"""Features that are not a dictionary, but stand for one. In: nothing. Out: what their kinds have in common.
+"""The base of immutable features that stand for a dictionary. In: nothing. Out: what their kinds share.
 
 This is the interpreted form, in which they are dictionaries; `feature_array.pyx` is the compiled one.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class FeatureArray(dict[Any, Any]):
-    """Features with a number each, in their order; nothing changes them once they are made."""
+    """Immutable features with a number each, in order."""
 
     def as_dict(self) -> dict[Any, Any]:
         """Return a new dictionary of the same features and numbers in the same order."""

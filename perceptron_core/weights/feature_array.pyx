@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 
 cdef class FeatureArray:
-    """Features with a number each, in their order; nothing changes them once they are made."""
+    """Immutable features with a number each, in order."""
 
     cpdef dict as_dict(self):
         """Return a new dictionary of the same features and numbers in the same order."""

@@ -1,7 +1,8 @@
 """Hashed features as arrays. In: indices and numbers. Out: a mapping.
 
-A text has a dozen words or a hundred, each an index: a dictionary of them takes more time than to find and
-hash them. This is the interpreted form, a dictionary; `indexed_values.pyx` is the compiled one.
+A text has some ten to a hundred words, each hashed to an index: making a dictionary of them would take longer
+than finding and hashing them. This is the interpreted form, a dictionary; `indexed_values.pyx` is the
+compiled one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _MOST_INDICES = 1 << 31
 
 
 class IndexedValues(FeatureArray):
-    """Features with a number each, in their order.
+    """An immutable mapping from indices to numbers, in order.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class IndexedValues(FeatureArray):
         super().__init__(zip(checked, numbers, strict=True))
 
     def fill(self, example: Example, n_slots: int) -> bool:
-        """Write indices as slots, and values, into an example; return whether all of them can be taken."""
+        """Write slots and values into an example; return whether all are valid, slots below `n_slots`."""
         while example.capacity < len(self):
             example.widen()
         for k, (index, value) in enumerate(self.items()):
@@ -54,5 +55,5 @@ class IndexedValues(FeatureArray):
 
 
 def indexed_values(indices: Iterable[int], values: Iterable[float], count: int) -> IndexedValues:
-    """Make values of the first `count` of both, which are known to be as they should."""
+    """Make `IndexedValues` of the first `count` indices and values, which must be valid."""
     return IndexedValues([*indices][:count], [*values][:count])

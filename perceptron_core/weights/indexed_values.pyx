@@ -15,7 +15,7 @@ cdef double MAX_MAGNITUDE = _MAX_MAGNITUDE
 @cython.final
 @cython.no_gc
 cdef class IndexedValues(FeatureArray):
-    """Features with a number each, in their order."""
+    """An immutable mapping from indices to numbers, in order."""
 
     def __init__(self, indices, values):
         cdef list checked = [*indices], numbers = [float(value) for value in values]
@@ -48,7 +48,7 @@ cdef class IndexedValues(FeatureArray):
         return made
 
     cdef bint fill(self, Example example, Py_ssize_t n_slots) except -1:
-        """Write indices as slots, and values, into an example; return whether all of them can be taken."""
+        """Write slots and values into an example; return whether all are valid, slots below `n_slots`."""
         cdef Py_ssize_t k
         cdef bint are_taken = True
         while example.capacity < self.n:
@@ -71,7 +71,7 @@ cdef class IndexedValues(FeatureArray):
 
 
 cpdef IndexedValues indexed_values(const int[::1] indices, const double[::1] values, Py_ssize_t count):
-    """Make values of the first `count` of both, which are known to be as they should."""
+    """Make `IndexedValues` of the first `count` indices and values, which must be valid."""
     cdef IndexedValues made = IndexedValues.__new__(IndexedValues)
     made._allocate(count)
     if count:

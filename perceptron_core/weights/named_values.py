@@ -1,8 +1,8 @@
 """Features as shared names and an array of doubles. In: names and numbers. Out: a mapping.
 
-Events of a stream mostly have the same features. Then one tuple holds the names for all of them, each event
-has its numbers alone, and a learner that knows the tuple looks no name up. Nothing changes them once they are
-made. This is the interpreted form, a dictionary; `named_values.pyx` is the compiled one, and means the same.
+Events of a stream mostly have the same features. They share one tuple of names, each event has its own
+numbers, and a learner that has seen the tuple does not look the names up again. This is the interpreted form,
+a dictionary; `named_values.pyx` is the compiled one, and means the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from perceptron_core.weights.feature_array import FeatureArray
 
 
 class NamedValues(FeatureArray):
-    """Features with a number each, in their order.
+    """An immutable mapping from names to numbers, in order.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class NamedValues(FeatureArray):
         return NamedValues, (self.names, list(self.values()))
 
     def fill(self, example: Example) -> None:
-        """Write the values into an example of these names. Raises `FeatureError` if one is too large."""
+        """Write the values into an example with these names. Raises `FeatureError` if one is too large."""
         for k, value in enumerate(self.values()):
             if not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
                 raise refuse_features(self)

@@ -16,7 +16,7 @@ cdef double MAX_MAGNITUDE = _MAX_MAGNITUDE
 @cython.final
 @cython.no_gc
 cdef class NamedValues(FeatureArray):
-    """Features with a number each, in their order."""
+    """An immutable mapping from names to numbers, in order."""
 
     def __cinit__(self):
         self.names, self.numbers = (), self._few
@@ -49,7 +49,7 @@ cdef class NamedValues(FeatureArray):
         return made
 
     cdef int fill(self, Example example) except -1:
-        """Write the values into an example of these names. Raises `FeatureError` for one that is too large."""
+        """Write the values into an example with these names. Raises `FeatureError` if one is too large."""
         cdef Py_ssize_t k
         cdef bint are_taken = True
         if not self.n:

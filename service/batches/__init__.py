@@ -1,1 +1,1 @@
-"""Records in bulk. In: what clients fetch and the service answers. Out: sequences, not an object for each."""
+"""Records and outputs in bulk. In: either. Out: sequences that make objects only when they are asked for."""

@@ -16,9 +16,9 @@ _event_time: Final = attrgetter("timestamp_ms")
 
 
 def in_step(batches: Iterable[RecordBatch]) -> RecordBatch:
-    """Merge batches by event time, each in its own order; of equal times, batches in theirs.
+    """Merge batches by event time; each keeps its own order, and at equal times earlier batches come first.
 
-    Whatever part of it begins where it begins, taken apart and merged again, is itself: so recovery takes
-    a batch in the order in which it was learned.
+    Any first records of the result, split by topic and merged again, have the same order: so recovery learns
+    a batch in the order in which it was learned first.
     """
     return RecordBatch(merge(*batches, key=_event_time))

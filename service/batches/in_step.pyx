@@ -4,7 +4,7 @@ from service.batches.record_batch cimport RecordBatch
 
 
 def in_step(batches):
-    """Merge batches by event time, each in its own order; of equal times, batches in theirs."""
+    """Merge batches by event time; each keeps its own order, and at equal times earlier batches come first."""
     cdef list sources = [each for each in batches if len(each)]
     cdef RecordBatch merged = RecordBatch(), source, first
     cdef list places = [0] * len(sources)

@@ -25,7 +25,7 @@ class MessageBatch(list[_M]):
 
     @property
     def topics(self) -> list[str]:
-        """Their topics, in the order in which the topics came first."""
+        """The topics of the messages, in order of first appearance."""
         return list(dict.fromkeys(message.topic for message in self))
 
     @overload

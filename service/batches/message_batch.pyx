@@ -27,7 +27,7 @@ cdef class MessageBatch:
         PyMem_Free(self.entries)
 
     cdef unsigned char* room(self, Py_ssize_t size) except NULL:
-        """Return memory of so many bytes, which stays as long as the batch."""
+        """Allocate `size` bytes that live as long as the batch."""
         cdef bytes block
         cdef unsigned char* at
         if size >= self._n_free:
@@ -41,7 +41,7 @@ cdef class MessageBatch:
         return at
 
     cdef void give_back(self, Py_ssize_t size) noexcept:
-        """Take so many bytes back from the end of the room that was given last."""
+        """Release `size` unused bytes at the end of the last allocation."""
         self._free -= size
         self._n_free += size
 
@@ -65,7 +65,7 @@ cdef class MessageBatch:
         return entry
 
     cdef Entry* put_bytes(self, topic, bytes key, bytes value, tuple headers) except NULL:
-        """Add a message with a key and a value, which are kept as they are."""
+        """Add a message; the batch keeps references to its key and value."""
         cdef Entry* entry = self.put(topic, headers)
         if key is not None:
             self._blocks.append(key)
@@ -76,20 +76,20 @@ cdef class MessageBatch:
         return entry
 
     cdef int take(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1:
-        """Add messages of another batch, whose memory they share."""
+        """Add messages of another batch and share its memory."""
         if count > 0:
             self.share(other)
             self.copy_entries(other, start, count, step)
         return 0
 
     cdef int share(self, MessageBatch other) except -1:
-        """Keep the memory of another batch."""
+        """Keep a reference to the memory of another batch."""
         self._shared[id(other._blocks)] = other._blocks
         self._shared.update(other._shared)
         return 0
 
     cdef int copy_entries(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1:
-        """Add messages of a batch whose memory is kept."""
+        """Add messages of a batch whose memory is shared already."""
         cdef Py_ssize_t k
         cdef Entry* entry
         cdef int topic = -1, place = -1
@@ -108,7 +108,7 @@ cdef class MessageBatch:
         return 0
 
     cdef object message(self, Py_ssize_t place):
-        """Make the record or output of this place, which must be there."""
+        """Make the record or output at an index, which must be in range."""
         raise NotImplementedError
 
     cdef tuple headers_of(self, const Entry* entry):
@@ -116,7 +116,7 @@ cdef class MessageBatch:
         return self._headers[entry.headers] if entry.headers != NO_HEADERS else ()
 
     cdef int _reserve(self, Py_ssize_t n) except -1:
-        """Make room for so many more entries."""
+        """Reserve memory for `n` more entries."""
         cdef Py_ssize_t capacity = self._capacity
         cdef Entry* entries
         if self.n + n <= capacity:
@@ -130,7 +130,7 @@ cdef class MessageBatch:
         return 0
 
     cdef int _topic_place(self, topic) except -1:
-        """Return the place of a topic in `topics`, where it is from now on."""
+        """Return the index of a topic in `topics`, and add it if it is missing."""
         cdef int place = 0
         for known in self.topics:
             if known is topic:
@@ -193,7 +193,7 @@ cdef class MessageBatch:
 
 
 cdef object bytes_at(const unsigned char* data, Py_ssize_t size):
-    """Make bytes of a key or a value; None where NULL."""
+    """Copy a key or a value to a bytes object; return None for NULL."""
     return None if data == NULL else PyBytes_FromStringAndSize(<const char*>data, size)
 
 

@@ -11,7 +11,7 @@ cdef class OutputBatch(MessageBatch):
     """Records to be written, in their order."""
 
     cdef object message(self, Py_ssize_t place):
-        """Make the output of this place, which must be there."""
+        """Make the output at an index, which must be in range."""
         cdef Entry* entry = &self.entries[place]
         fields = (
             self.topics[entry.topic],

@@ -1,4 +1,4 @@
-"""Which topics outputs go to. In: outputs, in bulk or one by one. Out: the names."""
+"""The topics of outputs. In: outputs, in bulk or one by one. Out: the names of their topics."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from service.records import Output
 
 
 def topics_of(outputs: Iterable[Output]) -> set[str]:
-    """Return the topics that outputs go to; of a batch as it knows them, without a look at each output."""
+    """Return the topics of outputs; an `OutputBatch` has them at hand."""
     return set(outputs.topics) if isinstance(outputs, OutputBatch) else {output.topic for output in outputs}

@@ -1,4 +1,4 @@
-"""What is kept of an event for its label. In: features, and what was predicted of them. Out: the same.
+"""Examples that wait for their labels. In: features, and what was predicted of them. Out: the same.
 
 This is the interpreted form; `example.pyx` is the compiled one, and means the same.
 """
@@ -15,9 +15,9 @@ from service.messages.features import X
 from service.messages.labels import Truth
 
 _EXAMPLE_BYTES: Final = 512
-"""Of memory, for what an example takes besides its features: id, prediction, places in the tables."""
+"""Memory of an example besides its features: id, prediction, entries in tables."""
 _FEATURE_BYTES: Final = 128
-"""Of memory, for a feature in a dictionary, its name not counted."""
+"""Memory of a feature in a dictionary, without its name."""
 _LOOSE_FEATURES: Final = 256
 _LOOSE_BYTES: Final = 4096
 """Up to here features stay the dictionary they are: packing and unpacking takes as long as learning."""
@@ -26,7 +26,7 @@ _pack: Final = msgpack.Packer().pack
 
 
 class Example:
-    """An event that was predicted, as it was at that time.
+    """A predicted event: its features then, and the prediction.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Example:
         return features.as_dict() if isinstance(features, FeatureArray) else features
 
     def features(self) -> X | FeatureArray:
-        """Return the same in whichever form they are kept."""
+        """Return the features: a `FeatureArray` if they are kept as one, else a dictionary."""
         if not isinstance(self.kept, bytes):
             return self.kept
         unpacked: X = msgpack.unpackb(self.kept, strict_map_key=False)
@@ -109,11 +109,11 @@ def make_example(
     score: float,
     step: object,
 ) -> Example:
-    """Make an example, of which the time, the trace and the bytes of the message are to be filled in."""
+    """Make an example; the caller sets its time, its trace and the bytes of its message."""
     return Example(kept, predicted, score, 0, None, step)
 
 
 fields_of: Final = attrgetter(
     "content", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace"
 )
-"""Lists what an example is made of, in order."""
+"""Return the fields of an example, in order."""

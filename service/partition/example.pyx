@@ -1,4 +1,4 @@
-"""What is kept of an event for its label: the compiled form of `example.py`, which says what it means."""
+"""Examples that wait for their labels: the compiled form of `example.py`, which says what it means."""
 
 cimport cython
 
@@ -20,7 +20,7 @@ cdef object _pack = msgpack.Packer().pack
 @cython.freelist(64)
 @cython.no_gc
 cdef class Example:
-    """An event that was predicted, as it was at that time."""
+    """A predicted event: its features then, and the prediction."""
 
     def __init__(
         self, kept, predicted, double score, long long timestamp_ms, truth=None, step=0.0, long long message_bytes=0,
@@ -42,7 +42,7 @@ cdef class Example:
         return (<FeatureArray>features).as_dict() if isinstance(features, FeatureArray) else features
 
     cpdef features(self):
-        """Return the same in whichever form they are kept."""
+        """Return the features: a `FeatureArray` if they are kept as one, else a dictionary."""
         if type(self.kept) is not bytes:
             return self.kept
         return msgpack.unpackb(self.kept, strict_map_key=False)
@@ -66,7 +66,7 @@ cdef class Example:
 
 
 cpdef Example make_example(kept, predicted, double score, step):
-    """Make an example, of which the time, the trace and the bytes of the message are to be filled in."""
+    """Make an example; the caller sets its time, its trace and the bytes of its message."""
     cdef Example made = Example.__new__(Example)
     made.kept = kept
     made.predicted = predicted

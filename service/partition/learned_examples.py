@@ -1,4 +1,4 @@
-"""What is noted of learned examples. In: an example and its truth. Out: labelled predictions, for observers.
+"""The examples that a batch learned. In: an example and its truth. Out: labelled predictions, for observers.
 
 This is the interpreted form; `learned_examples.pyx` is the compiled one, and means the same.
 """
@@ -26,7 +26,7 @@ class LearnedExamples(Sequence[Step]):
     steps
         The first of them.
     has_log_odds
-        Whether the scores of those that are noted are log-odds.
+        Whether the scores of the examples that are noted later are log-odds.
 
     Attributes
     ----------

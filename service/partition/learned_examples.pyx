@@ -1,4 +1,4 @@
-"""What is noted of learned examples: the compiled form of `learned_examples.py`, which says what it means."""
+"""The examples that a batch learned: the compiled form of `learned_examples.py`, which says what it means."""
 
 cimport cython
 from cpython cimport array

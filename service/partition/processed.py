@@ -1,4 +1,4 @@
-"""What a processor makes of a batch: outputs, the dead letters among them, and labelled predictions."""
+"""Results of processing a batch: outputs, dead letters and labelled predictions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from service.stream import Output
 
 
 class Processed(NamedTuple):
-    """What is to be written for a batch."""
+    """The outputs of a batch."""
 
     outputs: OutputBatch
-    """All of it, in the order of the records."""
+    """All outputs, in the order of the records."""
     dead_letters: list[tuple[int, Output]]
-    """The dead letters among it, each with the position of its record in the batch."""
+    """The dead letters among the outputs, each with the position of its record in the batch."""
 
 
 class Step:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
-    """One prediction whose truth is known, told to whoever observes.
+    """A labelled prediction, as observers receive it.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Step:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
         self.log_odds = log_odds
 
     def __eq__(self, other: object) -> bool:
-        """Return whether another step says the same."""
+        """Return whether another step has the same values."""
         return isinstance(other, Step) and bool(_fields(self) == _fields(other))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The poison limit. In: which messages were refused. Out: an error once too many of the latest were.
+"""The limit on refused messages. In: the dead letters of each batch. Out: an error if there are too many.
 
 A bad deploy upstream must not drain a whole topic into the dead letters.
 """
@@ -16,7 +16,7 @@ _OFFENDERS_SHOWN: Final = 3
 
 
 class PoisonLimit:
-    """Watches the share of refused messages among the latest.
+    """Limits the share of refused messages among the latest.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ class PoisonLimit:
         self._allowed = ratio * window
         self._seen = 0
         self._refused: deque[int] = deque()
-        """Numbers of the refused messages among the latest, in the order of all that were seen."""
+        """Sequence numbers of the refused messages among the latest."""
         self._offenders: deque[str] = deque(maxlen=_OFFENDERS_SHOWN)
 
     def observe(self, records: Sequence[Record], dead_letters: Iterable[tuple[int, Output]]) -> None:
-        """Record a batch and of its dead letters, each with the position of its record.
+        """Count a batch and its dead letters, each with the position of its record.
 
         Raises
         ------
         TooManyRejected
-            The limit was passed; names the origins of three of the offenders.
+            The limit was exceeded; the message names the origins of the last three.
 
         """
         for position, letter in dead_letters:

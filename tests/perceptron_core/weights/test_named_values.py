@@ -1,4 +1,4 @@
-"""Names and numbers are what the dictionary of them is, for who reads them and for learners."""
+"""`NamedValues` equal the dictionary of the same names and numbers, for readers and for learners."""
 
 import copy
 import pickle

@@ -1,8 +1,8 @@
-"""What a consumer fetches, without a Python object for each message. In: a client. Out: batches of records.
+"""Fetch records without a Python object for each message. In: a client. Out: batches of records.
 
-Only the compiled form of this module, `fetch_queue.pyx`, can do so: it takes the messages of the client's
-partitions from a queue of librdkafka's to which they are forwarded. What else there is to serve, such as
-rebalances, stays with the client, and wakes a thread that waits for messages.
+Only the compiled form of this module, `fetch_queue.pyx`, does this: it forwards the client's partitions to a
+queue of librdkafka and takes their messages from there. Other events, such as rebalances, stay in the
+client's own queue, and wake a thread that waits for messages.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class FetchQueue(Protocol):
     """A queue to which a consumer's partitions are forwarded."""
 
     def forward(self, places: list[Place]) -> None:
-        """Have what is fetched of these places come here.
+        """Forward the messages that are fetched from these partitions to this queue.
 
-        To be called before they are assigned, and again and again after: librdkafka ends this where it stops
-        fetching, which it does later than the call that makes it stop.
+        Call this before the partitions are assigned, and repeatedly afterwards: librdkafka ends forwarding
+        when it stops fetching, which is later than the call that makes it stop.
         """
 
     def take(
@@ -34,10 +34,10 @@ class FetchQueue(Protocol):
         begun: set[int],
         told: list[ErrorFields],
     ) -> int:
-        """Add the records that are there to `taken`, and errors to `told`; return how many messages came.
+        """Add fetched records to `taken` and errors to `told`; return the number of messages.
 
-        Wait for the first one only, and end the wait when the client has something to serve. Records of
-        partitions that are not in `begun` are thrown away.
+        Wait for the first message only, and no longer than until the client has an event to serve. Discard
+        records of partitions that are not in `begun`.
 
         Parameters
         ----------
@@ -53,9 +53,9 @@ class FetchQueue(Protocol):
         """
 
     def close(self) -> None:
-        """Throw away what was fetched; call this before the client is closed. Idempotent."""
+        """Discard fetched messages; call this before the client is closed. Idempotent."""
 
 
 def open_fetch_queue(client: Consumer) -> FetchQueue | None:  # noqa: ARG001 - the compiled form does
-    """Make the queue of a consumer; None for a release of confluent-kafka that is not known."""
+    """Return the queue of a consumer; None if this release of confluent-kafka is not supported."""
     return None

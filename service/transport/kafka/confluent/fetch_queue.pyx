@@ -1,4 +1,4 @@
-"""What a consumer fetches, without a Python object for each message; see `fetch_queue.py`."""
+"""Fetch records without a Python object for each message; see `fetch_queue.py`."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -32,13 +32,13 @@ cdef enum:
 
 
 def open_fetch_queue(client):
-    """Make the queue of a consumer; None for a release that is not known."""
+    """Return the queue of a consumer; None if this release of confluent-kafka is not supported."""
     found = entry_points(client, _NAMES)
     return None if found is None else FetchQueue(client, found)
 
 
 cdef void _wake(void* rk, void* opaque) noexcept nogil:
-    """Wake the thread that waits at a queue: the client's own has something to serve."""
+    """Wake the thread that waits at the queue: the client's own queue has an event."""
     cdef FetchQueueParts* parts = <FetchQueueParts*>opaque
     parts.functions.queue_yield(parts.queue)
 
@@ -64,7 +64,7 @@ cdef class FetchQueue:
         self.close()
 
     def close(self):
-        """Throw away what was fetched; call this before the client is closed. Idempotent."""
+        """Discard fetched messages; call this before the client is closed. Idempotent."""
         if self._parts.queue != NULL:
             self._parts.functions.queue_cb_event_enable(self._client_queue, NULL, NULL)
             self._parts.functions.queue_destroy(self._client_queue)
@@ -72,7 +72,7 @@ cdef class FetchQueue:
             self._parts.queue = self._client_queue = NULL
 
     def forward(self, list places):
-        """Have what is fetched of these places come here."""
+        """Forward the messages that are fetched from these partitions to this queue."""
         cdef bytes name
         cdef void* source
         for topic, partition in places:
@@ -83,7 +83,7 @@ cdef class FetchQueue:
                 self._parts.functions.queue_destroy(source)
 
     def take(self, Py_ssize_t most, double wait_seconds, dict taken, set begun, list told):
-        """Add what is there to `taken`, and errors to `told`; wait for the first message only."""
+        """Add fetched records to `taken` and errors to `told`; wait for the first message only."""
         cdef Py_ssize_t n = self._consume(most, 0, taken, begun, told)
         if not n and most > 0 and wait_seconds > 0:
             n = self._consume(1, <int>(wait_seconds * 1000), taken, begun, told)
@@ -92,7 +92,7 @@ cdef class FetchQueue:
         return n
 
     cdef Py_ssize_t _consume(self, Py_ssize_t most, int wait_ms, dict taken, set begun, list told) except -1:
-        """Take messages; return how many there were."""
+        """Consume up to `most` messages; return their number."""
         cdef Message* messages[MOST]
         cdef Py_ssize_t n, asked, left = most
         while left > 0:
@@ -108,7 +108,7 @@ cdef class FetchQueue:
         return most - left
 
     cdef int _keep(self, Message** messages, Py_ssize_t n, dict taken, set begun, list told) except -1:
-        """Make records of messages, and destroy these; what was not begun is thrown away."""
+        """Add messages as records and destroy them; discard those of partitions that were not begun."""
         cdef Functions* functions = &self._parts.functions
         cdef RecordBatch batch = None
         cdef const Message* message
@@ -153,7 +153,7 @@ cdef class FetchQueue:
         return message.err, said, self._topic(message.rkt), message.partition, message.offset
 
     cdef tuple _headers(self, const Message* message, topic):
-        """Return the headers; none where the name of one is not UTF-8."""
+        """Return the headers of a message; none if the name of one is not UTF-8."""
         cdef Functions* functions = &self._parts.functions
         cdef void* headers = NULL
         cdef const char* name

@@ -1,9 +1,9 @@
-"""librdkafka under confluent-kafka. In: a client. Out: its handle and the library's functions, as addresses.
+"""Access to the librdkafka of confluent-kafka. In: a client. Out: addresses of its handle and functions.
 
-confluent-kafka makes a Python object of each message, which takes longer than most of what is done with it.
-Compiled code calls the library itself, which is loaded already, with the client's own handle. It calls what
-librdkafka publishes in `rdkafka.h`: names and structures that stay as they are within a major version.
-confluent-kafka does not publish where its objects keep the handle.
+confluent-kafka makes a Python object of each message, which takes longer than most of the processing does.
+Compiled code calls librdkafka, which is loaded already, with the client's own handle. It uses only what
+`rdkafka.h` declares: names and structures that do not change within a major version. Where the objects of
+confluent-kafka keep the handle is not documented, so it is checked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KINDS: Final = {Consumer: b"#consumer-", Producer: b"#producer-"}
 
 
 def entry_points(client: object, names: Sequence[str]) -> list[int] | None:
-    """Return the addresses of a client's handle and of these functions; None for an unknown release."""
+    """Return the addresses of a client's handle and these functions; None if the release is unsupported."""
     library, kind = _library(), _KINDS.get(type(client))
     if library is None or kind is None:
         return None
@@ -35,7 +35,7 @@ def entry_points(client: object, names: Sequence[str]) -> list[int] | None:
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """Return confluent-kafka's own library, through which librdkafka's functions are found."""
+    """Load confluent-kafka's extension module, through which librdkafka's functions are found."""
     releases = (version(), libversion()[0])
     if any(release.partition(".")[0] != _KNOWN_MAJOR for release in releases):
         return None
@@ -49,7 +49,7 @@ def _address(library: ctypes.CDLL, name: str) -> int:
 
 
 def _handle(library: ctypes.CDLL, client: object, kind: bytes) -> int | None:
-    """Return the client's `rd_kafka_t`, the first of its fields; None where something else is there."""
+    """Return the client's `rd_kafka_t` pointer, its first field in C; None if that is no such pointer."""
     handle = ctypes.c_void_p.from_address(id(client) + object.__basicsize__).value
     if not handle or handle % ctypes.alignment(ctypes.c_void_p):
         return None

@@ -1,6 +1,6 @@
-"""Outputs to librdkafka, without a Python object for each. In: a batch of outputs. Out: messages to be sent.
+"""Send outputs through librdkafka without a Python object for each. In: outputs. Out: enqueued messages.
 
-Only the compiled form of this module, `output_sender.pyx`, can do so.
+Only the compiled form of this module, `output_sender.pyx`, does this.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class OutputSender(Protocol):
     """Sends batches of outputs through one producer."""
 
     def send(self, outputs: OutputBatch, produce: Callable[[Output], None]) -> None:
-        """Hand outputs over to the producer; those with headers or a time through `produce`.
+        """Enqueue outputs at the producer; call `produce` with those that have headers or a timestamp.
 
         The outputs of a partition stay in their order. A message that cannot be delivered is not reported:
         librdkafka refuses to commit the transaction it belongs to, and does not say why.
@@ -35,5 +35,5 @@ class OutputSender(Protocol):
 
 
 def open_output_sender(client: Producer) -> OutputSender | None:  # noqa: ARG001 - the compiled form does
-    """Make the sender of a producer; None for a release of confluent-kafka that is not known."""
+    """Return the sender of a producer; None if this release of confluent-kafka is not supported."""
     return None

@@ -1,4 +1,4 @@
-"""Outputs to librdkafka, without a Python object for each; see `output_sender.py`."""
+"""Send outputs through librdkafka without a Python object for each; see `output_sender.py`."""
 
 cimport cython
 
@@ -20,7 +20,7 @@ cdef enum:
 
 
 def open_output_sender(client):
-    """Make the sender of a producer; None for a release that is not known."""
+    """Return the sender of a producer; None if this release of confluent-kafka is not supported."""
     found = entry_points(client, _NAMES)
     return None if found is None else OutputSender(client, found)
 
@@ -50,7 +50,7 @@ cdef class OutputSender:
         self._client = None
 
     cpdef send(self, OutputBatch outputs, produce):
-        """Hand outputs over to the producer; those with headers or a time through `produce`.
+        """Enqueue outputs at the producer; call `produce` with those that have headers or a timestamp.
 
         With the GIL: nothing closes the producer meanwhile but what `produce` may let run.
         """

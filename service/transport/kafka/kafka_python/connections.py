@@ -1,4 +1,4 @@
-"""kafka-python's connections. In: brokers' addresses. Out: what they send, and why a connection failed."""
+"""Connections of kafka-python. In: addresses of brokers. Out: received bytes, and why a connection failed."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ _RECEIVE_BYTES: Final = 262_144
 _NOTHING_THERE: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _REFUSALS: Final = (AuthorizationError, SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
 _BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
-"""A broker that ends in the middle of a handshake has refused nothing."""
+"""Errors of a handshake that the broker broke off, which is no refusal."""
 _NO_ADDRESS: Final = "DNS Resolution failure"
-"""What kafka-python says of a name without an address, in a `KafkaConnectionError` like any other."""
+"""Part of kafka-python's message for a host name without an address, which has no error class of its own."""
 REFUSED: Final = "refused"
 UNRESOLVED: Final = "unresolved"
 
 
 def connected_client(failures: dict[str, Exception], **settings: object) -> Any:  # noqa: ANN401 - no types
-    """Make a client's network, which notes in `failures` why connections failed: the last of each sort."""
+    """Make a client that records the last connection failure of each kind in `failures`."""
     network = NetworkSelector(**settings)
     return KafkaNetClient(net=network, manager=_ConnectionManager(network, failures, **settings), **settings)
 
 
 class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-python has no types
-    """kafka-python's connections, which also keep why they failed: refused logins and certificates, lookups.
+    """Connection manager that records failures: refused logins, refused certificates, failed lookups.
 
-    The client itself tries again until its time is up, and then says no more than that.
+    kafka-python itself retries until its time limit, and then reports nothing but that.
     """
 
     def __init__(self, network: NetworkSelector, failures: dict[str, Exception], **settings: object) -> None:
         super().__init__(network, **settings)
         self._failures = failures
         self.n_ended = 0
-        """Grows when a connection ends, for whatever reason."""
+        """Number of connections that have ended, for any reason."""
 
     def get_connection(self, *node: object, **options: object) -> Any:  # noqa: ANN401 - no types
         connection = super().get_connection(*node, **options)
@@ -69,10 +69,10 @@ class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-
 
 
 class PlainSelector(selectors.DefaultSelector):
-    """A selector that does not describe the sockets it does not know.
+    """A selector whose `KeyError` for an unregistered socket does not describe the socket.
 
-    kafka-python looks each one up before it waits for it, and unregisters it afterwards. For the message of
-    the `KeyError`, which nobody reads, the standard library asks the system for both of its addresses.
+    kafka-python looks each socket up before it waits, and unregisters it afterwards. For the message of the
+    `KeyError`, which is not used, the standard library asks the system for both addresses of the socket.
     """
 
     def __init__(self) -> None:
@@ -80,34 +80,34 @@ class PlainSelector(selectors.DefaultSelector):
         self._keys: dict[int, selectors.SelectorKey] = {}
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:  # noqa: ANN401
-        """Wait for `events` of a socket."""
+        """Register a socket for `events`."""
         key = super().register(fileobj, events, data)
         self._keys[key.fd] = key
         return key
 
     def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:  # noqa: ANN401
-        """Wait for other `events` of a socket."""
+        """Change the `events` of a registered socket."""
         key = super().modify(fileobj, events, data)
         self._keys[key.fd] = key
         return key
 
     def unregister(self, fileobj: Any) -> selectors.SelectorKey:  # noqa: ANN401
-        """Wait for nothing of a socket any more."""
+        """Unregister a socket."""
         key = super().unregister(fileobj)
         self._keys.pop(key.fd, None)
         return key
 
     def get_key(self, fileobj: Any) -> selectors.SelectorKey:  # noqa: ANN401
-        """Return what a socket was registered with. Raises `KeyError` if it was not."""
+        """Return the key of a registered socket. Raises `KeyError` for any other."""
         number = fileobj.fileno()
         return super().get_key(fileobj) if number < 0 else self._keys[number]
 
 
 def received(receive: Callable[[int], bytes]) -> tuple[bytes, Exception | None]:
-    """Return what has come of a connection, or why nothing more will.
+    """Return the bytes received on a connection, or the error that ended it.
 
-    kafka-python's own takes 4096 bytes at a time, and throws away an answer that comes together with the end
-    of the connection, as a refusal does: here the end is still there to be found next time.
+    kafka-python's own function reads 4096 bytes at a time, and discards a response that arrives together with
+    the end of the connection, as refusals do. Here the next call finds the end.
     """
     parts = []
     error = None
@@ -123,14 +123,14 @@ def received(receive: Callable[[int], bytes]) -> tuple[bytes, Exception | None]:
 
 
 def _sort(failure: Exception) -> str:
-    """Return of which sort a failure is: of each the last one is kept."""
+    """Return the kind of a failure; the last one of each kind is kept."""
     if isinstance(failure, (*_REFUSALS, ssl.SSLError)):
         return REFUSED
     return UNRESOLVED if _NO_ADDRESS in str(failure) else "other"
 
 
 def _tls_failure(error: Exception) -> ssl.SSLError | None:
-    """Find what was wrong with the handshake; the client wraps it, or only says it in words."""
+    """Return the TLS error of a refused handshake, which kafka-python wraps; None for any other failure."""
     for each in (error.__context__, *error.args):
         if isinstance(each, ssl.SSLError) and not isinstance(each, _BROKEN_OFF):
             return each

@@ -1,7 +1,7 @@
-"""The records of a batch in format 2. In: its bytes, uncompressed. Out: the same in a `RecordBatch`.
+"""Read the records of a Kafka batch in format 2. In: its bytes, uncompressed. Out: a `RecordBatch`.
 
-The compiled form is `record_reader.pyx`, which makes no Python object of a record. The format is below
-"Message Format" in Apache Kafka's documentation; what is not well formed is left to kafka-python's own code.
+The compiled form is `record_reader.pyx`, which makes no Python object of a record. The format is described
+under "Message Format" in Apache Kafka's documentation; malformed records are left to kafka-python's reader.
 """
 
 from __future__ import annotations
@@ -14,32 +14,33 @@ from service.batches.record_batch import RecordBatch
 from service.records import Headers, Record
 
 _FAR: Final = 1 << 62
-"""Offsets and times from here on are left to Python: sums of what is smaller fit in 64 bits."""
+"""Offsets and timestamps from here on are left to kafka-python: sums of smaller ones fit in 64 bits."""
 _VARINT_BITS: Final = 63
 
 _new = tuple.__new__
 
 
 class RecordReader:
-    """Reads the records of one batch, up to the first one that is not well formed.
+    """Reads the records of one batch, up to the first malformed one.
 
     Parameters
     ----------
     data
-        The batch, whose records may begin anywhere in it.
+        The bytes of the batch.
     at
-        Where they begin.
+        Position of the first record.
     topic, partition
-        Where the batch is from.
+        The partition that the batch was read from.
     base_offset
-        What the offsets of records are counted from.
-    timestamp_ms
-        What their times are counted from; of all, `has_append_time`, if the broker has set it.
+        The offset that those of the records are relative to.
+    timestamp_ms, has_append_time
+        The timestamp that those of the records are relative to; with `has_append_time`, the broker's one,
+        which all records have.
 
     Attributes
     ----------
     at : int
-        Where the next record begins.
+        Position of the next record.
 
     """
 
@@ -67,7 +68,7 @@ class RecordReader:
     def read(self, records: RecordBatch, count: int, first_offset: int) -> int:
         """Read up to `count` records, and append those from `first_offset` on; return how many were read.
 
-        They are fewer if one is not well formed: `at` is where it begins.
+        They are fewer if one is malformed: `at` is then its position.
         """
         for n_read in range(count):
             at = self.at
@@ -85,7 +86,7 @@ class RecordReader:
         return count
 
     def _record(self, first_offset: int) -> Record | None:
-        """Read what follows a record's length; None before `first_offset`. Past the end, `at` is too."""
+        """Read the record after its length; None before `first_offset`. `at` is past the end if it is."""
         self._varint()  # attributes, of which there are none yet
         timestamp = self._varint()
         timestamp = self._timestamp_ms if self._has_append_time else self._timestamp_ms + timestamp
@@ -128,7 +129,7 @@ class RecordReader:
         return found
 
     def _varint(self) -> int:
-        """Read a zigzag number of at most 63 bits; past the end, -1."""
+        """Read a zigzag-encoded integer of at most 63 bits; return -1 past the end."""
         result = shift = 0
         while self.at < self._end and shift < _VARINT_BITS:
             byte = self._data[self.at]

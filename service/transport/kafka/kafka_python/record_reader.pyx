@@ -1,4 +1,4 @@
-"""The records of a batch in format 2: the compiled form of `record_reader.py`, which says what it means."""
+"""Read the records of a Kafka batch: the compiled form of `record_reader.py`, which says what it means."""
 
 cimport cython
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -49,7 +49,7 @@ cdef class RecordReader:
         return count
 
     cdef bint _read_one(self, RecordBatch records, long long end, long long first_offset) except -1:
-        """Read what follows a record's length; return False if it is not well formed."""
+        """Read the record after its length; return False if it is malformed."""
         cdef long long timestamp, offset, n_headers, key_size, value_size
         cdef const unsigned char* key
         cdef const unsigned char* value
@@ -98,7 +98,7 @@ cdef class RecordReader:
         return tuple(headers)
 
     cdef const unsigned char* _bytes(self, long long length) noexcept:
-        """Pass over so many bytes, and return where they are; NULL for none, or if there are not so many."""
+        """Skip `length` bytes and return a pointer to them; NULL if it is negative or fewer are left."""
         cdef const unsigned char* found
         if length < 0:
             return NULL

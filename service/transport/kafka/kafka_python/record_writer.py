@@ -1,7 +1,7 @@
-"""The records of batches in format 2. In: outputs. Out: the bytes of each partition's batches, uncompressed.
+"""Write Kafka batches in format 2. In: outputs. Out: the bytes of each partition's batches, uncompressed.
 
-The compiled form is `record_writer.pyx`, which makes no Python object of a record. The format is below
-"Message Format" in Apache Kafka's documentation.
+The compiled form is `record_writer.pyx`, which makes no Python object of a record. The format is described
+under "Message Format" in Apache Kafka's documentation.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from service.partitioner import partition_for_key
 from service.records import Headers, Output, Place
 
 _FAR: Final = 1 << 61
-"""Times from here on are refused: the differences of what is smaller fit in 63 bits when written."""
+"""Timestamps from here on are refused: the differences of smaller ones fit in 63 bits when written."""
 _LENGTH_BYTES: Final = 10
 _ROOM: Final = 64
 _HEADER_BYTES: Final = 61
-"""What precedes a batch's records."""
+"""Size of a batch's header."""
 _FRAME_BYTES: Final = 21
-"""The most that a record's length, attributes, time and offset take."""
+"""Largest size of a record's length, attributes, timestamp and offset."""
 _NO_HEADERS: Final = b"\0"
 
 
@@ -33,7 +33,7 @@ def written_batches(
     most_bytes: int,
     now_ms: int,
 ) -> list[tuple[Place, RecordWriter]]:
-    """Write outputs into batches, each partition's in their order.
+    """Write outputs into batches, in order within each partition.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ def written_batches(
     Returns
     -------
     list
-        What was written of each batch, with its place, in the order in which the batches began.
+        (partition, writer) of each batch, in the order in which the batches began.
 
     Raises
     ------
     MessageSizeTooLargeError, OverflowError
         As `RecordWriter.write`.
     UnknownTopicOrPartitionError
-        A topic has not the partition that an output names.
+        An output names a partition that its topic does not have.
 
     """
     counts: dict[str, int] = {}
@@ -81,18 +81,18 @@ class RecordWriter:
     Parameters
     ----------
     batch_bytes
-        The largest batch, unless it is of one record.
+        Largest size of a batch of several records.
     most_bytes
-        The largest batch of one record.
+        Largest size of a batch of one record.
     now_ms
-        The time of records that have none of their own.
+        Timestamp of records that have none.
 
     Attributes
     ----------
     buffer : bytearray
-        Room for the batch's header, then the records.
+        Space for the batch's header, then the records.
     n_records, first_timestamp, max_timestamp : int
-        What the header is to say of them.
+        Values for the header.
 
     """
 
@@ -118,7 +118,7 @@ class RecordWriter:
         MessageSizeTooLargeError
             It is too large for a batch of its own.
         OverflowError
-            Its time is no time at all.
+            Its timestamp is out of range.
 
         """
         timestamp = self._now_ms if timestamp_ms is None else timestamp_ms
@@ -166,7 +166,7 @@ class RecordWriter:
         return bytes(written)
 
     def _put(self, at: int, number: int) -> int:
-        """Write a number in as few bytes as it needs, its sign in the lowest bit; return where it ends."""
+        """Write an integer as a zigzag-encoded varint; return the position after it."""
         left = 2 * number if number >= 0 else -2 * number - 1
         while left >= 0x80:  # noqa: PLR2004 - seven bits a byte
             self._numbers[at] = left & 0x7F | 0x80

@@ -1,4 +1,4 @@
-"""The records of batches in format 2: the compiled form of `record_writer.py`, which says what it means."""
+"""Write Kafka batches: the compiled form of `record_writer.py`, which says what it means."""
 
 cimport cython
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
@@ -22,7 +22,7 @@ cdef bytes _NO_HEADERS = b"\0"
 
 
 def written_batches(outputs, n_partitions, *, Py_ssize_t batch_bytes, Py_ssize_t most_bytes, long long now_ms):
-    """Write outputs into batches, each partition's in their order; return them with their places."""
+    """Write outputs into batches, in order within each partition; return (partition, writer) of each."""
     cdef OutputBatch batch = outputs if isinstance(outputs, OutputBatch) else OutputBatch(outputs)
     cdef list written = [], open_writers = [None] * len(batch.topics)
     cdef list of_topic
@@ -117,7 +117,7 @@ cdef class RecordWriter:
         return True
 
     cdef int _close(self) except -1:
-        """Cut off the room that is left."""
+        """Truncate the buffer to the records written."""
         PyByteArray_Resize(self.buffer, self._size)
         return 0
 
@@ -144,7 +144,7 @@ cdef bytes _headers(tuple headers):
 
 
 cdef Py_ssize_t _put(unsigned char* numbers, Py_ssize_t at, long long number) noexcept:
-    """Write a number in as few bytes as it needs, its sign in the lowest bit; return where it ends."""
+    """Write an integer as a zigzag-encoded varint; return the position after it."""
     cdef unsigned long long left = (<unsigned long long>number << 1) ^ <unsigned long long>(number >> 63)
     while left >= 0x80:
         numbers[at] = left & 0x7F | 0x80
