@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from perceptron_core.errors import FeatureError, LabelError
@@ -65,6 +65,16 @@ def as_double(value: Any) -> float:
     if isinstance(value, (str, bytes)):
         raise TypeError("text is no number")
     return float(value)
+
+
+def one_number_each(keys: Collection[object], values: Iterable[Any], plural: str) -> list[float]:
+    """Return values as floats, one for each key. Raises ValueError if keys are equal or counts differ."""
+    numbers = [float(value) for value in values]
+    if len(set(keys)) < len(keys):
+        raise ValueError(f"two of the {plural} are equal")
+    if len(numbers) != len(keys):
+        raise ValueError(f"{len(numbers)} values for {len(keys)} {plural}")
+    return numbers
 
 
 def example_weight(w: Any) -> float:

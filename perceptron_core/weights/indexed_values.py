@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from perceptron_core.validation import MAX_MAGNITUDE
+from perceptron_core.validation import MAX_MAGNITUDE, one_number_each
 from perceptron_core.weights.example import Example
 from perceptron_core.weights.feature_array import FeatureArray
 
@@ -30,15 +30,11 @@ class IndexedValues(FeatureArray):
     """
 
     def __init__(self, indices: Iterable[int], values: Iterable[float]) -> None:
-        checked, numbers = [*indices], [float(value) for value in values]
+        checked = [*indices]
         for index in checked:
             if type(index) is not int or not 0 <= index < _MOST_INDICES:
                 raise ValueError(f"{index!r} is no index below 2**31")
-        if len(set(checked)) < len(checked):
-            raise ValueError("an index comes twice")
-        if len(numbers) != len(checked):
-            raise ValueError(f"{len(numbers)} values for {len(checked)} indices")
-        super().__init__(zip(checked, numbers, strict=True))
+        super().__init__(zip(checked, one_number_each(checked, values, "indices"), strict=True))
 
     def fill(self, example: Example, n_slots: int) -> bool:
         """Write slots and values into an example; return whether all are valid, slots below `n_slots`."""

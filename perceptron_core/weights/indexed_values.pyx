@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 from perceptron_core.weights.example cimport Example
 from perceptron_core.weights.feature_array cimport FeatureArray
 
-from perceptron_core.validation import MAX_MAGNITUDE as _MAX_MAGNITUDE
+from perceptron_core.validation import MAX_MAGNITUDE as _MAX_MAGNITUDE, one_number_each
 
 cdef double MAX_MAGNITUDE = _MAX_MAGNITUDE
 
@@ -18,15 +18,12 @@ cdef class IndexedValues(FeatureArray):
     """An immutable mapping from indices to numbers, in order."""
 
     def __init__(self, indices, values):
-        cdef list checked = [*indices], numbers = [float(value) for value in values]
+        cdef list checked = [*indices], numbers
         cdef Py_ssize_t k
         for index in checked:
             if type(index) is not int or not 0 <= index < 1 << 31:
                 raise ValueError(f"{index!r} is no index below 2**31")
-        if len(set(checked)) < len(checked):
-            raise ValueError("an index comes twice")
-        if len(numbers) != len(checked):
-            raise ValueError(f"{len(numbers)} values for {len(checked)} indices")
+        numbers = one_number_each(checked, values, "indices")
         if self.numbers != NULL:
             raise TypeError("values that were made stay as they are")
         self._allocate(len(checked))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from perceptron_core.validation import MAX_MAGNITUDE, refuse_features
+from perceptron_core.validation import MAX_MAGNITUDE, one_number_each, refuse_features
 from perceptron_core.weights.example import Example
 from perceptron_core.weights.feature_array import FeatureArray
 
@@ -34,11 +34,7 @@ class NamedValues(FeatureArray):
         for name in self.names:
             if type(name) is not str:
                 raise TypeError(f"name {name!r} is no string")
-        if len(set(self.names)) < len(self.names):
-            raise ValueError("a name comes twice")
-        numbers = [float(value) for value in values]
-        if len(numbers) != len(self.names):
-            raise ValueError(f"{len(numbers)} values for {len(self.names)} names")
+        numbers = one_number_each(self.names, values, "names")
         super().__init__(zip(self.names, numbers, strict=True))
 
     def __reduce__(self) -> tuple[Any, ...]:

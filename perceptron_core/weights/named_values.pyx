@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 from perceptron_core.weights.example cimport Example
 from perceptron_core.weights.feature_array cimport FeatureArray
 
-from perceptron_core.validation import MAX_MAGNITUDE as _MAX_MAGNITUDE, refuse_features
+from perceptron_core.validation import MAX_MAGNITUDE as _MAX_MAGNITUDE, one_number_each, refuse_features
 
 cdef double MAX_MAGNITUDE = _MAX_MAGNITUDE
 
@@ -22,11 +22,13 @@ cdef class NamedValues(FeatureArray):
         self.names, self.numbers = (), self._few
 
     def __init__(self, names, values):
-        cdef tuple checked = _checked(names)
-        cdef list numbers = [float(value) for value in values]
+        cdef tuple checked = tuple(names)
+        cdef list numbers
         cdef Py_ssize_t k
-        if len(numbers) != len(checked):
-            raise ValueError(f"{len(numbers)} values for {len(checked)} names")
+        for name in checked:
+            if type(name) is not str:
+                raise TypeError(f"name {name!r} is no string")
+        numbers = one_number_each(checked, values, "names")
         if self.n:
             raise TypeError("values that were made stay as they are")
         self._allocate(checked)
@@ -80,13 +82,3 @@ cdef NamedValues named_values(tuple names, const double* numbers):
     made._allocate(names)
     memcpy(made.numbers, numbers, made.n * sizeof(double))
     return made
-
-
-cdef tuple _checked(names):
-    cdef tuple checked = tuple(names)
-    for name in checked:
-        if type(name) is not str:
-            raise TypeError(f"name {name!r} is no string")
-    if len(set(checked)) < len(checked):
-        raise ValueError("a name comes twice")
-    return checked
