@@ -79,8 +79,18 @@ class Writer(Protocol):
 
         """
 
+    def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
+        """Begin what `commit` does, and return before it has ended where the stream can do so.
+
+        Nothing is known of it before `finish`, which is to be called before anything else of this writer.
+        `outputs` must not change until then. Raises as `commit`, and has begun nothing then.
+        """
+
+    def finish(self) -> None:
+        """Wait for the end of what was begun; at once if nothing was. Raises as `commit`."""
+
     def close(self) -> None:
-        """Release the writer's resources. Idempotent."""
+        """Release the writer's resources; a commit that was begun ends first. Idempotent."""
 
 
 class Consumer(Protocol):

@@ -1,6 +1,8 @@
 """The loop. In: a stream and settings. Out: every event predicted, learned and committed, in order.
 
 poll → process → commit → poll → …
+
+While more records wait, the next batch is polled for and processed beside the commit.
 """
 
 from __future__ import annotations
@@ -168,7 +170,7 @@ class Runner:
         """
         batch = self._gather()
         self._tasks.look_at_lanes()
-        self._process_and_commit(batch)
+        self._process(batch)
         self._tasks.take_part(batch.keys())
         with self._health.doing("a look at the topics"), self._health.asking():
             self._growth.look()
@@ -180,13 +182,17 @@ class Runner:
         self._activity.observe()
         return not batch and not self._inbox and not self._tasks.is_waiting
 
-    def _process_and_commit(self, batch: Mapping[int, RecordBatch]) -> None:
+    def _process(self, batch: Mapping[int, RecordBatch]) -> None:
+        """Process a batch of each partition and commit it; while more waits, the commits go on meanwhile."""
         seconds = 0.0
         for partition, records in batch.items():
             with self._health.doing(f"a batch of partition {partition}"):
-                seconds += self._tasks.process_and_commit(partition, records)
-        if batch:
-            self._time.batch_committed(self._clock.monotonic())
+                seconds += self._tasks.process(partition, records)
+        more_waits = bool(self._inbox) or any(self._lag.values())
+        if not (batch and more_waits):
+            self._tasks.settle()
+            if batch:
+                self._time.batch_committed(self._clock.monotonic())
         self._size.observe(sum(map(len, batch.values())), seconds)
 
     def _show_partitions(self) -> None:

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
-from service.batches.output_batch import OutputBatch
 from service.batches.record_batch import RecordBatch
 from service.checkpoints.input_loss import Loss
 from service.checkpoints.log import Address, Progress, progress_record, schema_records
 from service.clock import SYSTEM_CLOCK, Clock
-from service.formats.answers import ANSWER_KEY, AnswerWriter
+from service.errors import RegistryUnavailable, TransportError
 from service.formats.schema import Schema
 from service.formats.sources import Sources
 from service.formats.topics import replaced_files
+from service.loop.commits import Batch, Commits
 from service.loop.recovery import Restored, progress_counts
-from service.loop.snapshots import Snapshots
 from service.messages.dead_letter import fit_all
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Metrics
@@ -81,30 +80,40 @@ class Task:
         self._sequence = restored.sequence
         self._offsets = dict(restored.offsets)
         self._address = Address(settings.checkpoints_topic, partition, settings.group)
-        self._snapshots = Snapshots(
-            self._address, restored, transport=transport, settings=settings, metrics=metrics, clock=clock
+        self._commits = Commits(
+            self._address,
+            restored,
+            writer,
+            transport=transport,
+            settings=settings,
+            metrics=metrics,
+            live=live,
+            share=share,
+            clock=clock,
         )
         self._share = share
         self._writer = writer
         self._settings = settings
         self._metrics = metrics
-        self._live = live
         self._learning = live.learning if live else nullcontext()
         self._letter_limit = letter_limit
         self._sources = sources
-        written = settings.predictions_format
-        self._answers = None if written == "json" else AnswerWriter(written, settings.predictions_topic)
         self._tracer = tracer
         self._clock = clock
         self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._is_clean, self.seconds = True, 0.0
+        self._commit_restored(restored)
+
+    def _commit_restored(self, restored: Restored) -> None:
+        """Commit what was restored, as far as what follows needs it, and publish it."""
         if restored.losses:
             self._go_on_without(restored.losses)
-        elif self._snapshots.is_empty or restored.settings_changed:
+        elif self._commits.snapshots.is_empty or restored.settings_changed:
             self._commit_snapshot()  # what follows can be learned again under the settings it names only
         elif not restored.offsets_are_committed:
-            self._commit((), compress=False)  # or nobody could tell where the group is until its next batch
-        self._publish()
+            # Or nobody could tell where the group is until its next batch.
+            self._commits.commit_offsets(self.offsets)
+        self._commits.publish()
 
     def _go_on_without(self, losses: Sequence[Loss]) -> None:
         """Commit what recovery has made of the input that is left, so that it need not be made again.
@@ -122,8 +131,13 @@ class Task:
         """Next offset to be processed, by input topic."""
         return dict(self._offsets)
 
-    def process_and_commit(self, records: RecordBatch) -> None:
-        """Process a batch and commit it.
+    @property
+    def is_committing(self) -> bool:
+        """Whether a commit is under way."""
+        return self._commits.is_under_way
+
+    def process(self, records: RecordBatch) -> None:
+        """Process a batch, settle the batch before it, and begin to commit this one.
 
         One transaction holds, in this order: predictions, outcomes and dead letters; what the partition
         contributes to a shared model; schemas that are new; the progress record; a snapshot, if one is due;
@@ -134,13 +148,31 @@ class Task:
         RegistryUnavailable
             A schema is needed: nothing has been done, and this task may go on with the same batch.
         TransportError
-            Nothing of the batch was written, as far as is known; this task must not go on.
+            Nothing of the batch was written, nor perhaps of the one before it, as far as is known; this task
+            must not go on.
         TooManyRejected
             The poison limit was passed; nothing was written.
 
         """
         with self._tracer.span(records, self._settings, self._partition):
-            self._process_and_commit(records)
+            self._process(records)
+            if self._share is not None or self._tracer.is_tracing:
+                self.settle()  # others wait for it; a span ends with the commit
+
+    def settle(self) -> None:
+        """Wait for the commit that is under way, if any, and publish what it has committed.
+
+        Raises
+        ------
+        TransportError
+            Nothing of it was written, as far as is known; this task must not go on.
+
+        """
+        try:
+            self._commits.settle()
+        except BaseException:
+            self._is_clean = False
+            raise
 
     def take_part(self) -> None:
         """Commit what the rounds ask of this partition, if anything, without records. Raises as above."""
@@ -149,31 +181,32 @@ class Task:
         with self._learning:
             self._share.prepare()
         if self._share.wants_commit:
-            self._process_and_commit(RecordBatch())
+            self._process(RecordBatch())
+            self.settle()
 
-    def _process_and_commit(self, records: RecordBatch) -> None:
+    def _process(self, records: RecordBatch) -> None:
         began = self._clock.monotonic()
-        schemas = self._find_schemas(records)
+        try:
+            schemas = self._find_schemas(records)
+        except RegistryUnavailable:
+            self.settle()  # this may take long
+            raise
         self._is_clean = False
         now_ms = int(self._clock.time() * 1000)
-        outputs, compress = self._process(records, now_ms)
-        n_outputs = len(outputs)
+        outputs, must_compress = self._predict_and_learn(records, now_ms)
+        n_answers = len(outputs)
         if self._share is not None:
             with self._learning:
                 self._share.look()
                 outputs += self._share.contribution()
         self._sequence += 1
         self._offsets |= records.next_offsets()
-        self._snapshots.count(len(records))
         outputs += schema_records(schemas, self._sequence, self._address)
         outputs.append(progress_record(self._progress(now_ms), self._address))
-        if self._snapshots.is_due() or (self._share is not None and self._share.has_just_begun):
-            self._commit_snapshot(outputs, compress=compress)
-        else:
-            self._commit(outputs, compress=compress)
+        self._commits.begin(
+            Batch(self._sequence, self.offsets, records, outputs, n_answers, must_compress, began)
+        )
         self._is_clean = True
-        self._publish(records, outputs)
-        self._log_commit(len(records), n_outputs, self._clock.monotonic() - began)
 
     def _progress(self, now_ms: int) -> Progress:
         processor = self._processor
@@ -195,20 +228,6 @@ class Task:
         known.add(found)
         return found
 
-    def _log_commit(self, n_records: int, n_outputs: int, seconds: float) -> None:
-        _log.debug(
-            "partition %d: batch %d committed: %d records in, %d out, %.1f ms",
-            *(self._partition, self._sequence, n_records, n_outputs, 1000 * seconds),
-            extra={
-                "partition": self._partition,
-                "sequence": self._sequence,
-                "records": n_records,
-                "outputs": n_outputs,
-                "seconds": round(seconds, 6),
-                "offsets": self.offsets,
-            },
-        )
-
     def replace_model(self, dumped: bytes) -> None:
         """Replace the model and commit that; offsets, pending labels and counts stay.
 
@@ -224,17 +243,18 @@ class Task:
         DamagedError
             It cannot be read.
         TransportError
-            As `process_and_commit`.
+            As `settle`.
 
         """
+        self.settle()
         self._is_clean = False
         self._processor.replace_model(dumped)
         self._sequence += 1
         self._commit_snapshot()
         self._is_clean = True
-        self._publish()
+        self._commits.publish()
 
-    def _process(self, records: Sequence[Record], now_ms: int) -> tuple[list[Output], bool]:
+    def _predict_and_learn(self, records: Sequence[Record], now_ms: int) -> tuple[list[Output], bool]:
         """Return what is to be written, and whether it has to be compressed."""
         began = self._clock.monotonic()
         with self._learning:
@@ -259,36 +279,18 @@ class Task:
 
         """
         try:
-            if self._is_clean and self._sequence > self._snapshots.sequence:
+            self.settle()
+            if self._is_clean and self._sequence > self._commits.snapshots.sequence:
                 self._commit_snapshot()
         finally:
             self.close()
 
     def close(self) -> None:
-        """Close the task; the partition stays as of the last commit. Idempotent."""
+        """Close the task; the partition stays as of the last commit, which ends first. Idempotent."""
+        with suppress(TransportError):  # then it stays as of the one before
+            self.settle()
         self._writer.close()
         self._metrics.withdraw(self._partition)
 
-    def _commit(self, outputs: Sequence[Output], *, compress: bool) -> None:
-        known = self._processor.schemas
-        if self._answers and known is not None and (schema := known[ANSWER_KEY]) is not None:
-            outputs = self._answers.write(outputs, schema)
-        if compress:
-            self._writer.commit(outputs, self._offsets, compress=True)
-        else:
-            self._writer.commit(outputs, self._offsets)
-
-    def _commit_snapshot(self, outputs: Sequence[Output] = (), *, compress: bool = False) -> None:
-        """Commit a snapshot after `outputs`; then delete what lies before the oldest one kept."""
-        records = self._snapshots.make(self._sequence, self._offsets, self._processor)
-        written = OutputBatch(outputs)
-        written += records
-        self._commit(written, compress=compress)
-        self._snapshots.committed()
-        if self._share is not None:
-            self._share.snapshot_committed()
-
-    def _publish(self, records: Sequence[Record] = (), outputs: Sequence[Output] = ()) -> None:
-        published = self._metrics.publish(self._partition, self._processor, self._share)
-        if self._live:
-            self._live.committed(published, records, outputs)
+    def _commit_snapshot(self) -> None:
+        self._commits.commit_snapshot(self._sequence, self.offsets)

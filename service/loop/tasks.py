@@ -150,14 +150,19 @@ class Tasks:
         if not self._waiting:
             self._failed = {each: doubtful for each, doubtful in self._failed.items() if not doubtful}
 
-    def process_and_commit(self, partition: int, records: RecordBatch) -> float:
-        """Process and commit a batch; on a passing error, close the task and open it again later.
+    def process(self, partition: int, records: RecordBatch) -> float:
+        """Process a batch and begin to commit it; on a passing error, close the task and open it again later.
 
         Returns the seconds of processing, without the commit.
         """
         task = self.at_work[partition]
-        self._commit(partition, lambda task: task.process_and_commit(records))
+        self._act(partition, lambda task: task.process(records))
         return task.seconds
+
+    def settle(self) -> None:
+        """Wait for the commits that are under way; on a passing error, as `process`."""
+        for partition in [each for each, task in self.at_work.items() if task.is_committing]:
+            self._act(partition, Task.settle)
 
     def look_at_lanes(self) -> None:
         """Read what other partitions have contributed, where the model is shared.
@@ -180,11 +185,12 @@ class Tasks:
         """Let the partitions that had no batch do what the rounds ask of them."""
         if self._opener.lanes is not None:
             for partition in self.at_work.keys() - busy:
-                self._commit(partition, Task.take_part)
+                self._act(partition, Task.take_part)
 
-    def _commit(self, partition: int, act: Callable[[Task], None]) -> None:
+    def _act(self, partition: int, act: Callable[[Task], None]) -> None:
+        task = self.at_work[partition]
         try:
-            act(self.at_work[partition])
+            act(task)
         except MessageTooLarge as error:
             self._refused[partition] += 1
             if self._refused[partition] > _SHORT_AFTER:
@@ -195,9 +201,10 @@ class Tasks:
         except PASSING as error:
             self._fail(partition, error)
         else:
-            self._failed.pop(partition, None)
-            self._refused.pop(partition, None)
-            self._backoffs.pop(partition, None)
+            if not task.is_committing:
+                self._failed.pop(partition, None)
+                self._refused.pop(partition, None)
+                self._backoffs.pop(partition, None)
 
     def _fail(self, partition: int, error: TransportError) -> None:
         self._put_away(partition)
@@ -252,8 +259,16 @@ class Tasks:
         return task
 
     def _put_away(self, partition: int) -> None:
-        """Forget the records that wait for a partition, and show its model no longer."""
+        """Forget the records that wait for a partition, and show its model no longer.
+
+        A commit that is under way ends before, so that what it has committed is shown.
+        """
         self._inbox.forget(partition)
+        if (task := self.at_work.get(partition)) is not None:
+            try:
+                task.settle()
+            except TransportError as error:
+                self._availability.note(error)
         if self._live:
             self._live.close(partition)
 

@@ -38,3 +38,13 @@ class WatchedWriter:
         """Commit; see `Writer.commit`."""
         with self._health.asking(), self._resting():
             self._writer.commit(outputs, offsets, compress=compress)
+
+    def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
+        """Begin a commit; see `Writer.begin`."""
+        with self._health.asking(), self._resting():
+            self._writer.begin(outputs, offsets, compress=compress)
+
+    def finish(self) -> None:
+        """Wait for the end of a commit; see `Writer.finish`."""
+        with self._health.asking(), self._resting():
+            self._writer.finish()

@@ -121,9 +121,9 @@ class Metrics:
         self.snapshot_size.labels(partition).set(size_bytes)
         self.snapshot_time.labels(partition).set(timestamp_seconds)
 
-    def publish(self, partition: int, processor: Processor, share: Participant | None = None) -> Published:
-        """Publish a partition's state, which has just been committed; return what is published."""
-        state = Published(
+    def state_of(self, partition: int, processor: Processor, share: Participant | None = None) -> Published:
+        """Return what is to be published of a partition once its present state is committed."""
+        return Published(
             processor.counters.copy(),
             processor.learner.updates,
             processor.join.n_pending,
@@ -133,9 +133,11 @@ class Metrics:
             mixture_of(processor.learner),
             None if share is None else Share.of(share),
         )
+
+    def publish(self, partition: int, state: Published) -> None:
+        """Publish a partition's state, which has been committed."""
         self.published[partition] = self.last_published[partition] = state
         self.at_work_since.setdefault(partition, self.clock.monotonic())
-        return state
 
     def withdraw(self, partition: int) -> None:
         """Show a partition no longer: another process does."""

@@ -32,6 +32,11 @@ class BatchTracer:
     def __init__(self, tracer: Tracer | None = None) -> None:
         self._tracer = tracer
 
+    @property
+    def is_tracing(self) -> bool:
+        """Whether spans are made."""
+        return self._tracer is not None
+
     def span(self, records: Sequence[Record], settings: Settings, partition: int) -> Span:
         """Return the span of a batch, from its first record read to its commit; linked to their traces."""
         return nullcontext() if self._tracer is None else _span(self._tracer, records, settings, partition)

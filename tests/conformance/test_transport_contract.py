@@ -612,6 +612,53 @@ def test_a_groups_committed_offsets_are_read_without_joining_it(stream: Stream, 
     assert member.assigned == {0}
 
 
+def test_commits_that_were_begun_are_there_when_they_are_finished(
+    stream: Stream, transport: Transport
+) -> None:
+    events, predictions = stream.topic("events"), stream.topic("predictions")
+    transport.ensure_topics({events: 1, predictions: 1})
+    transport.produce(numbered(events, 9))
+    member = assigned(transport, stream, events)
+    with closing(member.consumer.writer(0)) as writer:
+        for number in range(1, 4):
+            writer.begin([Output(predictions, b"key", b"%d" % number)] * 3, {events: number})
+            member.poll()  # which does not wait for it
+            writer.finish()
+            assert member.consumer.committed(0) == {events: number}
+        writer.finish()
+    assert values(transport, predictions) == [b"1"] * 3 + [b"2"] * 3 + [b"3"] * 3
+    assert [record.value for record in member.records] == [each.value for each in numbered(events, 9)]
+
+
+def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(
+    stream: Stream, transport: Transport
+) -> None:
+    events, predictions = stream.topic("events"), stream.topic("predictions")
+    transport.ensure_topics({events: 1, predictions: 1})
+    member = assigned(transport, stream, events)
+    writer = member.consumer.writer(0)
+    writer.begin([Output(predictions, b"key", b"value")], {events: 1})
+    writer.close()
+    member.consumer.writer(0).close()
+    assert values(transport, predictions) == [b"value"]
+
+
+def test_a_commit_that_was_begun_and_fails_tells_it_and_leaves_no_trace(
+    stream: Stream, transport: Transport
+) -> None:
+    events, predictions = stream.topic("events"), stream.topic("predictions")
+    transport.ensure_topics({events: 1, predictions: 1})
+    member = assigned(transport, stream, events)
+    writer = member.consumer.writer(0)
+    outputs = [Output(predictions, b"small", b"1"), Output(predictions, b"large", TOO_LARGE)]
+    with pytest.raises(MessageTooLarge):  # noqa: PT012 - at once, or when it is finished
+        writer.begin(outputs, {events: 5})
+        writer.finish()
+    member.consumer.writer(0).close()
+    assert values(transport, predictions) == []
+    assert member.consumer.committed(0) == {}
+
+
 def test_a_failed_commit_leaves_no_trace(stream: Stream, transport: Transport) -> None:
     events, predictions = stream.topic("events"), stream.topic("predictions")
     transport.ensure_topics({events: 1, predictions: 1})

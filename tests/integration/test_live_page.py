@@ -646,7 +646,7 @@ def test_a_curve_of_one_point_is_seen(serve, open_page):
     records = [feed.record(event(f"m-{n}", "win", label=n % 2 == 0)) for n in range(300)]
     with stage.models[0].learning:
         feed.processor.process_batch(records)
-    stage.models[0].committed(stage.metrics.publish(0, feed.processor))
+    stage.publish()
     page = open_page(serve(stage.served()))
     expect(page.locator("#predictions")).to_have_text("300")
     coloured = """canvas => {

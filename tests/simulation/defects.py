@@ -13,7 +13,7 @@ from unittest import mock
 from service.batches.record_batch import RecordBatch
 from service.checkpoints.log import CheckpointLog
 from service.errors import TransactionFailed
-from service.loop import opening, recovery, task
+from service.loop import commits, opening, recovery, task
 from service.loop.queues import partition_queue
 from service.loop.queues import record_queue as inbox
 from service.partition import factory
@@ -68,9 +68,12 @@ def failed_commits_are_ignored():
         def __init__(self, writer):
             self._writer = writer
 
-        def commit(self, outputs, offsets):
+        def begin(self, outputs, offsets):
+            self._writer.begin(outputs, offsets)
+
+        def finish(self):
             try:
-                self._writer.commit(outputs, offsets)
+                self._writer.finish()
             except TransactionFailed:
                 self._writer._is_broken = False
 
@@ -85,6 +88,19 @@ def failed_commits_are_ignored():
 
 
 @defect
+def counts_are_published_before_they_are_committed():
+    """What a batch has counted is shown while its commit is under way."""
+    process = task.Task._process
+
+    def and_publish(self, records):
+        process(self, records)
+        self._commits.publish()
+
+    with mock.patch.object(task.Task, "_process", and_publish):
+        yield
+
+
+@defect
 def state_is_read_before_the_writer_fences():
     """A new owner reads the checkpoints first and fences its predecessor later, who may commit meanwhile."""
     opened = opening.TaskOpener.open
@@ -94,9 +110,13 @@ def state_is_read_before_the_writer_fences():
             self._make = lambda: consumer.writer(partition)
             self._writer = None
 
-        def commit(self, outputs, offsets, **given):
+        def begin(self, outputs, offsets, **given):
             self._writer = self._writer or self._make()
-            self._writer.commit(outputs, offsets, **given)
+            self._writer.begin(outputs, offsets, **given)
+
+        def finish(self):
+            if self._writer is not None:
+                self._writer.finish()
 
         def close(self):
             pass
@@ -323,8 +343,8 @@ def records_are_let_go_when_many_wait():
 @defect
 def a_step_is_lost_when_a_snapshot_is_due():
     """The snapshot is made of the state before the batch, and passes for the one after it."""
-    commit = task.Task._commit_snapshot
-    process = task.Task._process
+    commit = commits.Commits.commit_snapshot
+    process = task.Task._predict_and_learn
 
     class Stale:
         def __init__(self, processor, state):
@@ -335,19 +355,19 @@ def a_step_is_lost_when_a_snapshot_is_due():
             return getattr(self._processor, name)
 
     def before(self, *given):
-        self.state_before = self._processor.state()
+        self._commits.state_before = self._processor.state()
         return process(self, *given)
 
-    def stale(self, outputs=(), **given):
-        if not outputs:
-            commit(self, outputs)
+    def stale(self, sequence, offsets, outputs=None, **given):
+        if outputs is None:
+            commit(self, sequence, offsets)
             return
         with mock.patch.object(self, "_processor", Stale(self._processor, self.state_before)):
-            commit(self, outputs, **given)
+            commit(self, sequence, offsets, outputs, **given)
 
     with (
-        mock.patch.object(task.Task, "_process", before),
-        mock.patch.object(task.Task, "_commit_snapshot", stale),
+        mock.patch.object(task.Task, "_predict_and_learn", before),
+        mock.patch.object(commits.Commits, "commit_snapshot", stale),
     ):
         yield
 

@@ -10,6 +10,7 @@ from service.errors import (
     ConfigurationError,
     OffsetOutOfRange,
     OwnershipLost,
+    ServiceError,
     TopicMissing,
     TransactionFailed,
 )
@@ -309,19 +310,46 @@ class SimulatedWriter:
         self._partition = partition
         self._epoch = epoch
         self._is_broken = False
+        self._under_way = None
+        self._failure = None
 
     def commit(self, outputs, offsets, *, compress=False):
+        self.begin(outputs, offsets)
+        self.finish()
+
+    def begin(self, outputs, offsets, *, compress=False):
+        """Begin a transaction, whose fate chance decides now or not before it is asked about."""
+        assert self._under_way is None
+        assert self._failure is None
         ends = self._consumer.told_ends
         known_ends = {topic: end for (topic, partition), end in ends.items() if partition == self._partition}
         transaction = Transaction(self._partition, [*outputs], dict(offsets), known_ends, self._life.name)
         if self._is_broken:
             raise TransactionFailed("this writer has failed before")
         self._is_broken = True
-        self._life.before("commit")
-        self._check()
-        self._life.commit(transaction)
-        self._life.after("commit")
-        self._is_broken = False
+        self._under_way = transaction
+        if self._life.world.is_shared or self._life.chance(0.5):  # shared models are committed in one step
+            self._decide()
+
+    def _decide(self):
+        """Let the transaction come to its end; what failed is told by `finish`."""
+        transaction, self._under_way = self._under_way, None
+        try:
+            self._life.before("commit")
+            self._check()
+            self._life.commit(transaction)
+            self._life.after("commit")
+        except ServiceError as error:
+            self._failure = error
+        else:
+            self._is_broken = False
+
+    def finish(self):
+        if self._under_way is not None:
+            self._decide()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     def _check(self):
         group = self._broker.group

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 from collections import Counter
 from functools import cache
 from math import inf
@@ -106,6 +107,7 @@ class Life:
         self.is_idle = False
         self.is_told_to_stop = False
         self.metrics = metrics_of(number)
+        self.metrics.life = self
         self.runner = Runner(
             SimulatedTransport(self, world.broker),
             world.settings,
@@ -203,6 +205,16 @@ class Life:
 
     def chance(self, p):
         return self.world.random.random() < p
+
+    def publishes(self, partition, state):
+        """Refuse counts that no transaction has committed."""
+        world = self.world
+        if not world.losses.are_felt:
+            n_consumed = state.counters.consumed.total()
+            if n_consumed not in world.committed_counts(partition):
+                raise SimulationFailure(
+                    f"{self.name} publishes {n_consumed} records of partition {partition}"
+                )
 
     # What happens to it
 
@@ -506,6 +518,19 @@ class World:
         self.slots = [Slot(self, number) for number in range(random.choice((1, 1, 2, 3, 4)))]
         self.stack = []
         self.losses = Losses(self)
+        self._committed_counts: dict[int, set[int]] = {}
+        self._n_counted = 0
+
+    def committed_counts(self, partition):
+        """Return how many records a partition had consumed after each of its transactions."""
+        new = self.broker.transactions[self._n_counted :]
+        self._n_counted += len(new)
+        for transaction in new:
+            for record in transaction.outputs:
+                if ("kind", b"progress") in record.headers:
+                    consumed = sum(json.loads(record.value).get("consumed", {}).values())
+                    self._committed_counts.setdefault(transaction.partition, {0}).add(consumed)
+        return self._committed_counts.get(partition, {0})
 
     def _share(self, random):
         """Let the partitions share their model: in rounds that a few updates open, on lanes that lag."""
@@ -694,6 +719,14 @@ def draw_settings(random):
     )
 
 
+class JudgedMetrics(Metrics):
+    """Metrics of one process, which must not show more than was committed."""
+
+    def publish(self, partition, state):
+        self.life.publishes(partition, state)
+        super().publish(partition, state)
+
+
 _METRICS: dict[int, Metrics] = {}
 
 
@@ -701,7 +734,7 @@ def metrics_of(number):
     """Return the metrics of a process: made once, since making them takes longer than a run."""
     metrics = _METRICS.get(number)
     if metrics is None:
-        metrics = _METRICS[number] = Metrics(CollectorRegistry())
+        metrics = _METRICS[number] = JudgedMetrics(CollectorRegistry())
     for each in (metrics.published, metrics.last_published, metrics.at_work_since, metrics.bounds):
         each.clear()
     metrics.lag = {}

@@ -33,12 +33,13 @@ PARTITIONS = 4
 DEADLINE_SECONDS = 60.0
 _PHASES = {  # what a stack tells, the most telling first
     "_delete_old_snapshots": "deleting snapshots",
-    "_commit_snapshot": "committing a snapshot",
-    "commit": "committing",
+    "commit_snapshot": "committing a snapshot",
+    "begin": "committing",
+    "finish": "committing",
     "_learn_again": "learning again",
     "restore": "restoring",
     "_open": "taking over",
-    "_process": "processing",
+    "_predict_and_learn": "processing",
     "poll": "polling",
     "join": "joining",
     "ensure_topics": "looking at topics",

@@ -220,8 +220,8 @@ def exported_families() -> list[Metric]:
         processor = make_processor(Settings(model=model))
         processor.observe = shown.watch(partition, processor.learner)
         processor.process_batch([_record(offset, value) for offset, value in enumerate(_stream())])
-        shown.publish(partition, processor)
-    shown.publish(partition + 1, *_sharing(shown))
+        shown.publish(partition, shown.state_of(partition, processor))
+    shown.publish(partition + 1, shown.state_of(partition + 1, *_sharing(shown)))
     shown.snapshot_committed(0, duration_seconds=0.1, size_bytes=1, timestamp_seconds=0.0)
     shown.lag = {("events", 0): 0}
     of_workers = CollectorRegistry()

@@ -95,6 +95,10 @@ class KafkaMember(ABC):
                 self._pause(hold - self._held, (self._held - hold) & ours)
             self._held = hold
 
+    def _is_committing(self) -> bool:
+        """Return whether a commit is under way; any thread may ask."""
+        return any(writer.is_committing for writer in list(self._writers.values()))
+
     def _places(self) -> list[Place]:
         """List what was started, the leading topic first."""
         return [(topic, partition) for topic in self._topics for partition in sorted(self._membership.begun)]

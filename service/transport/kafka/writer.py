@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from time import monotonic
 from typing import Any, Protocol
 
 from service.batches.topics import topics_of
-from service.errors import MessageTooLarge, OwnershipLost, ServiceError, TransactionFailed
+from service.errors import (
+    MessageTooLarge,
+    OwnershipLost,
+    ServiceError,
+    TransactionFailed,
+    TransportUnavailable,
+)
 from service.stream import Output, Place
+from service.transport.kafka.background_call import BackgroundCall
 from service.transport.kafka.errors import hinted
 
 
@@ -29,7 +38,9 @@ class TransactionalProducer(Protocol):
     ) -> None:
         """Commit `outputs` and the group's next `offsets` as one, before a `time.monotonic` deadline.
 
-        Whatever the client raises comes as a `ServiceError` that says `where`.
+        Called on a thread of its own; nothing else of this producer is called before it returns, except
+        `drop` if that is long after the deadline. Whatever the client raises comes as a `ServiceError` that
+        says `where`.
         """
 
     @property
@@ -84,33 +95,79 @@ class KafkaWriter:
         self._check_topics = check_topics
         self._found_topics: set[str] = set()
         self._commit_timeout_seconds = commit_timeout_seconds
+        self._under_way: BackgroundCall | None = None
+        self._topics: Collection[str] = ()
+        """Of what is under way."""
         self._ended: ServiceError = TransactionFailed(f"{where}: the writer is closed", hint="make a new one")
 
     def commit(
         self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False
     ) -> None:
-        """Write `outputs` and the group's next offsets as one; see `Writer.commit`.
+        """Write `outputs` and the group's next offsets as one; see `Writer.commit`."""
+        self.begin(outputs, offsets, compress=compress)
+        self.finish()
 
-        After any error the producer is dropped, not repaired: what it believes about its transaction
-        is then worth nothing, and a new one makes a clean start of it.
+    def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
+        """Let a thread commit `outputs` and `offsets`; see `Writer.begin`.
+
+        What asks the group's member, whose clients belong to this thread, is done here.
         """
+        self.finish()
         if self._producer is None:
             raise type(self._ended)(str(self._ended), hint=self._ended.hint)
         if not outputs and not offsets:
             return
-        self._look_for(topics_of(outputs))
+        self._topics = topics_of(outputs)
+        self._look_for(self._topics)
         places = {(topic, self._partition): offset for topic, offset in offsets.items()}
-        try:
+        with self._ending_on_error():
             producer = self._producer_for(compress=compress)
             deadline = monotonic() + self._commit_timeout_seconds
-            producer.transact(outputs, places, self._group_metadata(), deadline=deadline, where=self._where)
+            transact = partial(
+                producer.transact,
+                outputs,
+                places,
+                self._group_metadata(),
+                deadline=deadline,
+                where=self._where,
+            )
+            self._under_way = BackgroundCall(transact, deadline)
+
+    def finish(self) -> None:
+        """Wait for the thread that commits, if one does; see `Writer.finish`."""
+        if self._under_way is None:
+            return
+        with self._ending_on_error():
+            try:
+                self._under_way.result()
+            except TimeoutError as error:
+                said = f"{self._where}: the client does not end the transaction"
+                raise hinted(TransportUnavailable, said) from error
+            self._under_way = None
+
+    @property
+    def is_committing(self) -> bool:
+        """Whether the thread commits now; any thread may ask."""
+        under_way = self._under_way
+        return under_way is not None and under_way.is_running
+
+    @contextmanager
+    def _ending_on_error(self) -> Iterator[None]:
+        """Drop the producer after any error in the block, and say again why it was dropped.
+
+        It is not repaired: what it believes about its transaction is then worth nothing, and a new one makes
+        a clean start of it.
+        """
+        try:
+            yield
         except MessageTooLarge as error:
-            self._end(_placed(error, topics_of(outputs)))
+            self._end(_placed(error, self._topics))
             raise self._ended from error.__cause__
         except ServiceError as error:
             self._end(error)
             raise self._ended from error.__cause__
-        except BaseException:  # Ctrl-C in the middle of a transaction
+        except BaseException:  # Ctrl-C in the middle of a transaction, which waits for nothing
+            self._under_way = None
             self.close()
             raise
 
@@ -149,6 +206,9 @@ class KafkaWriter:
 
     def close(self) -> None:
         """Drop the producer; an open transaction ends with the next writer, or in time."""
+        if self._under_way is not None:
+            self._under_way.wait()
+            self._under_way = None
         if self._producer is not None:
             self._producer.drop()
             self._producer = None

@@ -40,5 +40,11 @@ class SqliteWriter:
             self._log.append(connection, rows)
             connection.executemany("REPLACE INTO committed VALUES (?, ?, ?)", committed)
 
+    begin = commit
+    """Commits at once: a transaction belongs to the thread that began it, and needs no answer of anybody."""
+
+    def finish(self) -> None:
+        """Do nothing: what was begun has ended."""
+
     def close(self) -> None:
         """Do nothing: a writer holds no resources. Its successor fences it."""

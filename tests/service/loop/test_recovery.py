@@ -458,13 +458,13 @@ def test_input_deleted_while_the_service_runs_is_passed_over_where_the_settings_
 
 
 def lose_five_records_behind_the_first_batch(stream, monkeypatch):
-    process_and_commit = Task.process_and_commit
+    process = Task.process
 
     def and_lose(task, records):
-        process_and_commit(task, records)
+        process(task, records)
         stream.delete_before("events", 0, 8)
 
-    monkeypatch.setattr(Task, "process_and_commit", and_lose)
+    monkeypatch.setattr(Task, "process", and_lose)
 
 
 @pytest.mark.parametrize("n_new", [4, 30])

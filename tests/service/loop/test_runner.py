@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from service.errors import (
     AccessRefused,
     MessageTooLarge,
+    RegistryUnavailable,
     StorageFull,
     TopicMissing,
     TransactionFailed,
@@ -286,14 +287,20 @@ def fail_first_commit(stream, monkeypatch, error, *, of_batch):
 
         def writer(partition):
             made = make(partition)
-            commit = made.commit
+            begin, finish, failures = made.begin, made.finish, []
 
             def failing(*given, **options):
                 if next(commits) == of_batch:
-                    raise error
-                commit(*given, **options)
+                    failures.append(error)
+                else:
+                    begin(*given, **options)
 
-            made.commit = failing
+            def tell():
+                finish()
+                if failures:
+                    raise failures.pop()
+
+            made.begin, made.finish = failing, tell
             return made
 
         member.writer = writer
@@ -385,3 +392,101 @@ def test_a_slow_model_gets_small_batches_from_a_backlog(stream):
     runner.run(exit_at_end=True)
     assert sizes[:5] == [1000, 500, 250, 125, 100]
     assert max(sizes[4:]) == 100
+
+
+def note_commits(stream, monkeypatch, seen):
+    """Note when commits are begun and finished."""
+    join = stream.join
+
+    def joined(*args):
+        member = join(*args)
+        make = member.writer
+
+        def writer(partition):
+            made = make(partition)
+            begin, finish = made.begin, made.finish
+
+            def begin_and_note(outputs, offsets, **how):
+                begin(outputs, offsets, **how)
+                seen.append(f"begun {offsets['events']}")
+
+            def finish_and_note():
+                finish()
+                seen.append("finished")
+
+            made.begin, made.finish = begin_and_note, finish_and_note
+            return made
+
+        member.writer = writer
+        return member
+
+    monkeypatch.setattr(stream, "join", joined)
+
+
+def made_runner(stream, **given):
+    metrics = Metrics(CollectorRegistry())
+    return Runner(stream, settings(**given), metrics=metrics, health=Health(), clock=SetClock()), metrics
+
+
+def test_while_more_waits_the_next_batch_is_processed_beside_the_commit(stream, monkeypatch):
+    seen = []
+    produce_timed(stream, [(0, event(str(n), label=True)) for n in range(3)])
+    note_commits(stream, monkeypatch, seen)
+    runner, metrics = made_runner(stream, max_batch_records=1)
+    runner._tasks._opener._observe = lambda learned: seen.append(f"learned {len(learned)}")
+    runner.start()
+    runner.step()
+    del seen[:]  # the empty snapshot
+    for _ in range(3):
+        runner.step()
+    assert seen == [
+        *("learned 1", "begun 1"),
+        *("learned 1", "finished", "begun 2"),
+        *("learned 1", "finished", "begun 3", "finished"),
+    ]
+    assert metrics.published[0].counters.predictions == 3
+    runner.close()
+
+
+def test_what_was_not_committed_is_not_published(stream):
+    produce_timed(stream, [(0, event(str(n))) for n in range(3)])
+    runner, metrics = made_runner(stream, max_batch_records=1)
+    runner.start()
+    shown = []
+    for _ in range(4):
+        runner.step()
+        shown.append(metrics.published[0].counters.predictions)
+    assert shown == [0, 0, 1, 3]
+    runner.close()
+
+
+def test_a_commit_ends_and_is_published_before_its_partition_is_left(stream):
+    produce_timed(stream, [(0, event(str(n))) for n in range(3)])
+    runner, metrics = made_runner(stream, max_batch_records=1)
+    runner.start()
+    runner.step()
+    runner.step()
+    runner.close()
+    assert len(answers(stream)) == 1
+    assert metrics.last_published[0].counters.predictions == 1
+
+
+def test_a_commit_ends_before_its_partition_waits_for_a_registry(stream, monkeypatch):
+    produce_timed(stream, [(0, event(str(n))) for n in range(3)])
+    runner, metrics = made_runner(stream, max_batch_records=1)
+    runner.start()
+    runner.step()
+    runner.step()
+
+    def refuse(*_):
+        raise RegistryUnavailable("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Task, "_find_schemas", refuse)
+        runner.step()
+    assert metrics.published[0].counters.predictions == 1
+    runner._clock.seconds += 60
+    while not runner.step() or len(answers(stream)) < 3:
+        pass
+    assert [each["id"] for each in answers(stream)] == ["0", "1", "2"]
+    runner.close()

@@ -70,7 +70,7 @@ def test_a_model_that_is_being_opened_is_not_shown_yet():
     assert live.partitions() == []
     with pytest.raises(NoSuchModel):
         live.get(0)
-    model.committed(stage.metrics.publish(0, stage.feeds[0].processor))
+    model.committed(stage.metrics.state_of(0, stage.feeds[0].processor))
     assert live.get(0) is model
 
 
@@ -126,14 +126,14 @@ def test_after_a_failed_commit_the_curve_goes_on(stream, monkeypatch):
 
         def writer(partition):
             made = make_writer(partition)
-            commit = made.commit
+            begin = made.begin
 
-            def commit_or_fail(outputs, offsets, **how):
+            def begin_or_fail(outputs, offsets, **how):
                 if failures and any(offsets.values()):
                     raise failures.pop()
-                commit(outputs, offsets, **how)
+                begin(outputs, offsets, **how)
 
-            made.commit = commit_or_fail
+            made.begin = begin_or_fail
             return made
 
         joined.writer = writer

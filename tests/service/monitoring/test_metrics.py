@@ -30,7 +30,7 @@ def metrics(feed):
     ):
         feed(message)
     feed(label("b", True), at_seconds=5, topic="labels")
-    metrics.publish(0, feed.processor)
+    metrics.publish(0, metrics.state_of(0, feed.processor))
     metrics.lag = {("events", 0): 7}
     return metrics
 
@@ -76,7 +76,7 @@ def test_shows_the_mistake_bound_once_a_separator_is_known():
     feed.processor.observe = metrics.watch(0, feed.processor.learner)
     for number in range(120):
         feed({"id": str(number), "features": {"x": 1 if number % 2 else -1}, "label": bool(number % 2)})
-        metrics.publish(0, feed.processor)
+        metrics.publish(0, metrics.state_of(0, feed.processor))
         bound = metrics.registry.get_sample_value("perceptron_mistake_bound", {"partition": "0"})
         assert (bound is None) == (number < 101)
     assert bound == pytest.approx(2.0)  # (sqrt(2) / 1) squared: the bias counts as a feature
@@ -86,7 +86,7 @@ def test_shows_the_calibration_of_a_model_with_log_odds_and_of_no_other(metrics)
     feed = Feed(model="coin-betting")
     for message in (event("a", "win", label=True), event("b", "win", label=False)):
         feed(message)
-    metrics.publish(1, feed.processor)
+    metrics.publish(1, metrics.state_of(1, feed.processor))
     calibration = feed.counters.calibration
     for name, value in (
         ("perceptron_expected_calibration_error_ratio", calibration.expected_calibration_error()),
@@ -102,7 +102,7 @@ def mixture():
     metrics, feed = Metrics(CollectorRegistry()), Feed(model="auto")
     for number in range(20):
         feed(event(str(number), "win money" if number % 2 else "see you", label=number % 3 > 0))
-    metrics.publish(0, feed.processor)
+    metrics.publish(0, metrics.state_of(0, feed.processor))
     return metrics, feed
 
 
@@ -143,7 +143,7 @@ def party(stream):
 def publish(party):
     metrics = Metrics(CollectorRegistry(), lanes=party.lanes)
     for partition, (feed, member) in enumerate(zip(party.feeds, party.members, strict=True)):
-        metrics.publish(partition, feed.processor, member)
+        metrics.publish(partition, metrics.state_of(partition, feed.processor, member))
     return lambda name, **labels: metrics.registry.get_sample_value(f"perceptron_mix_{name}", labels)
 
 

@@ -33,11 +33,11 @@ def observed(metrics, caplog):
 
 def test_a_line_comes_once_an_interval_with_the_counts_of_that_interval(metrics, observed):
     feed = Feed()
-    metrics.publish(0, feed.processor)
+    metrics.publish(0, metrics.state_of(0, feed.processor))
     assert observed(1) == []
     feed(event("a", "win", label=True))
     feed(b"junk")
-    metrics.publish(0, feed.processor)
+    metrics.publish(0, metrics.state_of(0, feed.processor))
     metrics.lag = {("events", 0): 7, ("labels", 0): 1}
     (line,) = observed(10)
     assert (line["events"], line["labelled"], line["mistakes"], line["rejected"]) == (1, 1, 1, 1)
@@ -50,24 +50,24 @@ def test_a_line_comes_once_an_interval_with_the_counts_of_that_interval(metrics,
 def test_what_others_did_with_a_partition_is_not_counted(metrics, observed):
     feed = Feed()
     feed(event("a"))  # by whom it was restored from
-    metrics.publish(0, feed.processor)
+    metrics.publish(0, metrics.state_of(0, feed.processor))
     observed(1)
     feed(event("b"))
-    metrics.publish(0, feed.processor)
+    metrics.publish(0, metrics.state_of(0, feed.processor))
     observed(2)
     metrics.withdraw(0)
     observed(3)
     feed(event("c"))  # elsewhere
-    metrics.publish(0, feed.processor)
+    metrics.publish(0, metrics.state_of(0, feed.processor))
     (line,) = observed(10)
     assert line["events"] == 1
 
 
 def test_a_line_shows_no_feature_and_no_text(metrics, observed):
     feed = Feed()
-    metrics.publish(0, feed.processor)
+    metrics.publish(0, metrics.state_of(0, feed.processor))
     observed(1)
     feed(event("secret-id", "secret text", secret_feature=1.0))
-    metrics.publish(0, feed.processor)
+    metrics.publish(0, metrics.state_of(0, feed.processor))
     (line,) = observed(10)
     assert "secret" not in str(line)

@@ -34,7 +34,7 @@ class Stage:
         for partition, feed in self.feeds.items():
             live, watch = self.models[partition], self.metrics.watch(partition, feed.processor.learner)
             feed.processor.observe = lambda steps, live=live, watch=watch: (live.observe(steps), watch(steps))
-            live.committed(self.metrics.publish(partition, feed.processor))
+            self.publish(partition)
             self.open_intake(partition)
         self.appended = []
         """What was appended by way of the API, in order."""
@@ -55,8 +55,13 @@ class Stage:
             record = feed.record(message, **where)
             with self.models[partition].learning:
                 outputs = feed.processor.process_batch([record]).outputs
-            published = self.metrics.publish(partition, feed.processor)
-            self.models[partition].committed(published, [record], outputs)
+            self.publish(partition, [record], outputs)
+
+    def publish(self, partition=0, records=(), outputs=(), share=None):
+        """Publish what a partition has committed now."""
+        state = self.metrics.state_of(partition, self.feeds[partition].processor, share)
+        self.metrics.publish(partition, state)
+        self.models[partition].committed(state, records, outputs)
 
     @contextlib.contextmanager
     def served(self, address=ANY_PORT, **headers):
@@ -82,9 +87,8 @@ class SharingStage(Stage):
         self.commit()
 
     def commit(self):
-        for partition, feed in self.feeds.items():
-            published = self.metrics.publish(partition, feed.processor, self.party.members[partition])
-            self.models[partition].committed(published)
+        for partition in self.feeds:
+            self.publish(partition, share=self.party.members[partition])
 
 
 class Appender:

@@ -21,7 +21,7 @@ def worker(events=0, partition=0, since=1.0):
     feed.processor.observe = metrics.observe
     for number in range(events):
         feed(event(str(number), "win", label=True))
-    metrics.publish(partition, feed.processor)
+    metrics.publish(partition, metrics.state_of(partition, feed.processor))
     metrics.snapshot_committed(partition, 0.5, 100 * events, 1000.0)
     metrics.rebalances.inc()
     metrics.lag = {("events", partition): events}
@@ -80,7 +80,7 @@ def test_bytes_of_contributions_add_up_and_rounds_are_those_of_each_partition(st
     expositions = []
     for partition, (feed, member) in enumerate(zip(party.feeds, party.members, strict=True)):
         metrics = Metrics(CollectorRegistry(), lanes=party.lanes)
-        metrics.publish(partition, feed.processor, member)
+        metrics.publish(partition, metrics.state_of(partition, feed.processor, member))
         expositions.append(Exposition(list(metrics.registry.collect()), {partition: 1.0}))
     party.close()
     for direction in ("written", "read"):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from threading import Thread
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -17,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 from service.batches.output_batch import OutputBatch
 from service.stream import Output, Place
 from service.transport.kafka.confluent.cluster import LIBRDKAFKA_LOG, Cluster
-from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translated
+from service.transport.kafka.confluent.errors import FOREIGN, translated
 from service.transport.kafka.confluent.output_sender import open_output_sender
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
@@ -36,8 +35,6 @@ _FIRST_TIME_MS: Final = 1
 # connection came about, so that no request was under way.
 _TROUBLE: Final = frozenset({"FAIL", "REQTMOUT"})
 _NEVER_CONNECTED: Final = "Connect to"
-# What a call may take beyond its own time limit.
-_GRACE_SECONDS: Final = 1.0
 
 
 class _ConnectionLog:
@@ -161,14 +158,10 @@ class BulkProducer:
             client = self._open_client
             client.begin_transaction()
             self._send_in_transaction(outputs, deadline)
-
-            def end() -> None:
-                if next_offsets:
-                    hand_over = partial(client.send_offsets_to_transaction, next_offsets, group_metadata)
-                    _do_step(hand_over, deadline)
-                _do_step(client.commit_transaction, deadline)
-
-            _do_by(deadline, end)
+            if next_offsets:
+                hand_over = partial(client.send_offsets_to_transaction, next_offsets, group_metadata)
+                _do_step(hand_over, deadline)
+            _do_step(client.commit_transaction, deadline)
 
     @contextmanager
     def _noting_failure(self) -> Iterator[None]:
@@ -264,29 +257,3 @@ def _do_step(step: Callable[[float], None], deadline: float) -> None:
         if error.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - published so
             raise
         step(MOMENT_SECONDS)
-
-
-def _do_by(deadline: float, step: Callable[[], None]) -> None:
-    """Run a call that ought to end in time, and go on without it if it does not.
-
-    librdkafka (2.16) was seen never to return from `send_offsets_to_transaction` when its broker was killed
-    at that moment. The thread stays behind there, with the client, until the process ends.
-    """
-    failures: list[object] = []
-
-    def do() -> None:
-        try:
-            step()
-        except FOREIGN as error:
-            failures.append(error)
-        except BaseException as error:  # noqa: BLE001 - raised again by who waits: else it would pass for a commit
-            failures.append(error)
-
-    thread = Thread(target=do, name="commit", daemon=True)
-    thread.start()
-    thread.join(seconds_left(deadline))
-    thread.join(_GRACE_SECONDS)
-    if thread.is_alive():
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the client does not end the transaction"))  # noqa: SLF001 - published so
-    if failures:
-        raise failures[0] if isinstance(failures[0], BaseException) else as_exception(failures[0])

@@ -68,7 +68,7 @@ class KafkaPythonConsumer(KafkaMember):
     ) -> None:
         super().__init__(cluster.name, group, topics, options, check_topics)
         self._cluster = cluster
-        self._membership: KafkaPythonMembership = KafkaPythonMembership(assignee)
+        self._membership: KafkaPythonMembership = KafkaPythonMembership(assignee, self._is_committing)
         self._last_alive = monotonic()
         self._leading = self._open_member()
         self._further = cluster.open_consumer(**_NEVER_RESET) if self._topics[1:] else None

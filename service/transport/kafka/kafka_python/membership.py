@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from service.stream import Assignee
 from service.transport.kafka.membership import KafkaMembership
 
 _LOOK_AGAIN_SECONDS: Final = 0.005
-"""How often the client's loop looks whether the assignee has finished."""
+"""How often the client's loop looks whether the assignee, or a commit, has finished."""
 
 
 class _PendingJoin:
@@ -46,17 +46,33 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
     ----------
     assignee
         Informed of every rebalance.
+    is_committing
+        Whether a commit is under way.
 
     """
 
-    def __init__(self, assignee: Assignee) -> None:
+    def __init__(self, assignee: Assignee, is_committing: Callable[[], bool]) -> None:
         super().__init__(assignee)
+        self._is_committing = is_committing
         self._consumer: Any = None
+        self._prepare_join: Callable[..., Awaitable[None]]
 
     def follow(self, consumer: Any, topic: str) -> None:  # noqa: ANN401 - kafka-python has no types
         """Subscribe `consumer` to `topic` and listen to what the group gives it."""
         self._consumer = consumer
         consumer.subscribe([topic], listener=self)
+        coordinator = consumer._coordinator  # noqa: SLF001 - nothing public reaches it
+        self._prepare_join = coordinator._on_join_prepare_async  # noqa: SLF001
+        coordinator._on_join_prepare_async = self._end_commits_and_prepare_join  # noqa: SLF001
+
+    async def _end_commits_and_prepare_join(self, *given: object, **options: object) -> None:
+        """Let the commits end that name the present generation: a join begins another one.
+
+        The broker would refuse them, and each partition would have to be restored.
+        """
+        while self._is_committing():
+            await self._sleep()
+        await self._prepare_join(*given, **options)
 
     def keep_join(self) -> None:
         """Make the next poll take the answer to a join that has come since the last one.
@@ -128,8 +144,11 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
             teller = threading.Thread(target=self._tell, args=(tell, known), name="rebalance", daemon=True)
             teller.start()
             while teller.is_alive():
-                await self._consumer._net.sleep(_LOOK_AGAIN_SECONDS)  # noqa: SLF001 - the only loop to sleep on
+                await self._sleep()
         self._remove(partitions)
+
+    async def _sleep(self) -> None:
+        await self._consumer._net.sleep(_LOOK_AGAIN_SECONDS)  # noqa: SLF001 - the only loop to sleep on
 
 
 def hold_still(consumer: Any, places: Collection[TopicPartition]) -> None:  # noqa: ANN401 - kafka-python has no types

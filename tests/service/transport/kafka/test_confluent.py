@@ -373,15 +373,6 @@ class Stuck:
         pass
 
 
-def test_a_commit_ends_in_time_even_if_the_client_does_not(monkeypatch):
-    monkeypatch.setattr(producer, "_GRACE_SECONDS", 0.1)
-    client = Stuck()
-    bulk = producer.BulkProducer(client, timeout_seconds=1, batch_bytes=1000)
-    with pytest.raises(TransportUnavailable, match=r"events\[0\]"):
-        bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic() + 0.1, where="events[0]")
-    client.released.set()
-
-
 class Thawed(Stuck):
     """A client that was frozen: its time is over, and in the next moment it learns that it was fenced."""
 

@@ -1,0 +1,185 @@
+"""The commits of one partition. In: what a batch has made. Out: one transaction, and its counts published.
+
+A commit may go on while the next batch is processed. Nothing of it is published before it has ended well, and
+no other commit is begun before.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from service.batches.output_batch import OutputBatch
+from service.batches.record_batch import RecordBatch
+from service.checkpoints.log import Address
+from service.clock import Clock
+from service.formats.answers import ANSWER_KEY, AnswerWriter
+from service.loop.recovery import Restored
+from service.loop.snapshots import Snapshots
+from service.monitoring.committed_state import Published
+from service.monitoring.live_models import LiveModel
+from service.monitoring.metrics import Metrics
+from service.settings.load import Settings
+from service.sharing.participant import Participant
+from service.stream import Output, Record, Transport, Writer
+
+_log = logging.getLogger(__name__)
+
+
+class Batch(NamedTuple):
+    """A batch that was processed, and is to be committed."""
+
+    sequence: int
+    offsets: Mapping[str, int]
+    """Next offsets, by input topic."""
+    records: RecordBatch
+    outputs: Sequence[Output]
+    n_answers: int
+    """How many of them are predictions, outcomes and dead letters; the others are the service's own."""
+    must_compress: bool
+    began: float
+    """By the clock's `monotonic`."""
+
+
+class Commits:
+    """Commits what a task has done, and then publishes it.
+
+    Parameters
+    ----------
+    address
+        Where progress and snapshots are written.
+    restored
+        The state that the partition goes on from; its processor is the task's.
+    writer
+        Commits.
+    transport, settings, metrics
+        The stream, the settings, and where to publish.
+    live
+        The model as published for the API and the page; None: nowhere.
+    share
+        Takes part in the rounds for this partition; None where each has a model of its own.
+    clock
+        Decides when a snapshot is due by its age.
+
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        restored: Restored,
+        writer: Writer,
+        *,
+        transport: Transport,
+        settings: Settings,
+        metrics: Metrics,
+        live: LiveModel | None,
+        share: Participant | None,
+        clock: Clock,
+    ) -> None:
+        self._partition = address.partition
+        self._processor = restored.processor
+        self._writer = writer
+        self._metrics = metrics
+        self._live = live
+        self._share = share
+        self._clock = clock
+        written = settings.predictions_format
+        self._answers = None if written == "json" else AnswerWriter(written, settings.predictions_topic)
+        self.snapshots = Snapshots(
+            address, restored, transport=transport, settings=settings, metrics=metrics, clock=clock
+        )
+        self._under_way: tuple[Batch, Published] | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a commit was begun and not settled."""
+        return self._under_way is not None
+
+    def begin(self, batch: Batch) -> None:
+        """Settle the commit before; begin to commit a batch, with a snapshot if one is due.
+
+        Raises
+        ------
+        TransportError
+            One of the two has failed: nothing of it was written, as far as is known.
+
+        """
+        state = self._state()
+        self.settle()
+        self.snapshots.count(len(batch.records))
+        if self.snapshots.is_due() or (self._share is not None and self._share.has_just_begun):
+            outputs = OutputBatch(batch.outputs)
+            self.commit_snapshot(batch.sequence, batch.offsets, outputs, compress=batch.must_compress)
+        else:
+            self._begin(batch.outputs, batch.offsets, compress=batch.must_compress)
+        self._under_way = batch, state
+
+    def settle(self) -> None:
+        """Wait for the commit that is under way, if any; publish what it has committed. Raises as `begin`."""
+        if self._under_way is None:
+            return
+        (batch, state), self._under_way = self._under_way, None
+        self._writer.finish()
+        self._publish(state, batch.records, batch.outputs)
+        self._log(batch, self._clock.monotonic() - batch.began)
+
+    def commit_offsets(self, offsets: Mapping[str, int]) -> None:
+        """Commit the group's next offsets alone."""
+        self._begin((), offsets, compress=False)
+        self._writer.finish()
+
+    def commit_snapshot(
+        self,
+        sequence: int,
+        offsets: Mapping[str, int],
+        outputs: OutputBatch | None = None,
+        *,
+        compress: bool = False,
+    ) -> None:
+        """Commit a snapshot, after `outputs`; then delete what lies before the oldest one kept."""
+        written = OutputBatch() if outputs is None else outputs
+        written += self.snapshots.make(sequence, offsets, self._processor)
+        self._begin(written, offsets, compress=compress)
+        self._writer.finish()
+        self.snapshots.committed()
+        if self._share is not None:
+            self._share.snapshot_committed()
+
+    def publish(self) -> None:
+        """Publish the present state, which was committed."""
+        self._publish(self._state())
+
+    def _begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool) -> None:
+        known = self._processor.schemas
+        if self._answers and known is not None and (schema := known[ANSWER_KEY]) is not None:
+            outputs = self._answers.write(outputs, schema)
+        if compress:
+            self._writer.begin(outputs, offsets, compress=True)
+        else:
+            self._writer.begin(outputs, offsets)
+
+    def _state(self) -> Published:
+        return self._metrics.state_of(self._partition, self._processor, self._share)
+
+    def _publish(
+        self, state: Published, records: Sequence[Record] = (), outputs: Sequence[Output] = ()
+    ) -> None:
+        self._metrics.publish(self._partition, state)
+        if self._live:
+            self._live.committed(state, records, outputs)
+
+    def _log(self, batch: Batch, seconds: float) -> None:
+        n_records = len(batch.records)
+        _log.debug(
+            "partition %d: batch %d committed: %d records in, %d out, %.1f ms",
+            *(self._partition, batch.sequence, n_records, batch.n_answers, 1000 * seconds),
+            extra={
+                "partition": self._partition,
+                "sequence": batch.sequence,
+                "records": n_records,
+                "outputs": batch.n_answers,
+                "seconds": round(seconds, 6),
+                "offsets": batch.offsets,
+            },
+        )
