@@ -13,7 +13,6 @@ One that waits for a Schema Registry keeps its task.
 from __future__ import annotations
 
 import logging
-from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from random import Random
@@ -32,7 +31,7 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.loop.availability import Availability
-from service.loop.backoff import Backoff
+from service.loop.failures import Failures
 from service.loop.growth import Growth
 from service.loop.opening import TaskOpener
 from service.loop.queues.record_queue import RecordQueues
@@ -49,10 +48,6 @@ _log = logging.getLogger(__name__)
 
 PASSING: Final = (TransactionFailed, OwnershipLost, TransportUnavailable, StorageFull)
 """Errors after which the same partition can be tried again; every other one ends the loop."""
-
-_SHORT_AFTER: Final = 2
-"""A topic's limit may have been lowered: the first time it refuses a record, it is asked again what it takes;
-the second time, dead letters are cut to 16 KiB, whatever it says."""
 
 
 class Tasks:
@@ -119,12 +114,7 @@ class Tasks:
         """Partitions without a task, and when (monotonic seconds) to try."""
         self._held_up: dict[int, Task] = {}
         """Tasks of such partitions: their next batch waits for the Schema Registry."""
-        self._failed: dict[int, bool] = {}
-        """Partitions whose last batch failed and was not repeated since; whether it may be committed yet."""
-        self._backoffs: defaultdict[int, Backoff] = defaultdict(lambda: Backoff(random))
-        """By partition: one that has just failed for the first time need not wait for what others did."""
-        self._refused: Counter[int] = Counter()
-        """By partition: how often its next batch was refused because a record in it is too large."""
+        self._failures = Failures(random)
         self._consumer: Consumer
         self._growth: Growth
 
@@ -143,12 +133,12 @@ class Tasks:
     @property
     def is_behind(self) -> bool:
         """Whether an assigned partition has no task, or has yet to repeat a batch that failed."""
-        return bool(self._waiting or self._failed)
+        return bool(self._waiting or self._failures)
 
     def forget_failures(self) -> None:
         """Forget failures, as nothing is left to process: commits that seemed to fail had been written."""
         if not self._waiting:
-            self._failed = {each: doubtful for each, doubtful in self._failed.items() if not doubtful}
+            self._failures.forget_doubtful()
 
     def process(self, partition: int, records: RecordBatch) -> float:
         """Process a batch and begin to commit it; on a passing error, close the task and open it again later.
@@ -192,8 +182,7 @@ class Tasks:
         try:
             act(task)
         except MessageTooLarge as error:
-            self._refused[partition] += 1
-            if self._refused[partition] > _SHORT_AFTER:
+            if not self._failures.note_refused(partition):
                 raise
             self._fail(partition, error)
         except RegistryUnavailable as error:
@@ -202,27 +191,25 @@ class Tasks:
             self._fail(partition, error)
         else:
             if not task.is_committing:
-                self._failed.pop(partition, None)
-                self._refused.pop(partition, None)
-                self._backoffs.pop(partition, None)
+                self._failures.forget(partition)
 
     def _fail(self, partition: int, error: TransportError) -> None:
         self._put_away(partition)
         self.at_work.pop(partition).close()
-        self._failed[partition] = True
+        self._failures.note(partition, is_doubtful=True)
         self._postpone(partition, error)
 
     def _hold_up(self, partition: int, error: RegistryUnavailable) -> None:
         """Let a batch come again later, to the same task: nothing of it was processed."""
         self._inbox.forget(partition)
         self._held_up[partition] = self.at_work.pop(partition)
-        self._failed[partition] = False
+        self._failures.note(partition, is_doubtful=False)
         self._postpone(partition, error)
 
     def reopen(self, error: OffsetOutOfRange) -> None:
         """Open a partition again whose position is gone from its topic: recovery finds out what happened."""
         self._put_away(error.partition)
-        self._failed.pop(error.partition, None)
+        self._failures.forget_batch(error.partition)
         if (task := self.at_work.pop(error.partition, None)) is not None:
             task.close()
             self._postpone(error.partition, error)
@@ -241,7 +228,7 @@ class Tasks:
 
     def _open(self, partition: int) -> Task:
         try:
-            return self._opener.open(partition, cuts_letters=self._refused[partition] >= _SHORT_AFTER)
+            return self._opener.open(partition, cuts_letters=self._failures.cuts_letters(partition))
         except BaseException:
             self._put_away(partition)
             raise
@@ -273,7 +260,7 @@ class Tasks:
             self._live.close(partition)
 
     def _postpone(self, partition: int, error: TransportError) -> None:
-        wait_seconds = self._backoffs[partition].next_seconds()
+        wait_seconds = self._failures.next_seconds(partition)
         self._waiting[partition] = self._clock.monotonic() + wait_seconds
         self._availability.failed(error, wait_seconds)
 
@@ -294,9 +281,7 @@ class Tasks:
         self._metrics.rebalances.inc()
         for partition in partitions:
             self._waiting.pop(partition, None)
-            self._failed.pop(partition, None)
-            self._refused.pop(partition, None)
-            self._backoffs.pop(partition, None)
+            self._failures.forget(partition)
             self._put_away(partition)
             task = self.at_work.pop(partition, None) or self._held_up.pop(partition, None)
             if task is not None:

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from functools import partial
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from service.batches.record_batch import RecordBatch
 from service.errors import OwnershipLost, TransportError
@@ -22,12 +22,11 @@ from service.transport.kafka.limits import (
     transactional_id,
 )
 from service.transport.kafka.membership import KafkaMembership
+from service.transport.kafka.taken import Taken
 from service.transport.kafka.writer import KafkaWriter, TransactionalProducer, input_writer
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1
-
-Key = TypeVar("Key")
 
 
 class KafkaMember(ABC):
@@ -64,9 +63,7 @@ class KafkaMember(ABC):
         self._options = options
         self._check_topics = check_topics
         self._writers: dict[int, KafkaWriter] = {}
-        self._taken: dict[Place, RecordBatch] = {}
-        """Records that the client has moved past and no poll has returned yet: were a poll that fails to
-        forget them, they would be lost."""
+        self._taken = Taken()
         self._held: frozenset[Place] = NOWHERE
         """What the client has paused."""
         self._closed = False
@@ -103,29 +100,16 @@ class KafkaMember(ABC):
         """List what was started, the leading topic first."""
         return [(topic, partition) for topic in self._topics for partition in sorted(self._membership.begun)]
 
-    def _room(self, max_records: int) -> int:
-        """Count the records that may still be taken."""
-        return max(0, max_records - sum(map(len, self._taken.values())))
-
     def _deliver(self) -> dict[int, RecordBatch]:
         """Return what was taken, ordered by topic, except what a rebalance has taken away since."""
-        taken, self._taken = self._taken, {}
-        merged: dict[int, RecordBatch] = {}
-        for place in self._places():
-            if place in taken:
-                _add(merged, place[1], taken[place])
-        return merged
-
-    def _keep(self, place: Place, records: RecordBatch) -> None:
-        """Add records to what was taken."""
-        _add(self._taken, place, records)
+        return self._taken.deliver(self._places())
 
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:
         """Deliver from these offsets on; see `Consumer.start`."""
         self._check_owned(partition)
         self._hold({place for place in self._held if place[1] != partition})
         for topic in self._topics:
-            self._taken.pop((topic, partition), None)
+            self._taken.by_place.pop((topic, partition), None)
         with self._translated(self._where(partition)):
             self._begin(partition, offsets)
         self._membership.begun.add(partition)
@@ -148,7 +132,9 @@ class KafkaMember(ABC):
         with self._translated(self._cluster_name):
             # Of what was never delivered the position may not be known, unless there is nothing.
             return {
-                place: max(0, end - (self._known_position(place) or 0), len(self._taken.get(place, ())))
+                place: max(
+                    0, end - (self._known_position(place) or 0), len(self._taken.by_place.get(place, ()))
+                )
                 for place, end in self._ask_ends(begun).items()
             }
 
@@ -304,11 +290,3 @@ class KafkaMember(ABC):
     @abstractmethod
     def _leave(self) -> None:
         """Leave the group and close the clients."""
-
-
-def _add(batches: dict[Key, RecordBatch], key: Key, records: RecordBatch) -> None:
-    """Add records behind those of `key`; the first ones become its batch as they are."""
-    if key in batches:
-        batches[key].extend(records)
-    else:
-        batches[key] = records

@@ -124,7 +124,7 @@ class ConfluentConsumer(KafkaMember):
         self._open_client.resume([TopicPartition(*place) for place in resume])
 
     def _take(self, wait_seconds: float, max_records: int) -> None:
-        room = self._room(max_records)
+        room = self._taken.room(max_records)
         wait_seconds = 0.0 if self._taken else wait_seconds
         if self._queue is None:
             messages = take(self._open_client, room, wait_seconds) if room else []
@@ -138,7 +138,7 @@ class ConfluentConsumer(KafkaMember):
             self._serve()
 
     def _take_messages(self, messages: Sequence[Message]) -> int:
-        taken, begun = self._taken, self._membership.begun
+        taken, begun = self._taken.by_place, self._membership.begun
         for message in messages:
             error = message.error()
             if error is not None:
@@ -155,7 +155,7 @@ class ConfluentConsumer(KafkaMember):
     def _take_fetched(self, queue: FetchQueue, room: int, wait_seconds: float) -> int:
         told: list[ErrorFields] = []
         queue.forward(self._places())
-        n_found = queue.take(room, wait_seconds, self._taken, self._membership.begun, told)
+        n_found = queue.take(room, wait_seconds, self._taken.by_place, self._membership.begun, told)
         for code, said, topic, partition, offset in told:
             self._note(KafkaError(code, said), topic, partition, offset)
         return n_found
@@ -193,7 +193,7 @@ class ConfluentConsumer(KafkaMember):
     def _deliver(self) -> dict[int, RecordBatch]:
         """Return what was taken; from here on all of it counts as delivered."""
         ends, self._ends = self._ends, {}
-        self._positions |= {place: records[-1].offset + 1 for place, records in self._taken.items()}
+        self._positions |= {place: records[-1].offset + 1 for place, records in self._taken.by_place.items()}
         for place, end in ends.items():
             self._positions[place] = max(end, self._positions.get(place, 0))
         return super()._deliver()

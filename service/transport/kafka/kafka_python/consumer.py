@@ -116,7 +116,7 @@ class KafkaPythonConsumer(KafkaMember):
 
     def _ask(self, client: Any, wait_seconds: float, max_records: int) -> bool:  # noqa: ANN401 - no types
         """Take what there is room for; return whether there was anything."""
-        room = self._room(max_records)
+        room = self._taken.room(max_records)
         try:
             batches = take(client, room, wait_seconds) if room else {}
         except OffsetOutOfRangeError as error:
@@ -129,7 +129,7 @@ class KafkaPythonConsumer(KafkaMember):
             position = self._known_position(place) or 0
             raise out_of_range(place.topic, place.partition, position) from error
         for place, records in batches.items():
-            self._keep((place.topic, place.partition), records)
+            self._taken.keep((place.topic, place.partition), records)
         return bool(batches)
 
     def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
@@ -200,7 +200,7 @@ class KafkaPythonConsumer(KafkaMember):
         self._check_owned(partition)
         with translated(self._where(partition)):
             found = {topic: self._position((topic, partition)) for topic in self._topics}
-        taken = {topic: self._taken.get((topic, partition)) for topic in self._topics}
+        taken = {topic: self._taken.by_place.get((topic, partition)) for topic in self._topics}
         found |= {topic: records[0].offset for topic, records in taken.items() if records}
         return {topic: offset for topic, offset in found.items() if offset is not None}
 

@@ -84,7 +84,7 @@ class ScriptedMember(KafkaMember):
     def fetch(self, *places: tuple[str, int, int]) -> None:
         for topic, partition, offset in places:
             record = Record(topic, partition, offset, 0, None, None)
-            self._keep((topic, partition), RecordBatch([record]))
+            self._taken.keep((topic, partition), RecordBatch([record]))
 
     @staticmethod
     @contextmanager

@@ -1,0 +1,55 @@
+"""Records between a client and a poll. In: what a client gives. Out: what the poll returns, by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from service.batches.record_batch import RecordBatch
+from service.stream import Place
+
+Key = TypeVar("Key")
+
+
+class Taken:
+    """Records that the client has moved past and no poll has returned yet.
+
+    Were a poll that fails to forget them, they would be lost.
+
+    Attributes
+    ----------
+    by_place : dict[Place, RecordBatch]
+        The records of each place; compiled code may add to it.
+
+    """
+
+    def __init__(self) -> None:
+        self.by_place: dict[Place, RecordBatch] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.by_place)
+
+    def room(self, max_records: int) -> int:
+        """Count the records that may still be taken."""
+        return max(0, max_records - sum(map(len, self.by_place.values())))
+
+    def keep(self, place: Place, records: RecordBatch) -> None:
+        """Add records behind those of their place."""
+        _add(self.by_place, place, records)
+
+    def deliver(self, places: Iterable[Place]) -> dict[int, RecordBatch]:
+        """Empty it; return what was taken from `places`, in their order, by partition."""
+        merged: dict[int, RecordBatch] = {}
+        for place in places:
+            if place in self.by_place:
+                _add(merged, place[1], self.by_place[place])
+        self.by_place.clear()
+        return merged
+
+
+def _add(batches: dict[Key, RecordBatch], key: Key, records: RecordBatch) -> None:
+    """Add records behind those of `key`; the first ones become its batch as they are."""
+    if key in batches:
+        batches[key].extend(records)
+    else:
+        batches[key] = records
