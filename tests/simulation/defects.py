@@ -349,13 +349,13 @@ def a_step_is_lost_when_a_snapshot_is_due():
     class Stale:
         def __init__(self, processor, state):
             self._processor = processor
-            self.state = lambda: state
+            self.packed_state = lambda: state
 
         def __getattr__(self, name):
             return getattr(self._processor, name)
 
     def before(self, *given):
-        self._commits.state_before = self._processor.state()
+        self._commits.state_before = self._processor.packed_state()
         return process(self, *given)
 
     def stale(self, sequence, offsets, outputs=None, **given):
