@@ -356,6 +356,37 @@ def test_a_poll_that_fails_forgets_no_records(
     member.consumer.close()
 
 
+@pytest.mark.parametrize("client", ["kafka-python"])  # the other one reads all topics through one client
+def test_a_client_that_has_fetched_nothing_is_asked_now_and_then(
+    place: Place, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each question without an answer leaves a cycle of objects to the garbage collector."""
+    labels = f"{place.events}-labels"
+    transport.ensure_topics({labels: 1})
+    member = Member(transport, place, place.events, labels)
+    eventually(lambda: bool(member.writers), member)
+    transport.produce(numbered(place.events, range(400)))
+    eventually(lambda: bool(member.records), member)
+    asked = [0]
+    further = member.consumer._further  # type: ignore[attr-defined]
+    ask = further.poll
+
+    def counted(**given: object) -> object:
+        asked[0] += 1
+        return ask(**given)
+
+    monkeypatch.setattr(further, "poll", counted)
+    began = time.monotonic()
+    for number in range(200):
+        transport.produce(numbered(place.events, [number]))
+        member.consumer.poll(0.1, 1)
+    assert asked[0] <= 2 + (time.monotonic() - began) / 0.02
+    transport.produce(numbered(labels, [1]))
+    eventually(member.consumer.at_end, member)
+    assert member.records[-1].topic == labels
+    member.consumer.close()
+
+
 # A broker in trouble
 
 

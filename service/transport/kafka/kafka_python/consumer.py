@@ -15,7 +15,7 @@ from service.transport.kafka.errors import away, out_of_range
 from service.transport.kafka.kafka_python.cluster import Cluster, committed_offsets, end_offsets, learn_topics
 from service.transport.kafka.kafka_python.errors import translated
 from service.transport.kafka.kafka_python.membership import KafkaPythonMembership, hold_still
-from service.transport.kafka.kafka_python.messages import take
+from service.transport.kafka.kafka_python.messages import has_fetched, take
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,
@@ -30,6 +30,8 @@ from service.transport.kafka.member import KafkaMember
 # With two clients to listen to, the other may have records while one waits: shorter still, but each round
 # costs a millisecond of computing.
 _SHARED_WAIT_SECONDS: Final = 0.03
+# How often a client that has fetched nothing is asked without waiting.
+_ASK_AGAIN_SECONDS: Final = 0.02
 # Leaving the group is a courtesy to the other members, who would notice in time.
 _LEAVE_TIMEOUT_SECONDS: Final = 3.0
 # A position without records is an error: to go on elsewhere would lose or repeat records without a word.
@@ -69,7 +71,7 @@ class KafkaPythonConsumer(KafkaMember):
         super().__init__(cluster.name, group, topics, options, check_topics)
         self._cluster = cluster
         self._membership: KafkaPythonMembership = KafkaPythonMembership(assignee, self._is_committing)
-        self._last_alive = monotonic()
+        self._last_alive = self._ask_again_at = monotonic()
         self._leading = self._open_member()
         self._further = cluster.open_consumer(**_NEVER_RESET) if self._topics[1:] else None
         self._observer = cluster.open_consumer() if self._topics[1:] else self._leading
@@ -102,13 +104,21 @@ class KafkaPythonConsumer(KafkaMember):
 
         The other one is asked first and for half, so that neither starves, nor do its records wait for
         nothing. A client of which all is held would wait without an end.
+
+        One that has fetched nothing is asked now and then only: a question without waiting costs an error and
+        sixty objects in cycles, which live as long as the fetch under way. A thousand of them a second made
+        the garbage collector stop the process for a tenth of a second.
         """
         self._membership.keep_join()
         if self._is_held(self._clients[-1]):
             self._clients.reverse()
         *others, last = self._clients
+        due = monotonic() >= self._ask_again_at
+        others = [client for client in others if due or has_fetched(client)]
+        if others and due:
+            self._ask_again_at = monotonic() + _ASK_AGAIN_SECONDS
         others_gave = sum(self._ask(client, 0.0, (max_records + 1) // 2) for client in others)
-        if others:
+        if len(self._clients) > 1:
             wait_seconds = min(wait_seconds, _SHARED_WAIT_SECONDS)
         last_gave = self._ask(last, 0.0 if self._taken else wait_seconds, max_records)
         if others_gave and not last_gave:

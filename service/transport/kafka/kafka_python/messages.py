@@ -23,6 +23,16 @@ def take(
     return found
 
 
+def has_fetched(client: Any) -> bool:  # noqa: ANN401 - kafka-python has no types
+    """Return whether the client has something to deliver, without asking it."""
+    fetcher = client._fetcher  # noqa: SLF001 - nothing public reaches it
+    return bool(
+        fetcher._completed_fetches  # noqa: SLF001
+        or fetcher._next_partition_records  # noqa: SLF001
+        or fetcher._paused_partition_records  # noqa: SLF001
+    )
+
+
 def _unpark(client: Any) -> None:  # noqa: ANN401 - kafka-python has no types
     """Deliver records that the client had fetched of partitions that were paused and are not any more.
 
