@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.batches.output_batch import OutputBatch
 from service.batches.record_batch import RecordBatch
 from service.errors import (
     ConfigurationError,
@@ -628,6 +629,18 @@ def test_commits_that_were_begun_are_there_when_they_are_finished(
         writer.finish()
     assert values(transport, predictions) == [b"1"] * 3 + [b"2"] * 3 + [b"3"] * 3
     assert [record.value for record in member.records] == [each.value for each in numbered(events, 9)]
+
+
+def test_thousands_of_outputs_are_committed_in_their_order(stream: Stream, transport: Transport) -> None:
+    events, predictions = stream.topic("events"), stream.topic("predictions")
+    transport.ensure_topics({events: 1, predictions: 1})
+    member = assigned(transport, stream, events)
+    outputs = OutputBatch([Output(predictions, b"%d" % n, b"x" * 500) for n in range(8000)])
+    with closing(member.consumer.writer(0)) as writer:
+        for number in (1, 2):
+            writer.commit(outputs, {events: number})
+    assert [int(record.key or b"") for record in transport.read(predictions, 0)] == [*range(8000)] * 2
+    assert member.consumer.committed(0) == {events: 2}
 
 
 def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from time import monotonic
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -31,6 +32,10 @@ _BY_KEY: Final = -1
 _NO_KEY: Final = 0
 _NOW: Final = 0
 _FIRST_TIME_MS: Final = 1
+# So many records are one batch, which is flushed: nothing else waits behind it.
+_AT_ONCE: Final = 1000
+# How often to look whether all records are acknowledged.
+_GLANCE_SECONDS: Final = 0.001
 # What librdkafka's log says when a connection has broken, or a request was not answered in time; and when no
 # connection came about, so that no request was under way.
 _TROUBLE: Final = frozenset({"FAIL", "REQTMOUT"})
@@ -129,7 +134,20 @@ class BulkProducer:
 
     def _flush(self, deadline: float) -> None:
         client = self._open_client
-        left = client.flush(seconds_left(deadline)) and client.flush(MOMENT_SECONDS)
+        self._check_acknowledged(client.flush(seconds_left(deadline)) and client.flush(MOMENT_SECONDS))
+
+    def _drain(self, deadline: float) -> None:
+        """Wait as `_flush` does, but let librdkafka send when a batch is full or has lingered.
+
+        While it flushes, librdkafka (2.16) looks again and again whether a partition's next batch may be
+        sent, until the one under way is acknowledged: up to 2 µs of processor time for each record.
+        """
+        client = self._open_client
+        while (left := len(client)) and not self._failures and monotonic() < deadline + MOMENT_SECONDS:
+            client.poll(_GLANCE_SECONDS)
+        self._check_acknowledged(left)
+
+    def _check_acknowledged(self, left: int) -> None:
         if self._failures:
             raise KafkaException(self._failures[0])
         if left:
@@ -181,7 +199,10 @@ class BulkProducer:
                 and self._transactional_id not in self._failed
             ):
                 self._sender.send(outputs, self._produce)
-                self._flush(deadline)
+                if len(outputs) > _AT_ONCE:
+                    self._drain(deadline)
+                else:
+                    self._flush(deadline)
             else:
                 self.send_outputs(outputs, deadline)
         except SystemError:  # a fatal error that was lost between two callbacks; asked again, it is told
@@ -241,6 +262,8 @@ def _transaction_options(
     answer_ms = int(transaction_request_seconds(timeout_seconds) * 1000)
     return {
         "transactional.id": transactional_id,
+        # What waits for the last batch of a transaction; a small one is flushed.
+        "linger.ms": 5,
         "transaction.timeout.ms": timeout_ms,
         # librdkafka wants it to be no longer than the transaction's.
         "socket.timeout.ms": min(timeout_ms, answer_ms),

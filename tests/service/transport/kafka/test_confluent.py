@@ -405,6 +405,42 @@ def test_a_step_whose_time_was_over_before_its_answer_was_read_gets_a_moment(ste
         bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic(), where="events[0]")
 
 
+class Busy(Stuck):
+    """A client that has records under way, some of which are acknowledged with each poll."""
+
+    def __init__(self, n_records, per_poll=1):
+        super().__init__()
+        self.n_records, self._per_poll = n_records, per_poll
+
+    def __len__(self):
+        return self.n_records
+
+    def poll(self, _):
+        self.n_records -= self._per_poll
+
+
+def test_many_records_are_waited_for_until_the_last_is_acknowledged():
+    client = Busy(3)
+    bulk = producer.BulkProducer(client, timeout_seconds=1, batch_bytes=1000)
+    bulk._drain(time.monotonic() + 10)
+    assert client.n_records == 0
+
+
+def test_records_that_are_not_acknowledged_in_time_are_no_commit():
+    bulk = producer.BulkProducer(Busy(3, per_poll=0), timeout_seconds=1, batch_bytes=1000)
+    with pytest.raises(KafkaException, match="3 records were not acknowledged in time"):
+        bulk._drain(time.monotonic() + 0.01)
+
+
+def test_a_record_that_is_refused_ends_the_wait_for_the_others():
+    client = Busy(3)
+    bulk = producer.BulkProducer(client, timeout_seconds=1, batch_bytes=1000)
+    bulk._note(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE), None)
+    with pytest.raises(KafkaException, match="MSG_SIZE_TOO_LARGE"):
+        bulk._drain(time.monotonic() + 10)
+    assert client.n_records == 3
+
+
 def test_no_error_in_the_last_step_passes_for_a_commit():
     class Broken(Stuck):
         def send_offsets_to_transaction(self, *_):
