@@ -4,10 +4,11 @@
 
 The loop of `serve` runs in this process on a backlog of labelled events of 12 numbers: on a Kafka broker with
 each client that is installed (PERCEPTRON_TEST_KAFKA=host:port, or one that is started), and on SQLite. The
-processor time of its thread is read around polls, batches and commits. The steps of a batch are compiled
-into one another there, so they are also timed by themselves, each called from Python for every event
-(`event_path.py`): together they may take longer than the batch, which calls nothing and makes no objects. The
-first tenth of the events is not counted.
+processor time of its thread is read around polls, batches and commits; on Kafka a commit goes on in a thread
+of its own, which counts with those of the client. The steps of a batch are compiled into one another there,
+so they are also timed by themselves, each called from Python for every event (`event_path.py`): together they
+may take longer than the batch, which calls nothing and makes no objects. The first tenth of the events is not
+counted.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from measures.base import Unavailable
 from measures.examples import events
 from prometheus_client import CollectorRegistry
 
+from service.loop.commits import Commits
 from service.loop.runner import Runner
 from service.loop.task import Task
 from service.monitoring.health import Health
@@ -43,7 +45,12 @@ from service.workers.gc_tuning import look_less_often
 EVENTS: Final = 100_000
 _PATH_EVENTS: Final = 5000
 _PATH_ROUNDS: Final = 5
-_STAGES: Final = ("poll", "batch", "commit", "rest of the loop", "client's threads")
+_STAGES: Final = ("poll", "batch", "commit", "rest of the loop", "threads of client and commits")
+_TIMED: Final = (
+    (Task, "_predict_and_learn", "batch"),
+    (Commits, "begin", "commit"),
+    (Commits, "settle", "commit"),
+)
 _INSIDE: Final = {
     "decode": "decode, validate",
     "features": "features",
@@ -88,7 +95,7 @@ class Meter:
         others = self._since - process_time()
         yield
         self._note()
-        self.seconds["client's threads"] = others + process_time() - thread_time()
+        self.seconds["threads of client and commits"] = others + process_time() - thread_time()
 
 
 def microseconds(
@@ -98,9 +105,9 @@ def microseconds(
     settings = Settings(http="", labels_topic="", **topics)  # type: ignore[arg-type] # names of topics
     metrics, meter = Metrics(CollectorRegistry()), Meter()
     with ExitStack() as stack:
-        for name, stage in (("_process", "batch"), ("_commit", "commit")):
-            timed = meter.timed(stage, getattr(Task, name))
-            patched = mock.patch.object(Task, name, lambda *given, _timed=timed, **o: _timed(*given, **o))
+        for owner, name, stage in _TIMED:
+            timed = meter.timed(stage, getattr(owner, name))
+            patched = mock.patch.object(owner, name, lambda *given, _timed=timed, **o: _timed(*given, **o))
             stack.enter_context(patched)
         runner = Runner(transport, settings, metrics=metrics, health=Health())
         runner.start()
