@@ -146,8 +146,10 @@ class _ImpatientProtocol(H11Protocol):
             self._look_later()
 
     def _close_oldest(self) -> None:
-        """Close the connection that has waited longest for a request; failing that, the oldest one."""
-        others = [other for other in self.connections if isinstance(other, _ImpatientProtocol)]
+        """Close that of the others that has waited longest for a request; failing that, the oldest one."""
+        others = [
+            other for other in self.connections if isinstance(other, _ImpatientProtocol) and other is not self
+        ]
         oldest = min(others, key=lambda other: (not other.waits_for_request, other.opened_at))
         oldest.transport.abort()
 
