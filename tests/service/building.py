@@ -74,3 +74,22 @@ def event(event_id, text="x", label=None, **features):
 
 def label(event_id, value):
     return {"id": event_id, "label": value}
+
+
+def change_writers(stream, monkeypatch, change):
+    """Let `change` have each writer of the stream's members before the loop does."""
+    join = stream.join
+
+    def joined(*args):
+        member = join(*args)
+        make = member.writer
+
+        def writer(partition):
+            made = make(partition)
+            change(made)
+            return made
+
+        member.writer = writer
+        return member
+
+    monkeypatch.setattr(stream, "join", joined)

@@ -22,7 +22,7 @@ from service.monitoring.health import Health, State
 from service.monitoring.metrics import Metrics
 from service.stream import NO_LIMIT, Output
 from service.transport import open_transport
-from tests.service.building import SetClock, event, label, settings
+from tests.service.building import SetClock, change_writers, event, label, settings
 
 
 def produce(stream, *messages, topic="events", partition=None):
@@ -279,34 +279,25 @@ def test_missing_topics_are_an_error_if_they_may_not_be_created(stream):
 
 def fail_first_commit(stream, monkeypatch, error, *, of_batch):
     """Let the commit number `of_batch` (0: the empty snapshot) raise, having written nothing."""
-    join, commits = stream.join, itertools.count()
+    commits = itertools.count()
 
-    def joined(*args):
-        member = join(*args)
-        make = member.writer
+    def change(writer):
+        begin, finish, failures = writer.begin, writer.finish, []
 
-        def writer(partition):
-            made = make(partition)
-            begin, finish, failures = made.begin, made.finish, []
+        def failing(*given, **options):
+            if next(commits) == of_batch:
+                failures.append(error)
+            else:
+                begin(*given, **options)
 
-            def failing(*given, **options):
-                if next(commits) == of_batch:
-                    failures.append(error)
-                else:
-                    begin(*given, **options)
+        def tell():
+            finish()
+            if failures:
+                raise failures.pop()
 
-            def tell():
-                finish()
-                if failures:
-                    raise failures.pop()
+        writer.begin, writer.finish = failing, tell
 
-            made.begin, made.finish = failing, tell
-            return made
-
-        member.writer = writer
-        return member
-
-    monkeypatch.setattr(stream, "join", joined)
+    change_writers(stream, monkeypatch, change)
 
 
 @pytest.mark.parametrize(
@@ -396,31 +387,21 @@ def test_a_slow_model_gets_small_batches_from_a_backlog(stream):
 
 def note_commits(stream, monkeypatch, seen):
     """Note when commits are begun and finished."""
-    join = stream.join
 
-    def joined(*args):
-        member = join(*args)
-        make = member.writer
+    def change(writer):
+        begin, finish = writer.begin, writer.finish
 
-        def writer(partition):
-            made = make(partition)
-            begin, finish = made.begin, made.finish
+        def begin_and_note(outputs, offsets, **how):
+            begin(outputs, offsets, **how)
+            seen.append(f"begun {offsets['events']}")
 
-            def begin_and_note(outputs, offsets, **how):
-                begin(outputs, offsets, **how)
-                seen.append(f"begun {offsets['events']}")
+        def finish_and_note():
+            finish()
+            seen.append("finished")
 
-            def finish_and_note():
-                finish()
-                seen.append("finished")
+        writer.begin, writer.finish = begin_and_note, finish_and_note
 
-            made.begin, made.finish = begin_and_note, finish_and_note
-            return made
-
-        member.writer = writer
-        return member
-
-    monkeypatch.setattr(stream, "join", joined)
+    change_writers(stream, monkeypatch, change)
 
 
 def made_runner(stream, **given):

@@ -14,7 +14,7 @@ from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.stream import Output
 from service.transport import open_transport
-from tests.service.building import event, settings
+from tests.service.building import change_writers, event, settings
 from tests.service.web.stage import Stage
 
 
@@ -118,28 +118,18 @@ def test_the_loop_shows_its_models_while_it_has_them_and_how_they_got_there(stre
 
 def test_after_a_failed_commit_the_curve_goes_on(stream, monkeypatch):
     live, failures = LiveModels(settings()), [TransactionFailed("not this time")]
-    consumer = stream.join
 
-    def join(*args):
-        joined = consumer(*args)
-        make_writer = joined.writer
+    def change(writer):
+        begin = writer.begin
 
-        def writer(partition):
-            made = make_writer(partition)
-            begin = made.begin
+        def begin_or_fail(outputs, offsets, **how):
+            if failures and any(offsets.values()):
+                raise failures.pop()
+            begin(outputs, offsets, **how)
 
-            def begin_or_fail(outputs, offsets, **how):
-                if failures and any(offsets.values()):
-                    raise failures.pop()
-                begin(outputs, offsets, **how)
+        writer.begin = begin_or_fail
 
-            made.begin = begin_or_fail
-            return made
-
-        joined.writer = writer
-        return joined
-
-    monkeypatch.setattr(stream, "join", join)
+    change_writers(stream, monkeypatch, change)
     run(stream, live, None)
     assert not failures
     for partition in (0, 1):
