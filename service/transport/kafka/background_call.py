@@ -7,8 +7,10 @@ from threading import Thread
 from time import monotonic
 from typing import Final
 
-_GRACE_SECONDS: Final = 1.0
-"""What a call that knows its deadline may take beyond it."""
+from service.transport.kafka.limits import MOMENT_SECONDS, seconds_left
+
+_GRACE_SECONDS: Final = 3 * MOMENT_SECONDS
+"""What a call that knows its deadline may take beyond it: each of its steps gets a moment."""
 
 
 class BackgroundCall:
@@ -30,6 +32,7 @@ class BackgroundCall:
         self._call = call
         self._deadline = deadline
         self._failure: BaseException | None = None
+        self._is_given_up = False
         self._thread = Thread(target=self._run, name="commit", daemon=True)
         self._thread.start()
 
@@ -41,12 +44,18 @@ class BackgroundCall:
 
     @property
     def is_running(self) -> bool:
-        """Whether the call has neither ended nor been given up."""
+        """Whether the call has neither ended nor used up its time."""
         return self._thread.is_alive() and monotonic() < self._deadline + _GRACE_SECONDS
 
     def wait(self) -> bool:
-        """Wait for the end of the call; return whether it has ended."""
-        self._thread.join(max(0.0, self._deadline + _GRACE_SECONDS - monotonic()))
+        """Wait for the end of the call; return whether it has ended.
+
+        A call whose time was over while the process was frozen gets a moment more.
+        """
+        if not self._is_given_up:
+            self._thread.join(seconds_left(self._deadline + _GRACE_SECONDS))
+            self._thread.join(MOMENT_SECONDS)
+            self._is_given_up = self._thread.is_alive()
         return not self._thread.is_alive()
 
     def result(self) -> None:

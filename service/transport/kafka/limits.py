@@ -27,8 +27,8 @@ TOPIC_TIMEOUT_SECONDS: Final = 30.0
 # A transaction's markers reach its partitions within milliseconds; a broker that is busy takes longer.
 SETTLE_SECONDS: Final = 1.0
 # What a step of a commit gets when its time is over: it may have been over while the process was frozen, and
-# the answer, which says that it was fenced, is there already.
-MOMENT_SECONDS: Final = 0.25
+# the answer, which says that it was fenced, is there already or one request away.
+MOMENT_SECONDS: Final = 1.0
 # What an append to the input may take, and its transaction. A process that is killed meanwhile leaves one
 # open, at which readers stop: it ends when the partition's next owner appends, or when it is too old.
 _APPEND_SECONDS: Final = 5.0

@@ -32,12 +32,28 @@ def test_what_a_call_raises_is_raised_by_its_result(error):
 
 def test_a_call_that_does_not_end_is_given_up_a_moment_after_its_deadline(monkeypatch):
     monkeypatch.setattr(background_call, "_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(background_call, "MOMENT_SECONDS", 0.1)
     may_end = threading.Event()
     call = BackgroundCall(may_end.wait, time.monotonic() + 0.1)
     assert not call.wait()
     assert not call.is_running
     with pytest.raises(TimeoutError):
         call.result()
+    may_end.set()
+
+
+def test_a_call_whose_time_was_over_while_the_process_was_frozen_has_a_moment_to_end():
+    long_ago = time.monotonic() - 3600
+    BackgroundCall(lambda: time.sleep(0.2), long_ago).result()
+
+
+def test_a_call_that_was_given_up_is_not_waited_for_again(monkeypatch):
+    monkeypatch.setattr(background_call, "MOMENT_SECONDS", 0.1)
+    may_end = threading.Event()
+    call = BackgroundCall(may_end.wait, time.monotonic() - 3600)
+    assert not call.wait()
+    monkeypatch.setattr(background_call, "MOMENT_SECONDS", 3600)
+    assert not call.wait()
     may_end.set()
 
 
