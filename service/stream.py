@@ -9,6 +9,7 @@ input topic goes with it (the topics are co-partitioned). Readers see committed 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
@@ -54,6 +55,8 @@ class Assignee(Protocol):
 class Writer(Protocol):
     """The only writer of one partition of one group; made by `Consumer.writer`.
 
+    Implementations inherit `commit`.
+
     Making a writer fences the one before it, in whatever process, and ends its open transaction:
     what that writer had committed is visible to `Transport.read` when the new one exists, and
     nothing more of it ever will be.
@@ -78,7 +81,10 @@ class Writer(Protocol):
             As their names say.
 
         """
+        self.begin(outputs, offsets, compress=compress)
+        self.finish()
 
+    @abstractmethod
     def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
         """Begin what `commit` does, and return before it has ended where the stream can do so.
 
@@ -86,9 +92,11 @@ class Writer(Protocol):
         `outputs` must not change until then. Raises as `commit`, and has begun nothing then.
         """
 
+    @abstractmethod
     def finish(self) -> None:
         """Wait for the end of what was begun; at once if nothing was. Raises as `commit`."""
 
+    @abstractmethod
     def close(self) -> None:
         """Release the writer's resources; a commit that was begun ends first. Idempotent."""
 

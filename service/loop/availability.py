@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from math import inf
+from typing import Final
 
+from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import TransportError, TransportUnavailable
 from service.monitoring.health import Health, State
 from service.stream import Place
+
+_SILENT_SECONDS: Final = 1.0
+"""How long polls may return nothing before the stream is asked where its topics end."""
 
 _log = logging.getLogger(__name__)
 
@@ -19,6 +25,8 @@ class Availability:
     ----------
     health
         Becomes unavailable with each error.
+    clock
+        Tells how long the stream has been silent.
 
     Attributes
     ----------
@@ -27,8 +35,10 @@ class Availability:
 
     """
 
-    def __init__(self, health: Health) -> None:
+    def __init__(self, health: Health, clock: Clock = SYSTEM_CLOCK) -> None:
         self.health = health
+        self._clock = clock
+        self._heard_at = clock.monotonic()
         self.is_away = False
         self._waits_for = ""
 
@@ -47,6 +57,20 @@ class Availability:
         if names:
             self.health.become(State.UNAVAILABLE, f"waiting for {names}")
         return bool(names)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing was heard for a while: the stream may be frozen, or gone."""
+        return self._clock.monotonic() - self._heard_at >= _SILENT_SECONDS
+
+    def heard(self) -> None:
+        """Note that the stream has said something."""
+        self._heard_at = self._clock.monotonic()
+
+    def unanswered(self, error: TransportUnavailable) -> None:
+        """Report that a question was not answered: the stream is silent until it is heard again."""
+        self._heard_at = -inf
+        self.health.become(State.UNAVAILABLE, str(error))
 
     def note(self, error: TransportError) -> None:
         """Note from an error whether the stream is unreachable."""

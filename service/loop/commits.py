@@ -112,7 +112,7 @@ class Commits:
             outputs = OutputBatch(batch.outputs)
             self.commit_snapshot(batch.sequence, batch.offsets, outputs, compress=batch.must_compress)
         else:
-            self._begin(batch.outputs, batch.offsets, compress=batch.must_compress)
+            self._writer.begin(self._written(batch.outputs), batch.offsets, compress=batch.must_compress)
         self._under_way = batch, state
 
     def settle(self) -> None:
@@ -126,8 +126,7 @@ class Commits:
 
     def commit_offsets(self, offsets: Mapping[str, int]) -> None:
         """Commit the group's next offsets alone."""
-        self._begin((), offsets, compress=False)
-        self._writer.finish()
+        self._writer.commit((), offsets)
 
     def commit_snapshot(
         self,
@@ -140,8 +139,7 @@ class Commits:
         """Commit a snapshot, after `outputs`; then delete what lies before the oldest one kept."""
         written = OutputBatch() if outputs is None else outputs
         written += self.snapshots.make(sequence, offsets, self._processor)
-        self._begin(written, offsets, compress=compress)
-        self._writer.finish()
+        self._writer.commit(self._written(written), offsets, compress=compress)
         self.snapshots.committed()
         if self._share is not None:
             self._share.snapshot_committed()
@@ -150,14 +148,12 @@ class Commits:
         """Publish the present state, which was committed."""
         self._publish(self._state())
 
-    def _begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool) -> None:
+    def _written(self, outputs: Sequence[Output]) -> Sequence[Output]:
+        """Return the outputs with their answers in the format of the predictions topic."""
         known = self._processor.schemas
         if self._answers and known is not None and (schema := known[ANSWER_KEY]) is not None:
-            outputs = self._answers.write(outputs, schema)
-        if compress:
-            self._writer.begin(outputs, offsets, compress=True)
-        else:
-            self._writer.begin(outputs, offsets)
+            return self._answers.write(outputs, schema)
+        return outputs
 
     def _state(self) -> Published:
         return self._metrics.state_of(self._partition, self._processor, self._share)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from math import inf
 from random import Random
 from typing import Final
 
@@ -41,9 +40,6 @@ _IDLE_POLL_SECONDS: Final = 0.2
 
 _SHORT_POLL_SECONDS: Final = 0.02
 """Timeout of a poll for the other topic's records, which the waiting ones must not overtake."""
-
-_SILENT_SECONDS: Final = 1.0
-"""How long polls may return nothing before the stream is asked where its topics end."""
 
 _BLOCKED_SECONDS: Final = 5.0
 """How long records wait for those of another topic before `/readyz` names it: a client may take more than a
@@ -94,14 +90,13 @@ class Runner:
         self._live = live
         self._clock = clock
         self._activity = Activity(metrics, settings.log_interval_seconds, clock)
-        self._availability = Availability(health)
+        self._availability = Availability(health, clock)
         self._inbox = RecordQueues(input_topics(settings))
         self._lag: Mapping[Place, int] = {}
         self._size = BatchSize(settings)
         self._time = BatchTime(settings.commit_interval_seconds)
         self._is_blocked = False
         """Whether all waiting records have to wait for those of another topic."""
-        self._heard_at = clock.monotonic()
         random = random or Random()  # noqa: S311  nothing to guess here
         self._backoff = Backoff(random)
         self._tasks = Tasks(
@@ -244,8 +239,7 @@ class Runner:
             with self._health.asking():
                 return self._consumer.remaining(places)
         except TransportUnavailable as error:
-            self._health.become(State.UNAVAILABLE, str(error))
-            self._heard_at = -inf
+            self._availability.unanswered(error)
             raise
 
     def _receive(self, timeout_seconds: float) -> None:
@@ -284,17 +278,13 @@ class Runner:
         return polled
 
     def _keep_in_touch(self, *, has_heard: bool) -> None:
-        """Ask something of a stream that has said nothing for a while: it may be frozen, or gone.
-
-        Raises `TransportUnavailable`.
-        """
-        now = self._clock.monotonic()
-        if has_heard:
-            self._heard_at = now
-        elif now - self._heard_at >= _SILENT_SECONDS:
+        """Ask something of a stream that has said nothing for a while; raises `TransportUnavailable`."""
+        if not has_heard:
+            if not self._availability.is_silent:
+                return
             topics = input_topics(self._settings)
             self._consumer.remaining([(topic, each) for topic in topics for each in self._tasks.at_work])
-            self._heard_at = self._clock.monotonic()
+        self._availability.heard()
 
     def _report_health(self) -> None:
         """Report ready once every assigned partition has a task and has repeated the batch that failed."""

@@ -10,7 +10,7 @@ from service.sharing.budget import Budget
 from service.stream import Output, Writer
 
 
-class WatchedWriter:
+class WatchedWriter(Writer):
     """A writer whose commits are seen from outside: the loop's thread cannot say that it waits for one.
 
     Parameters
@@ -30,14 +30,6 @@ class WatchedWriter:
         self._resting: Callable[[], AbstractContextManager[None]] = (
             nullcontext if budget is None else budget.resting
         )
-        self.close = writer.close
-
-    def commit(
-        self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False
-    ) -> None:
-        """Commit; see `Writer.commit`."""
-        with self._health.asking(), self._resting():
-            self._writer.commit(outputs, offsets, compress=compress)
 
     def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
         """Begin a commit; see `Writer.begin`."""
@@ -48,3 +40,7 @@ class WatchedWriter:
         """Wait for the end of a commit; see `Writer.finish`."""
         with self._health.asking(), self._resting():
             self._writer.finish()
+
+    def close(self) -> None:
+        """Release the writer; see `Writer.close`."""
+        self._writer.close()

@@ -656,22 +656,6 @@ def test_a_commit_that_was_begun_ends_before_its_writer_is_closed(
     assert values(transport, predictions) == [b"value"]
 
 
-def test_a_commit_that_was_begun_and_fails_tells_it_and_leaves_no_trace(
-    stream: Stream, transport: Transport
-) -> None:
-    events, predictions = stream.topic("events"), stream.topic("predictions")
-    transport.ensure_topics({events: 1, predictions: 1})
-    member = assigned(transport, stream, events)
-    writer = member.consumer.writer(0)
-    outputs = [Output(predictions, b"small", b"1"), Output(predictions, b"large", TOO_LARGE)]
-    with pytest.raises(MessageTooLarge):  # noqa: PT012 - at once, or when it is finished
-        writer.begin(outputs, {events: 5})
-        writer.finish()
-    member.consumer.writer(0).close()
-    assert values(transport, predictions) == []
-    assert member.consumer.committed(0) == {}
-
-
 def test_a_failed_commit_leaves_no_trace(stream: Stream, transport: Transport) -> None:
     events, predictions = stream.topic("events"), stream.topic("predictions")
     transport.ensure_topics({events: 1, predictions: 1})

@@ -24,6 +24,7 @@ from service.sharing.lanes import Lanes
 from service.sharing.participant import Participant
 from service.sharing.replay import RoundsReplay
 from service.sharing.rounds import Rounds
+from service.stream import Writer
 from tests.simulation.transport import SimulatedConsumer, SimulatedTransport
 
 DEFECTS = {}
@@ -64,12 +65,12 @@ def failed_commits_are_ignored():
     """A transaction that was rolled back passes for committed, as kafka-python's once could."""
     made = task.Task.__init__
 
-    class Careless:
+    class Careless(Writer):
         def __init__(self, writer):
             self._writer = writer
 
-        def begin(self, outputs, offsets):
-            self._writer.begin(outputs, offsets)
+        def begin(self, outputs, offsets, **given):
+            self._writer.begin(outputs, offsets, **given)
 
         def finish(self):
             try:
@@ -105,7 +106,7 @@ def state_is_read_before_the_writer_fences():
     """A new owner reads the checkpoints first and fences its predecessor later, who may commit meanwhile."""
     opened = opening.TaskOpener.open
 
-    class Late:
+    class Late(Writer):
         def __init__(self, consumer, partition):
             self._make = lambda: consumer.writer(partition)
             self._writer = None

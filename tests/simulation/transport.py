@@ -14,7 +14,7 @@ from service.errors import (
     TopicMissing,
     TransactionFailed,
 )
-from service.stream import NO_LIMIT
+from service.stream import NO_LIMIT, Writer
 from tests.simulation.broker import Transaction
 
 
@@ -300,7 +300,7 @@ class SimulatedConsumer:
             self._broker.leave(self.id)
 
 
-class SimulatedWriter:
+class SimulatedWriter(Writer):
     """`Writer`, of one epoch."""
 
     def __init__(self, life, broker, consumer, partition, epoch):
@@ -312,10 +312,6 @@ class SimulatedWriter:
         self._is_broken = False
         self._under_way = None
         self._failure = None
-
-    def commit(self, outputs, offsets, *, compress=False):
-        self.begin(outputs, offsets)
-        self.finish()
 
     def begin(self, outputs, offsets, *, compress=False):
         """Begin a transaction, whose fate chance decides now or not before it is asked about."""

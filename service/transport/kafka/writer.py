@@ -16,7 +16,7 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.stream import Output, Place
+from service.stream import Output, Place, Writer
 from service.transport.kafka.background_call import BackgroundCall
 from service.transport.kafka.errors import hinted
 
@@ -51,7 +51,7 @@ class TransactionalProducer(Protocol):
         """Close at once: nothing more is sent, nothing is waited for."""
 
 
-class KafkaWriter:
+class KafkaWriter(Writer):
     """The writer of one partition of one group, through whichever client.
 
     It is fenced twice: by its transactional id, which the next owner's writer takes over and thereby
@@ -99,13 +99,6 @@ class KafkaWriter:
         self._topics: Collection[str] = ()
         """Of what is under way."""
         self._ended: ServiceError = TransactionFailed(f"{where}: the writer is closed", hint="make a new one")
-
-    def commit(
-        self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False
-    ) -> None:
-        """Write `outputs` and the group's next offsets as one; see `Writer.commit`."""
-        self.begin(outputs, offsets, compress=compress)
-        self.finish()
 
     def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
         """Let a thread commit `outputs` and `offsets`; see `Writer.begin`.

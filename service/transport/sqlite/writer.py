@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from service.stream import Output
+from service.stream import Output, Writer
 from service.transport.sqlite.database import Database
 from service.transport.sqlite.group import Membership
 from service.transport.sqlite.log import Log
 
 
-class SqliteWriter:
+class SqliteWriter(Writer):
     """Writes for one partition in one epoch; see `service.stream.Writer`."""
 
     def __init__(
@@ -23,14 +23,18 @@ class SqliteWriter:
         self._partition = partition
         self._epoch = epoch
 
-    def commit(
+    def begin(
         self,
         outputs: Sequence[Output],
         offsets: Mapping[str, int],
         *,
         compress: bool = False,  # noqa: ARG002 - nothing is compressed here
     ) -> None:
-        """Write `outputs` and the group's next offsets in one durable transaction."""
+        """Write `outputs` and the group's next offsets in one durable transaction.
+
+        Has committed when it returns: a transaction belongs to the thread that began it, and needs no answer
+        of anybody.
+        """
         rows = self._log.prepare(outputs)
         committed = [
             (self._group, self._log.log(topic, self._partition), offset) for topic, offset in offsets.items()
@@ -39,9 +43,6 @@ class SqliteWriter:
             self._membership.check(connection, self._partition, self._epoch)
             self._log.append(connection, rows)
             connection.executemany("REPLACE INTO committed VALUES (?, ?, ?)", committed)
-
-    begin = commit
-    """Commits at once: a transaction belongs to the thread that began it, and needs no answer of anybody."""
 
     def finish(self) -> None:
         """Do nothing: what was begun has ended."""

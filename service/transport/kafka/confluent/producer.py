@@ -245,11 +245,11 @@ def _options(batch_bytes: int, *, compress: bool) -> dict[str, object]:
         "batch.size": batch_bytes,
         # What every client that comes with Python alone can read.
         "compression.type": "gzip" if compress else "none",
+        # What waits for the last batch of a large transaction; all else is flushed.
+        "linger.ms": 5,
         # The caller has all records in memory already: there is nothing to push back.
         "queue.buffering.max.messages": 0,
         "queue.buffering.max.kbytes": 2_147_483_647,
-        # Every call flushes; until then the broker's thread should not take half-filled batches.
-        "linger.ms": 500,
         # A call into Python for each record that went well would take longer than to produce it.
         "delivery.report.only.error": True,
     }
@@ -262,8 +262,6 @@ def _transaction_options(
     answer_ms = int(transaction_request_seconds(timeout_seconds) * 1000)
     return {
         "transactional.id": transactional_id,
-        # What waits for the last batch of a transaction; a small one is flushed.
-        "linger.ms": 5,
         "transaction.timeout.ms": timeout_ms,
         # librdkafka wants it to be no longer than the transaction's.
         "socket.timeout.ms": min(timeout_ms, answer_ms),
