@@ -19,5 +19,5 @@ cdef class OutputSender:
     cdef void* _rk
     cdef dict _topics
 
-    cpdef send(self, OutputBatch outputs, produce)
+    cpdef Py_ssize_t send(self, OutputBatch outputs, Py_ssize_t first, Py_ssize_t batch_bytes, produce) except -1
     cdef void* _topic(self, topic) except NULL

@@ -17,11 +17,14 @@ from service.stream import Output
 class OutputSender(Protocol):
     """Sends batches of outputs through one producer."""
 
-    def send(self, outputs: OutputBatch, produce: Callable[[Output], None]) -> None:
-        """Enqueue outputs at the producer; call `produce` with those that have headers or a timestamp.
+    def send(
+        self, outputs: OutputBatch, first: int, batch_bytes: int, produce: Callable[[Output], None]
+    ) -> int:
+        """Enqueue outputs from `first` on at the producer, as many as are one batch; return how far it came.
 
-        The outputs of a partition stay in their order. A message that cannot be delivered is not reported:
-        librdkafka refuses to commit the transaction it belongs to, and does not say why.
+        Those that have headers or a timestamp are given to `produce`. The outputs of a partition stay in
+        their order. A message that cannot be delivered is not reported: librdkafka refuses to commit the
+        transaction it belongs to, and does not say why.
 
         Raises
         ------

@@ -17,6 +17,9 @@ cdef enum:
     MSG_F_COPY = 0x2
     PARTITION_UA = -1
     NO_KEY_PARTITION = 0
+    # What is one batch: `batch.num.messages`, and the bytes that a message has at most beside key and value.
+    BATCH_MESSAGES = 10_000
+    MESSAGE_FRAME_BYTES = 48
 
 
 def open_output_sender(client):
@@ -49,17 +52,20 @@ cdef class OutputSender:
         self._topics.clear()
         self._client = None
 
-    cpdef send(self, OutputBatch outputs, produce):
-        """Enqueue outputs at the producer; call `produce` with those that have headers or a timestamp.
+    cpdef Py_ssize_t send(self, OutputBatch outputs, Py_ssize_t first, Py_ssize_t batch_bytes, produce) except -1:
+        """Enqueue outputs from `first` on at the producer, as many as are one batch; return how far it came.
 
         With the GIL: nothing closes the producer meanwhile but what `produce` may let run.
         """
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, n_bytes = 0
         cdef Entry* entry
         cdef void* topic = NULL
         cdef int place = -1, partition
-        for k in range(outputs.n):
+        for k in range(first, min(outputs.n, first + BATCH_MESSAGES)):
             entry = &outputs.entries[k]
+            n_bytes += entry.key_size + entry.value_size + MESSAGE_FRAME_BYTES
+            if n_bytes > batch_bytes and k > first:
+                return k
             if entry.headers >= 0 or entry.timestamp_ms != NO_TIME:
                 produce(outputs.message(k))
                 place = -1
@@ -74,6 +80,7 @@ cdef class OutputSender:
                 topic, partition, MSG_F_COPY, <void*>entry.value, entry.value_size, entry.key, entry.key_size, NULL
             ):
                 raise KafkaException(KafkaError(self._functions.last_error()))
+        return min(outputs.n, first + BATCH_MESSAGES)
 
     cdef void* _topic(self, topic) except NULL:
         """Return librdkafka's handle of a topic, which has the producer's options."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from time import monotonic
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -18,7 +17,7 @@ from service.batches.output_batch import OutputBatch
 from service.stream import Output, Place
 from service.transport.kafka.confluent.cluster import LIBRDKAFKA_LOG, Cluster
 from service.transport.kafka.confluent.errors import FOREIGN, translated
-from service.transport.kafka.confluent.output_sender import open_output_sender
+from service.transport.kafka.confluent.output_sender import OutputSender, open_output_sender
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
     MOMENT_SECONDS,
@@ -32,10 +31,6 @@ _BY_KEY: Final = -1
 _NO_KEY: Final = 0
 _NOW: Final = 0
 _FIRST_TIME_MS: Final = 1
-# So many records are one batch, which is flushed: nothing else waits behind it.
-_AT_ONCE: Final = 1000
-# How often to look whether all records are acknowledged.
-_GLANCE_SECONDS: Final = 0.001
 # What librdkafka's log says when a connection has broken, or a request was not answered in time; and when no
 # connection came about, so that no request was under way.
 _TROUBLE: Final = frozenset({"FAIL", "REQTMOUT"})
@@ -100,6 +95,7 @@ class BulkProducer:
             # Longer than the deadline of a call: expiry inside the client is untidy, we drop it before.
             options["delivery.timeout.ms"] = int((timeout_seconds + REQUEST_TIMEOUT_SECONDS) * 2000)
         self._transactional_id = transactional_id
+        self._batch_bytes = batch_bytes
         self._failed = set() if failed is None else failed
         self._client: Producer | None = cluster.open_producer(options, self._log)
         self._sender = open_output_sender(self._client)
@@ -134,20 +130,7 @@ class BulkProducer:
 
     def _flush(self, deadline: float) -> None:
         client = self._open_client
-        self._check_acknowledged(client.flush(seconds_left(deadline)) and client.flush(MOMENT_SECONDS))
-
-    def _drain(self, deadline: float) -> None:
-        """Wait as `_flush` does, but let librdkafka send when a batch is full or has lingered.
-
-        While it flushes, librdkafka (2.16) looks again and again whether a partition's next batch may be
-        sent, until the one under way is acknowledged: up to 2 µs of processor time for each record.
-        """
-        client = self._open_client
-        while (left := len(client)) and not self._failures and monotonic() < deadline + MOMENT_SECONDS:
-            client.poll(_GLANCE_SECONDS)
-        self._check_acknowledged(left)
-
-    def _check_acknowledged(self, left: int) -> None:
+        left = client.flush(seconds_left(deadline)) and client.flush(MOMENT_SECONDS)
         if self._failures:
             raise KafkaException(self._failures[0])
         if left:
@@ -198,16 +181,23 @@ class BulkProducer:
                 and isinstance(outputs, OutputBatch)
                 and self._transactional_id not in self._failed
             ):
-                self._sender.send(outputs, self._produce)
-                if len(outputs) > _AT_ONCE:
-                    self._drain(deadline)
-                else:
-                    self._flush(deadline)
+                self._send_in_batches(self._sender, outputs, deadline)
             else:
                 self.send_outputs(outputs, deadline)
         except SystemError:  # a fatal error that was lost between two callbacks; asked again, it is told
             self._open_client.abort_transaction(0)
             raise
+
+    def _send_in_batches(self, sender: OutputSender, outputs: OutputBatch, deadline: float) -> None:
+        """Enqueue no batch before the one ahead of it is acknowledged.
+
+        librdkafka (2.16) sends one batch of a partition at a time anyway, when it has a transaction; while
+        the next one waits, its thread looks without a pause whether it may go.
+        """
+        sent = 0
+        while sent < len(outputs):
+            sent = sender.send(outputs, sent, self._batch_bytes, self._produce)
+            self._flush(deadline)
 
     @property
     def _open_client(self) -> Producer:
@@ -245,8 +235,8 @@ def _options(batch_bytes: int, *, compress: bool) -> dict[str, object]:
         "batch.size": batch_bytes,
         # What every client that comes with Python alone can read.
         "compression.type": "gzip" if compress else "none",
-        # What waits for the last batch of a large transaction; all else is flushed.
-        "linger.ms": 5,
+        # Every call flushes; until then the broker's thread should not take half-filled batches.
+        "linger.ms": 500,
         # The caller has all records in memory already: there is nothing to push back.
         "queue.buffering.max.messages": 0,
         "queue.buffering.max.kbytes": 2_147_483_647,

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.errors import UnknownError, for_code
 
+from service.batches.output_batch import OutputBatch
 from service.errors import (
     AccessRefused,
     ConfigurationError,
@@ -26,7 +27,7 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.settings.kafka import KafkaSettings
-from service.stream import Record
+from service.stream import Output, Record
 from service.transport import open_transport
 from service.transport.kafka.confluent import cluster as cluster_module
 from service.transport.kafka.confluent import producer
@@ -405,40 +406,45 @@ def test_a_step_whose_time_was_over_before_its_answer_was_read_gets_a_moment(ste
         bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic(), where="events[0]")
 
 
-class Busy(Stuck):
-    """A client that has records under way, some of which are acknowledged with each poll."""
+class Slow(Stuck):
+    """A client that leaves a record unacknowledged, whatever time it is given."""
 
-    def __init__(self, n_records, per_poll=1):
-        super().__init__()
-        self.n_records, self._per_poll = n_records, per_poll
-
-    def __len__(self):
-        return self.n_records
-
-    def poll(self, _):
-        self.n_records -= self._per_poll
-
-
-def test_many_records_are_waited_for_until_the_last_is_acknowledged():
-    client = Busy(3)
-    bulk = producer.BulkProducer(client, timeout_seconds=1, batch_bytes=1000)
-    bulk._drain(time.monotonic() + 10)
-    assert client.n_records == 0
+    def flush(self, _):
+        return 1
 
 
 def test_records_that_are_not_acknowledged_in_time_are_no_commit():
-    bulk = producer.BulkProducer(Busy(3, per_poll=0), timeout_seconds=1, batch_bytes=1000)
-    with pytest.raises(KafkaException, match="3 records were not acknowledged in time"):
-        bulk._drain(time.monotonic() + 0.01)
+    bulk = producer.BulkProducer(Slow(), timeout_seconds=1, batch_bytes=1000)
+    with pytest.raises(KafkaException, match="1 records were not acknowledged in time"):
+        bulk.send_outputs([Output("events", None, b"")], time.monotonic())
 
 
-def test_a_record_that_is_refused_ends_the_wait_for_the_others():
-    client = Busy(3)
-    bulk = producer.BulkProducer(client, timeout_seconds=1, batch_bytes=1000)
-    bulk._note(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE), None)
-    with pytest.raises(KafkaException, match="MSG_SIZE_TOO_LARGE"):
-        bulk._drain(time.monotonic() + 10)
-    assert client.n_records == 3
+class Steps(Stuck):
+    """A client and a sender of batches of two outputs, which note what they are asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = []
+
+    def flush(self, _):
+        self.steps.append("flush")
+        return 0
+
+    def send(self, outputs, first, batch_bytes, _):
+        self.steps.append((first, batch_bytes))
+        return min(first + 2, len(outputs))
+
+
+@pytest.mark.parametrize(
+    ("n_outputs", "steps"),
+    [(0, []), (2, [(0, 900), "flush"]), (5, [(0, 900), "flush", (2, 900), "flush", (4, 900), "flush"])],
+)
+def test_each_batch_is_acknowledged_before_the_next_is_sent(n_outputs, steps):
+    client, outputs = Steps(), OutputBatch([Output("predictions", None, b"")] * n_outputs)
+    bulk = producer.BulkProducer(client, timeout_seconds=1, batch_bytes=900)
+    bulk._sender = client
+    bulk.transact(outputs, {}, None, deadline=time.monotonic() + 10, where="events[0]")
+    assert client.steps == steps
 
 
 def test_no_error_in_the_last_step_passes_for_a_commit():
