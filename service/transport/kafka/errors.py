@@ -87,7 +87,7 @@ HINTS: Final[dict[type[ServiceError], str]] = {
     TransportUnavailable: "check that the broker runs and that `broker` and `kafka.security_protocol` fit it",
     OwnershipLost: "another member of the group has taken over; nothing has to be done",
     TransactionFailed: "the batch is done again from the last commit",
-    TopicMissing: "create the topic, or allow it with `create_topics`",
+    TopicMissing: "create the topic, or start again with `create_topics` on",
     AccessRefused: "check the `kafka.sasl_` and `kafka.ssl_` settings, and the broker's access rules",
     MessageTooLarge: "raise `max.message.bytes` of the topic, or send smaller messages",
 }

@@ -60,6 +60,8 @@ class KafkaTopics(ABC, Generic[ClusterType]):
             raise missing(next(iter(absent)), self._cluster.name)
         if absent:
             self._create_soon(absent, KEEP_FOREVER if keep_forever else {})
+            for topic, count in absent.items():
+                _log.info("created topic %r with %d partitions", topic, count)
         if keep_forever:
             for topic in partitions.keys() - absent.keys():
                 self._keep_forever(topic, may_change=create)
