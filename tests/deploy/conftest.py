@@ -1,6 +1,7 @@
 """The metrics that a real run of the service exports, to hold dashboard and alerts to."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,13 @@ from service.transport import open_transport
 
 N_SEPARABLE = 200
 STARTS_WITHIN_SECONDS = 60
+
+
+@pytest.fixture(autouse=True)
+def without_settings_of_the_tests(monkeypatch):
+    """Hide `PERCEPTRON_TESTS` and the like, which the service would take for settings it does not know."""
+    for name in [name for name in os.environ if name.startswith("PERCEPTRON_")]:
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture(scope="session")
