@@ -10,7 +10,13 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from perceptron_core import COMPILED
 from service.batches.output_batch import OutputBatch
-from service.errors import MessageTooLarge, ServiceError, TopicMissing
+from service.errors import (
+    MessageTooLarge,
+    ServiceError,
+    TopicMissing,
+    TransactionFailed,
+    TransportUnavailable,
+)
 from service.partitioner import partition_for_key
 from service.stream import Output, Transport
 from service.transport.kafka.confluent.producer import BulkProducer
@@ -40,6 +46,7 @@ def delete(place: Place, topic: str) -> None:
 def leave_as_it_is(_place: Place, _topic: str) -> None: ...
 
 
+@pytest.mark.parametrize("n_after", [2, 20_000], ids=["the last batch", "one of three batches"])
 @pytest.mark.parametrize(
     ("spoil", "n_bytes", "error"),
     [
@@ -54,6 +61,7 @@ def test_one_that_is_not_delivered_fails_the_commit_and_the_next_one_says_why(
     spoil: Callable[[Place, str], None],
     n_bytes: int,
     error: type[ServiceError],
+    n_after: int,
 ) -> None:
     transport = place.open(commit_timeout_seconds=3)
     transport.ensure_topics({place.events: 1, place.predictions: 1})
@@ -61,9 +69,10 @@ def test_one_that_is_not_delivered_fails_the_commit_and_the_next_one_says_why(
     good = [Output(place.predictions, b"key", b"1"), Output(place.predictions, b"key", b"2")]
     member.writers[0].commit(OutputBatch(good), {place.events: 1})
     spoil(place, place.predictions)
-    bad = OutputBatch([*good, Output(place.predictions, b"key", b"x" * n_bytes), *good])
-    with pytest.raises(ServiceError):
+    bad = OutputBatch([*good, Output(place.predictions, b"key", b"x" * n_bytes), *good[:1] * n_after])
+    with pytest.raises(ServiceError) as raised:
         member.writers[0].commit(bad, {place.events: 2})
+    assert isinstance(raised.value, (TransactionFailed, TransportUnavailable, error))  # it is tried again
     assert member.consumer.committed(0) == {place.events: 1}
     with pytest.raises(error):
         member.consumer.writer(0).commit(bad, {place.events: 2})

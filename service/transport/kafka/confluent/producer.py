@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from time import monotonic
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -31,6 +32,8 @@ _BY_KEY: Final = -1
 _NO_KEY: Final = 0
 _NOW: Final = 0
 _FIRST_TIME_MS: Final = 1
+# What becomes of records that were not refused, in a transaction that another one has failed.
+_PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - published so
 # What librdkafka's log says when a connection has broken, or a request was not answered in time; and when no
 # connection came about, so that no request was under way.
 _TROUBLE: Final = frozenset({"FAIL", "REQTMOUT"})
@@ -105,6 +108,11 @@ class BulkProducer:
             self._failures.append(error)
 
     @property
+    def _reason(self) -> KafkaError | None:
+        """Why the first record was refused, as far as is known; the others are purged, without a reason."""
+        return next((each for each in self._failures if each.code() not in _PURGED), None)
+
+    @property
     def is_worn(self) -> bool:
         """Whether a connection broke; see `TransactionalProducer.is_worn`."""
         self.serve()
@@ -132,7 +140,7 @@ class BulkProducer:
         client = self._open_client
         left = client.flush(seconds_left(deadline)) and client.flush(MOMENT_SECONDS)
         if self._failures:
-            raise KafkaException(self._failures[0])
+            raise KafkaException(self._reason or self._failures[0])
         if left:
             said = f"{left} records were not acknowledged in time"
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, said))  # noqa: SLF001 - published so
@@ -184,6 +192,10 @@ class BulkProducer:
                 self._send_in_batches(self._sender, outputs, deadline)
             else:
                 self.send_outputs(outputs, deadline)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._STATE:  # noqa: SLF001 - published so
+                self._raise_reason(deadline)
+            raise
         except SystemError:  # a fatal error that was lost between two callbacks; asked again, it is told
             self._open_client.abort_transaction(0)
             raise
@@ -198,6 +210,15 @@ class BulkProducer:
         while sent < len(outputs):
             sent = sender.send(outputs, sent, self._batch_bytes, self._produce)
             self._flush(deadline)
+
+    def _raise_reason(self, deadline: float) -> None:
+        """Raise what has failed the transaction, when no more records are taken: one of them was refused."""
+        client, until = self._open_client, monotonic() + MOMENT_SECONDS
+        while (why := self._reason) is None and (left := seconds_left(until)):
+            client.poll(left)
+        if why is not None:
+            raise KafkaException(why)
+        _do_step(client.commit_transaction, deadline)
 
     @property
     def _open_client(self) -> Producer:

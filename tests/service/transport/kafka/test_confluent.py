@@ -447,6 +447,40 @@ def test_each_batch_is_acknowledged_before_the_next_is_sent(n_outputs, steps):
     assert client.steps == steps
 
 
+class Refusing(Stuck):
+    """A client whose transaction a record has failed, which it tells of after the records behind it."""
+
+    def __init__(self, *failures):
+        super().__init__()
+        self.failures = list(failures)
+
+    def produce(self, *_):
+        raise KafkaException(KafkaError(KafkaError._STATE))
+
+    def poll(self, _):
+        if self.failures:
+            self.note(KafkaError(self.failures.pop(0)), None)
+
+    def commit_transaction(self, _):
+        raise KafkaException(KafkaError(KafkaError._INCONSISTENT))
+
+
+@pytest.mark.parametrize(
+    ("failures", "error"),
+    [
+        ([KafkaError._PURGE_QUEUE, KafkaError.MSG_SIZE_TOO_LARGE], MessageTooLarge),
+        ([KafkaError._PURGE_QUEUE], TransactionFailed),  # the broker's answer is not known
+    ],
+)
+def test_a_transaction_that_takes_no_more_records_says_why(monkeypatch, failures, error):
+    monkeypatch.setattr(producer, "MOMENT_SECONDS", 0.1)
+    client = Refusing(*failures)
+    bulk = producer.BulkProducer(client, timeout_seconds=1, batch_bytes=1000)
+    client.note = bulk._note
+    with pytest.raises(error):
+        bulk.transact([Output("events", None, b"")], {}, None, deadline=time.monotonic() + 10, where="here")
+
+
 def test_no_error_in_the_last_step_passes_for_a_commit():
     class Broken(Stuck):
         def send_offsets_to_transaction(self, *_):
