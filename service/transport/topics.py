@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from service.errors import ConfigurationError
+from service.errors import ConfigurationError, TopicMissing
 from service.settings.load import Settings
 from service.stream import Transport
 
@@ -35,6 +35,7 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
     """
     leading, *further = input_topics(settings)
     create = settings.create_topics
+    gone = _gone(transport, settings)
     transport.ensure_topics({leading: settings.partitions}, create=create)
     partitions = transport.partition_count(leading)
     others = (*further, settings.predictions_topic, settings.dead_letters_topic)
@@ -44,7 +45,28 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
         transport.ensure_topics({topic: partitions}, create=create, keep_forever=True)
     for topic in (*others, *kept):
         _grow(transport, settings, topic, partitions)
+    for topic in gone:
+        _log.warning(
+            "topic %r did not exist, although %r does: it begins empty, and all it ever held is gone",
+            *(topic, settings.checkpoints_topic),
+        )
     return partitions
+
+
+def _gone(transport: Transport, settings: Settings) -> list[str]:
+    """Return the topics of answers that do not exist, although the checkpoints, which are made last, do."""
+    answers = (settings.predictions_topic, settings.dead_letters_topic)
+    if not _exists(transport, settings.checkpoints_topic):
+        return []
+    return [topic for topic in answers if not _exists(transport, topic)]
+
+
+def _exists(transport: Transport, topic: str) -> bool:
+    try:
+        transport.partition_count(topic)
+    except TopicMissing:
+        return False
+    return True
 
 
 def _grow(transport: Transport, settings: Settings, topic: str, partitions: int) -> None:

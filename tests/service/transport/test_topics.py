@@ -41,3 +41,16 @@ def test_a_topic_that_needs_more_partitions_and_must_not_be_changed_is_named(str
     stream.ensure_topics({"events": 3, **dict.fromkeys(OTHERS, 3), short: 2})
     with pytest.raises(ConfigurationError, match=f"'{short}' has 2 partitions, 'events' has 3"):
         ensure_topics(stream, settings(create_topics=False))
+
+
+@pytest.mark.parametrize("gone", ["predictions", "dead-letters"])
+def test_answers_that_are_gone_while_the_checkpoints_are_not_are_warned_of(stream, caplog, gone):
+    stream.ensure_topics(dict.fromkeys({"events", *OTHERS} - {gone}, 1))
+    ensure_topics(stream, settings())
+    assert f"topic '{gone}' did not exist, although 'checkpoints' does" in caplog.text
+
+
+def test_nothing_is_warned_of_at_the_first_start_and_where_all_topics_are(stream, caplog):
+    ensure_topics(stream, settings())
+    ensure_topics(stream, settings())
+    assert caplog.text == ""
