@@ -15,7 +15,7 @@ from tests.simulation.world import SHARED_EVERY
 SEEDS = int(os.environ.get("PERCEPTRON_SIMULATION_SEEDS", "1500"))
 PARTS = 6
 
-FOUND_WITHIN = 400
+FOUND_WITHIN = 800
 """Seeds; the slowest to be found took 219."""
 
 
