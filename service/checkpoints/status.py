@@ -5,6 +5,7 @@ Only reads, so it may be asked while the service runs: it tells of the last comm
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +16,7 @@ from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, TopicMissing
 from service.partition.label_join import LabelJoin
 from service.stream import Transport
+from service.transport.topics import partition_counts
 
 _COUNTED_RECORDS: Final = 1000
 
@@ -82,7 +84,7 @@ def partition_statuses(
         What is in the checkpoints topic is no checkpoint of the group's, or not all there.
 
     """
-    counts = {topic: _partition_count(transport, topic) for topic in (checkpoints_topic, *topics)}
+    counts = Counter(partition_counts(transport, (checkpoints_topic, *topics)))  # 0 where there is no topic
     count = max(counts[checkpoints_topic], counts[topics[0]])
     if not count:
         raise TopicMissing(
@@ -103,14 +105,6 @@ def partition_statuses(
             lag = {topic: _lag(transport, topic, partition) for topic in there if partition < counts[topic]}
             found.append(PartitionStatus(partition, lag, {}, None, 0, held))
     return found
-
-
-def _partition_count(transport: Transport, topic: str) -> int:
-    """Count the partitions of a topic; 0 if it does not exist."""
-    try:
-        return transport.partition_count(topic)
-    except TopicMissing:
-        return 0
 
 
 def partition_status(transport: Transport, partition: int, log: CheckpointLog) -> PartitionStatus:

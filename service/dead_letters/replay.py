@@ -17,7 +17,6 @@ from time import time
 from typing import NamedTuple
 
 from service.dead_letters.temporary_member import TemporaryMember
-from service.errors import TopicMissing
 from service.messages.dead_letter import (
     EVENT_TIME,
     MESSAGE,
@@ -34,7 +33,7 @@ from service.messages.rejection import Rejection, rejection_of_time
 from service.partition.input_reader import InputReader
 from service.settings.load import Settings
 from service.stream import Consumer, Headers, Output, Record, Transport
-from service.transport.topics import input_topics
+from service.transport.topics import input_topics, partition_counts
 
 Repair = Callable[[Sequence[bytes]], Sequence[bytes]]
 """A function from values to the values to try instead, in the same order."""
@@ -134,7 +133,7 @@ class Redelivery:
         self._reader = InputReader(settings)
         self._decoder = self._reader.decoder
         self._max_ahead_ms = int(settings.max_event_time_ahead_seconds * 1000)
-        self._partitions = _partition_counts(transport, input_topics(settings))
+        self._partitions = partition_counts(transport, input_topics(settings))
 
     def outstanding(self) -> Iterator[DeadLetter]:
         """Yield the outstanding letters with the wanted reason, by their time as far as that is in order."""
@@ -286,14 +285,3 @@ class _Bystander:
     def partitions_assigned(self, partitions: frozenset[int]) -> None: ...
     def partitions_revoked(self, partitions: frozenset[int]) -> None: ...
     def partitions_lost(self, partitions: frozenset[int]) -> None: ...
-
-
-def _partition_counts(transport: Transport, topics: Sequence[str]) -> dict[str, int]:
-    """Count the partitions of those topics that exist."""
-    counts = {}
-    for topic in topics:
-        try:
-            counts[topic] = transport.partition_count(topic)
-        except TopicMissing:
-            continue
-    return counts

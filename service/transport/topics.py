@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from service.errors import ConfigurationError, TopicMissing
 from service.settings.load import Settings
@@ -54,19 +55,26 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
 
 
 def _gone(transport: Transport, settings: Settings) -> list[str]:
-    """Return the topics of answers that do not exist, although the checkpoints, which are made last, do."""
+    """Return the topics of answers that do not exist, although the checkpoints do.
+
+    The checkpoints are made last and asked about first, as another process may be making the topics now.
+    """
     answers = (settings.predictions_topic, settings.dead_letters_topic)
-    if not _exists(transport, settings.checkpoints_topic):
+    found = partition_counts(transport, (settings.checkpoints_topic, *answers))
+    if settings.checkpoints_topic not in found:
         return []
-    return [topic for topic in answers if not _exists(transport, topic)]
+    return [topic for topic in answers if topic not in found]
 
 
-def _exists(transport: Transport, topic: str) -> bool:
-    try:
-        transport.partition_count(topic)
-    except TopicMissing:
-        return False
-    return True
+def partition_counts(transport: Transport, topics: Iterable[str]) -> dict[str, int]:
+    """Count the partitions of those topics that exist, asking in this order."""
+    counts = {}
+    for topic in topics:
+        try:
+            counts[topic] = transport.partition_count(topic)
+        except TopicMissing:
+            continue
+    return counts
 
 
 def _grow(transport: Transport, settings: Settings, topic: str, partitions: int) -> None:
