@@ -53,9 +53,7 @@ class Assignee(Protocol):
 
 
 class Writer(Protocol):
-    """The only writer of one partition of one group; made by `Consumer.writer`.
-
-    Implementations inherit `commit`.
+    """The only writer of one partition of one group, which inherits `commit`; made by `Consumer.writer`.
 
     Making a writer fences the one before it, in whatever process, and ends its open transaction:
     what that writer had committed is visible to `Transport.read` when the new one exists, and
@@ -264,10 +262,7 @@ class Transport(Protocol):
         """Return how large a record of `topic` may be, as the stream says now. Raises `TopicMissing`."""
 
     def topic_id(self, topic: str) -> str:
-        """Return what tells a topic from another one of its name, made after it was deleted.
-
-        Empty where the stream does not know. Raises `TopicMissing`.
-        """
+        """Return what tells a topic from a later one of its name; "" if unknown. Raises `TopicMissing`."""
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first available offset and the one after the last committed record."""

@@ -279,12 +279,12 @@ class Runner:
 
     def _keep_in_touch(self, *, has_heard: bool) -> None:
         """Ask something of a stream that has said nothing for a while; raises `TransportUnavailable`."""
-        if not has_heard:
-            if not self._availability.is_silent:
-                return
+        if has_heard:
+            self._availability.heard()
+        elif self._availability.is_silent:
             topics = input_topics(self._settings)
             self._consumer.remaining([(topic, each) for topic in topics for each in self._tasks.at_work])
-        self._availability.heard()
+            self._availability.heard()
 
     def _report_health(self) -> None:
         """Report ready once every assigned partition has a task and has repeated the batch that failed."""

@@ -57,11 +57,11 @@ cdef class OutputSender:
 
         With the GIL: nothing closes the producer meanwhile but what `produce` may let run.
         """
-        cdef Py_ssize_t k, n_bytes = 0
+        cdef Py_ssize_t k, n_bytes = 0, end = min(outputs.n, first + BATCH_MESSAGES)
         cdef Entry* entry
         cdef void* topic = NULL
         cdef int place = -1, partition
-        for k in range(first, min(outputs.n, first + BATCH_MESSAGES)):
+        for k in range(first, end):
             entry = &outputs.entries[k]
             n_bytes += entry.key_size + entry.value_size + MESSAGE_FRAME_BYTES
             if n_bytes > batch_bytes and k > first:
@@ -80,7 +80,7 @@ cdef class OutputSender:
                 topic, partition, MSG_F_COPY, <void*>entry.value, entry.value_size, entry.key, entry.key_size, NULL
             ):
                 raise KafkaException(KafkaError(self._functions.last_error()))
-        return min(outputs.n, first + BATCH_MESSAGES)
+        return end
 
     cdef void* _topic(self, topic) except NULL:
         """Return librdkafka's handle of a topic, which has the producer's options."""

@@ -203,8 +203,8 @@ class BulkProducer:
     def _send_in_batches(self, sender: OutputSender, outputs: OutputBatch, deadline: float) -> None:
         """Enqueue no batch before the one ahead of it is acknowledged.
 
-        librdkafka (2.16) sends one batch of a partition at a time anyway, when it has a transaction; while
-        the next one waits, its thread looks without a pause whether it may go.
+        librdkafka (2.16) has one batch of a partition under way at a time anyway; while the next one waits,
+        its thread asks without a pause whether it may go.
         """
         sent = 0
         while sent < len(outputs):
