@@ -163,7 +163,7 @@ class BulkProducer:
         3. commit.
         """
         next_offsets = [TopicPartition(*place, offset) for place, offset in offsets.items()]
-        with translated(where), self._noting_failure():
+        with translated(where), self._noting_failure(), self._asking_for_lost_error():
             client = self._open_client
             client.begin_transaction()
             self._send_in_transaction(outputs, deadline)
@@ -182,6 +182,16 @@ class BulkProducer:
             raise
         self._failed.discard(self._transactional_id)
 
+    @contextmanager
+    def _asking_for_lost_error(self) -> Iterator[None]:
+        """Ask for a fatal error that was lost between two callbacks: the call failed without a cause."""
+        try:
+            yield
+        except SystemError as error:
+            if error.__cause__ is None:
+                self._open_client.abort_transaction(MOMENT_SECONDS)
+            raise
+
     def _send_in_transaction(self, outputs: Sequence[Output], deadline: float) -> None:
         try:
             if (
@@ -195,9 +205,6 @@ class BulkProducer:
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:  # noqa: SLF001 - published so
                 self._raise_reason(deadline)
-            raise
-        except SystemError:  # a fatal error that was lost between two callbacks; asked again, it is told
-            self._open_client.abort_transaction(0)
             raise
 
     def _send_in_batches(self, sender: OutputSender, outputs: OutputBatch, deadline: float) -> None:

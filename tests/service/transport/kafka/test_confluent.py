@@ -447,6 +447,30 @@ def test_each_batch_is_acknowledged_before_the_next_is_sent(n_outputs, steps):
     assert client.steps == steps
 
 
+class Crashing(Stuck):
+    """A client that was fenced, and whose call fails as it does when two callbacks meet that error."""
+
+    def __init__(self, cause):
+        super().__init__()
+        self.cause = cause
+
+    def flush(self, _):
+        raise SystemError("<method 'flush'> returned NULL without setting an exception") from self.cause
+
+    def abort_transaction(self, seconds):
+        code = KafkaError._FENCED if seconds else KafkaError._TIMED_OUT
+        raise KafkaException(KafkaError(code, "asked"))
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"), [(None, "asked"), (KafkaException(KafkaError(KafkaError._FENCED, "told")), "told")]
+)
+def test_a_fatal_error_that_was_lost_between_two_callbacks_is_asked_for(cause, said):
+    bulk = producer.BulkProducer(Crashing(cause), timeout_seconds=1, batch_bytes=1000)
+    with pytest.raises(OwnershipLost, match=said):
+        bulk.transact([], {}, None, deadline=time.monotonic() + 10, where="events[0]")
+
+
 class Refusing(Stuck):
     """A client whose transaction a record has failed, which it tells of after the records behind it."""
 
