@@ -34,6 +34,7 @@ from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner
 from service.partition.learned_examples import LearnedExamples, Observer
 from service.partition.processed import Processed
+from service.partition.threads import give_way
 from service.partition.time_bounds import TimeBounds
 from service.sharing.rounds import Rounds
 from service.stream import Output, Record
@@ -122,6 +123,8 @@ class Processor:
         self._labels.begin(self.learner, self.counters.labels, learned, outputs)
         dead_letters: list[tuple[int, Output]] = []
         for place in range(len(batch)):
+            if not place % 64:  # tenths of a millisecond
+                give_way()
             try:
                 self._take(batch, place)
             except (Rejection, LearnerError, ModelError) as error:
