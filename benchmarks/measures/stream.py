@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.kafka_broker import KafkaBroker, NoBroker
@@ -38,6 +38,14 @@ _GLANCE_SECONDS = 0.01
 _DEADLINE_SECONDS = 180.0
 _ANSWER_SECONDS = 10.0
 _FILL_AT_ONCE = 500_000
+_NOT_NOW = frozenset(
+    {
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+    }
+)
+"""What a broker says of a new group while it makes the topic that offsets are kept in."""
 _WARM_UP_MESSAGES = 100_000
 _LAST_LINES = 20
 
@@ -110,8 +118,17 @@ class Stream:
             {"bootstrap.servers": self.address, "group.id": group, "isolation.level": "read_uncommitted"}
         )
         places = [TopicPartition(topic, partition) for partition in range(partitions)]
+
+        def count() -> int:
+            try:
+                return sum(max(0, place.offset) for place in observer.committed(places, _ANSWER_SECONDS))
+            except KafkaException as error:
+                if error.args[0].code() in _NOT_NOW:
+                    return 0
+                raise
+
         try:
-            yield lambda: sum(max(0, p.offset) for p in observer.committed(places, _ANSWER_SECONDS))
+            yield count
         finally:
             observer.close()
 

@@ -27,8 +27,9 @@ PREDICTION = (
 )
 """Of the length that a prediction has on average: what the bare loops answer with."""
 
-_EVENTS, _QUICK_EVENTS = 500_000, 100_000
-_SLOW_SHARE = 0.2
+_EVENTS, _QUICK_EVENTS = 2_000_000, 400_000
+"""Seconds of work for the fastest; a run of one second differed by half from the next."""
+_SLOW_SHARE = 0.05
 """Of the events, for peers in Python."""
 
 _Peer = Callable[[Path], Sequence[str]]
