@@ -38,14 +38,17 @@ _GLANCE_SECONDS = 0.01
 _DEADLINE_SECONDS = 180.0
 _ANSWER_SECONDS = 10.0
 _FILL_AT_ONCE = 500_000
-_NOT_NOW = frozenset(
+_NOT_YET = frozenset(
     {
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-"""What a broker says of a new group while it makes the topic that offsets are kept in."""
+"""What a broker answers to the first of a new group, while it finds a place for it.
+
+`peers/quix_river.py` has the same: it runs in an environment of its own.
+"""
 _WARM_UP_MESSAGES = 100_000
 _LAST_LINES = 20
 
@@ -123,7 +126,7 @@ class Stream:
             try:
                 return sum(max(0, place.offset) for place in observer.committed(places, _ANSWER_SECONDS))
             except KafkaException as error:
-                if error.args[0].code() in _NOT_NOW:
+                if error.args[0].code() in _NOT_YET:
                     return 0
                 raise
 
