@@ -1,8 +1,8 @@
 """How many records the loop takes at once. In: how long batches took. Out: the size of the next.
 
 A commit takes milliseconds, however much it commits, so that large batches cost less. But nothing of a batch
-is visible before its commit, and all of it is done again if that fails. So processing a batch may take half
-the interval between two commits: a slow model gets small batches, a fast one large ones where records wait.
+is visible before its commit, and all of it is done again if that fails. So processing a batch may take the
+interval between two commits: a slow model gets small batches, a fast one large ones where records wait.
 What the commit takes does not count: a stream that is slow needs large batches, not small ones.
 """
 
@@ -49,7 +49,7 @@ class BatchSize:
     def __init__(self, settings: Settings) -> None:
         default = _SHARING_RECORDS if settings.share_model else None
         self._most = settings.max_batch_records or default or inf
-        self._seconds = min(max(settings.commit_interval_seconds / 2, _LEAST_SECONDS), _MOST_SECONDS)
+        self._seconds = min(max(settings.commit_interval_seconds, _LEAST_SECONDS), _MOST_SECONDS)
         self.records = self._bounded(_FIRST_RECORDS)
 
     def _bounded(self, n_records: float) -> int:

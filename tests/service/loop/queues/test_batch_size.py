@@ -1,4 +1,4 @@
-"""Processing a batch takes half the time that commits are apart, whatever the model."""
+"""Processing a full batch takes as long as commits are apart, whatever the model."""
 
 import pytest
 
@@ -16,9 +16,9 @@ def after(size, seconds_each, batches=20):
 
 
 @pytest.mark.parametrize("seconds_each", [1e-6, 1e-5, 1e-4, 5e-4])
-def test_full_batches_take_half_a_commit_interval(seconds_each):
+def test_full_batches_take_a_commit_interval(seconds_each):
     size = BatchSize(settings(commit_interval_seconds=0.2))
-    assert after(size, seconds_each) == pytest.approx(0.1, rel=0.05)
+    assert after(size, seconds_each) == pytest.approx(0.2, rel=0.05)
 
 
 def test_a_slow_model_still_gets_a_hundred_records():
