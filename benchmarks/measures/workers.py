@@ -13,7 +13,7 @@ from .stream import Stream, shared_stream, unused
 
 MODEL = f"{Path(__file__).with_name('heavy_model.py')}:build"
 _PARTITIONS = 4
-_EVENTS, _QUICK_EVENTS = 24_000, 6_000
+_EVENTS, _QUICK_EVENTS = 100_000, 12_000
 
 
 def _rate(stream: Stream, values: Sequence[bytes], workers: int) -> Sequence[float]:
