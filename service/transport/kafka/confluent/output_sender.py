@@ -22,9 +22,9 @@ class OutputSender(Protocol):
     ) -> int:
         """Enqueue outputs from `first` on at the producer, as many as are one batch; return how far it came.
 
-        Those that have headers or a timestamp are given to `produce`. The outputs of a partition stay in
-        their order. A message that cannot be delivered is not reported: librdkafka refuses to commit the
-        transaction it belongs to, and does not say why.
+        Those that have headers, a timestamp, a partition of their own or no key are given to `produce`. The
+        outputs of a partition stay in their order. A message that cannot be delivered is not reported:
+        librdkafka refuses to commit the transaction it belongs to, and does not say why.
 
         Raises
         ------

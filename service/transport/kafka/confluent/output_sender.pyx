@@ -6,17 +6,18 @@ from confluent_kafka import KafkaError, KafkaException
 
 from service.batches.message_batch cimport NO_TIME, Entry
 from service.batches.output_batch cimport OutputBatch
+from service.transport.kafka.confluent.fetch_queue cimport Message
 
 from service.transport.kafka.confluent.librdkafka import entry_points
 
 # As `Functions` has them.
-_NAMES = ("rd_kafka_topic_new", "rd_kafka_topic_destroy", "rd_kafka_produce", "rd_kafka_last_error")
+_NAMES = ("rd_kafka_topic_new", "rd_kafka_topic_destroy", "rd_kafka_produce_batch")
 
 cdef enum:
     # As in `rdkafka.h`: keys and values are copied; the producer's partitioner chooses.
     MSG_F_COPY = 0x2
     PARTITION_UA = -1
-    NO_KEY_PARTITION = 0
+    MOST = 512  # messages that are enqueued at once
     # What is one batch: `batch.num.messages`, and the bytes that a message has at most beside key and value.
     BATCH_MESSAGES = 10_000
     MESSAGE_FRAME_BYTES = 48
@@ -57,30 +58,41 @@ cdef class OutputSender:
 
         With the GIL: nothing closes the producer meanwhile but what `produce` may let run.
         """
+        cdef Message messages[MOST]
         cdef Py_ssize_t k, n_bytes = 0, end = min(outputs.n, first + BATCH_MESSAGES)
         cdef Entry* entry
-        cdef void* topic = NULL
-        cdef int place = -1, partition
+        cdef Message* message
+        cdef int place = -1, n = 0
         for k in range(first, end):
             entry = &outputs.entries[k]
             n_bytes += entry.key_size + entry.value_size + MESSAGE_FRAME_BYTES
             if n_bytes > batch_bytes and k > first:
-                return k
-            if entry.headers >= 0 or entry.timestamp_ms != NO_TIME:
+                end = k
+                break
+            if n and (n == MOST or entry.topic != place or not _is_plain(entry)):
+                self._enqueue(outputs.topics[place], messages, n)
+                n = 0
+            if not _is_plain(entry):
                 produce(outputs.message(k))
-                place = -1
                 continue
-            if entry.topic != place:
-                place = entry.topic
-                topic = self._topic(outputs.topics[place])
-            partition = entry.partition
-            if partition < 0:
-                partition = NO_KEY_PARTITION if entry.key == NULL else PARTITION_UA
-            if self._functions.produce(
-                topic, partition, MSG_F_COPY, <void*>entry.value, entry.value_size, entry.key, entry.key_size, NULL
-            ):
-                raise KafkaException(KafkaError(self._functions.last_error()))
+            place = entry.topic
+            message = &messages[n]
+            message.payload, message.len = <void*>entry.value, entry.value_size
+            message.key, message.key_len = <void*>entry.key, entry.key_size
+            message._private = NULL
+            n += 1
+        if n:
+            self._enqueue(outputs.topics[place], messages, n)
         return end
+
+    cdef int _enqueue(self, topic, Message* messages, int n) except -1:
+        """Enqueue messages of a topic; the first that is refused raises, those behind it may be enqueued."""
+        cdef int k
+        if self._functions.produce_batch(self._topic(topic), PARTITION_UA, MSG_F_COPY, messages, n) < n:
+            for k in range(n):
+                if messages[k].err:
+                    raise KafkaException(KafkaError(messages[k].err))
+        return 0
 
     cdef void* _topic(self, topic) except NULL:
         """Return librdkafka's handle of a topic, which has the producer's options."""
@@ -94,3 +106,8 @@ cdef class OutputSender:
             self._topics[topic] = address
         address = self._topics[topic]
         return <void*>address
+
+
+cdef inline bint _is_plain(Entry* entry) noexcept:
+    """Return whether a message has a key that chooses its partition, and nothing else."""
+    return entry.headers < 0 and entry.timestamp_ms == NO_TIME and entry.partition < 0 and entry.key != NULL

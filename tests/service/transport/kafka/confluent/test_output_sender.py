@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from perceptron_core import COMPILED
 from service.batches.output_batch import OutputBatch
@@ -36,10 +37,18 @@ class Counted:
 
     def __len__(self) -> int:
         """How many messages are enqueued: as the second report from now on says, which began after now."""
+        return int(self._look()["msg_cnt"])
+
+    def by_topic(self) -> dict[str, int]:
+        """How many messages of each topic are enqueued; their partitions are not known."""
+        return {name: each["partitions"]["-1"]["msgq_cnt"] for name, each in self._look()["topics"].items()}
+
+    def _look(self) -> dict[str, Any]:
         self._statistics.clear()
         while len(self._statistics) < 2:
             self.client.poll(1)
-        return int(json.loads(self._statistics[-1])["msg_cnt"])
+        found: dict[str, Any] = json.loads(self._statistics[-1])
+        return found
 
 
 @pytest.fixture
@@ -78,17 +87,39 @@ def test_the_next_batch_begins_where_the_one_before_ended(producer: Counted, sen
 
 
 def test_a_batch_has_as_many_messages_as_librdkafka_takes(sender: OutputSender) -> None:
-    outputs = OutputBatch([Output("predictions", None, b"")] * 10_001)
+    outputs = OutputBatch([Output("predictions", b"", b"")] * 10_001)
     assert sender.send(outputs, 0, 10_000_000, refused) == 10_000
     assert sender.send(outputs, 10_000, 10_000_000, refused) == 10_001
 
 
-def test_outputs_with_headers_are_given_to_the_client_in_their_place(
-    producer: Counted, sender: OutputSender
+@pytest.mark.parametrize(
+    "other",
+    [
+        Output("predictions", b"key", b"value", (("a", b"1"),)),
+        Output("predictions", b"key", b"value", timestamp_ms=0),
+        Output("predictions", b"key", b"value", partition=3),
+        Output("predictions", None, b"value"),
+    ],
+)
+def test_outputs_that_say_more_than_a_key_are_given_to_the_client_in_their_place(
+    producer: Counted, sender: OutputSender, other: Output
 ) -> None:
-    with_headers = Output("predictions", b"key", b"value", (("a", b"1"),))
     given: list[tuple[int, Output]] = []
-    outputs = OutputBatch([HUNDRED_BYTES, with_headers, HUNDRED_BYTES])
+    outputs = OutputBatch([HUNDRED_BYTES, other, HUNDRED_BYTES])
     assert sender.send(outputs, 0, 1000, lambda output: given.append((len(producer), output))) == 3
-    assert given == [(1, with_headers)]
+    assert given == [(1, other)]
     assert len(producer) == 2
+
+
+def test_outputs_of_many_topics_go_each_to_their_own(producer: Counted, sender: OutputSender) -> None:
+    topics = ["predictions", "shared", "predictions"]
+    outputs = OutputBatch([Output(topic, b"key", b"value") for topic in topics for _ in range(700)])
+    assert sender.send(outputs, 0, 1_000_000, refused) == 2100
+    assert producer.by_topic() == {"predictions": 1400, "shared": 700}
+
+
+def test_the_error_of_an_output_that_is_refused_is_raised(sender: OutputSender) -> None:
+    too_large = Output("predictions", b"key", bytes(2_000_000))
+    with pytest.raises(KafkaException) as refusal:
+        sender.send(OutputBatch([HUNDRED_BYTES, too_large, HUNDRED_BYTES]), 0, 10_000_000, refused)
+    assert refusal.value.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
