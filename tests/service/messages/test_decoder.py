@@ -45,6 +45,12 @@ def test_features_that_are_numbers_come_without_a_dictionary_only_if_that_is_ask
     assert (type(found.features) is NamedValues) == COMPILED
 
 
+@pytest.mark.parametrize("decode", [DECODER.decode, DECODER.decode_values])
+def test_of_a_name_that_comes_twice_the_last_value_counts(decode):
+    event = decode(b'{"id":"a","id":"b","features":{"x":1,"y":2,"x":3},"label":true,"label":false}')
+    assert (event.id, dict(event.features), event.truth) == ("b", {"x": 3, "y": 2}, False)
+
+
 def test_a_boolean_is_a_label_only_of_two_classes():
     value = b'{"id":"a","label":true}'
     assert Decoder(Vocabulary(["ham", "spam"]), MAX_MESSAGE_BYTES).decode(value).truth is True
