@@ -13,11 +13,11 @@ from typing import Final
 
 from service.settings.load import Settings
 
-_FIRST_RECORDS: Final = 1000
-"""Size before any batch was timed."""
+_FIRST_RECORDS: Final = 16
+"""Size before any batch was timed: a model that takes a second for an event may be behind the loop."""
 
-LEAST_RECORDS: Final = 100
-"""Of fewer, the commit would take longer than the batch, unless an event takes a millisecond and more."""
+_WAITING_RECORDS: Final = 100
+"""Of each partition, as many may wait for its turn."""
 
 _SHARING_RECORDS: Final = 1000
 """Most records at the default of `max_batch_records` where a model is shared: partitions learn of each other
@@ -53,11 +53,11 @@ class BatchSize:
         self.records = self._bounded(_FIRST_RECORDS)
 
     def _bounded(self, n_records: float) -> int:
-        return int(min(max(n_records, LEAST_RECORDS), self._most))
+        return int(min(max(n_records, 1), self._most))
 
     def waiting(self, n_partitions: int) -> int:
         """Return how many records may wait: enough for a transaction of each partition, in its turn."""
-        return max(self.records, self._bounded(0) * n_partitions)
+        return max(self.records, self._bounded(_WAITING_RECORDS) * n_partitions)
 
     def observe(self, n_records: int, seconds: float) -> None:
         """Note how long processing a batch took; adapt, by a factor of 2 at most.

@@ -21,10 +21,11 @@ def test_full_batches_take_a_commit_interval(seconds_each):
     assert after(size, seconds_each) == pytest.approx(0.2, rel=0.05)
 
 
-def test_a_slow_model_still_gets_a_hundred_records():
+@pytest.mark.parametrize(("seconds_each", "records"), [(0.01, 10), (0.06, 1), (10, 1)])
+def test_a_slow_model_gets_as_few_records_as_it_has_time_for_and_one_at_least(seconds_each, records):
     size = BatchSize(settings())
-    after(size, seconds_each=0.01)
-    assert size.records == 100
+    after(size, seconds_each)
+    assert size.records == records
 
 
 @pytest.mark.parametrize(("interval_seconds", "expected_seconds"), [(0.001, 0.02), (3600, 1.0)])
@@ -70,7 +71,9 @@ def test_a_shared_model_has_batches_of_a_thousand_unless_they_are_set(given, exp
 
 def test_of_many_partitions_a_hundred_records_each_may_wait():
     size = BatchSize(settings())
-    assert (size.waiting(1), size.waiting(200)) == (size.records, 20_000)
+    assert (size.waiting(1), size.waiting(200)) == (100, 20_000)
+    after(size, seconds_each=1e-5)
+    assert size.waiting(1) == size.records
 
 
 def test_of_many_partitions_no_more_than_the_setting_may_wait_each():
