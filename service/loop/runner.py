@@ -36,7 +36,7 @@ from service.stream import Consumer, Place, Transport
 from service.transport.topics import input_topics
 
 _IDLE_POLL_SECONDS: Final = 0.2
-"""Timeout of a poll while no records wait here: the longest delay before a stop is noticed."""
+"""The longest wait for records in one step: the longest delay before a stop or a commit's end is noticed."""
 
 _SHORT_POLL_SECONDS: Final = 0.02
 """Timeout of a poll for the other topic's records, which the waiting ones must not overtake."""
@@ -135,6 +135,7 @@ class Runner:
             The loop cannot go on; what was committed stays, the rest will be done after a restart.
 
         """
+        self._time.expects_no_more = exit_at_end
         self.start()
         try:
             while not self._stop.is_set():
@@ -205,12 +206,11 @@ class Runner:
             self._consumer.close()
 
     def _gather(self) -> Mapping[int, RecordBatch]:
-        """Collect a batch of each partition: what comes within one commit interval.
+        """Return a batch of each partition, if one is due: what comes within one commit interval.
 
-        Only raw records wait here, never half-processed state: when a partition is lost meanwhile, its
-        records are simply forgotten.
+        Only raw records wait here, never half-processed state: those of a lost partition are forgotten.
         """
-        wait_seconds = self._first_wait_seconds()
+        wait_seconds, until = self._first_wait_seconds(), self._clock.monotonic() + _IDLE_POLL_SECONDS
         while not self._stop.is_set():
             self._receive(wait_seconds)
             if not self._inbox:
@@ -224,6 +224,8 @@ class Runner:
                 if batch:
                     self._time.batch_taken(now)
                 return batch
+            if now >= until:
+                break
             wait_seconds = min(max(self._time.due - now, _SHORT_POLL_SECONDS), _IDLE_POLL_SECONDS)
         return {}
 

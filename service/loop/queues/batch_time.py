@@ -26,6 +26,8 @@ class BatchTime:
     ----------
     due : float
         The time; infinity while nothing waits.
+    expects_no_more : bool
+        Whether records that the client has not heard of are not waited for.
 
     """
 
@@ -34,6 +36,7 @@ class BatchTime:
         self._last_batch_at = -inf
         self._lead_seconds = 0.0
         self.due = inf
+        self.expects_no_more = False
 
     @property
     def _wait_seconds(self) -> float:
@@ -43,7 +46,9 @@ class BatchTime:
         """Note that records wait, and whether the client has heard of more."""
         self.due = min(self.due, now + self._wait_seconds)
         if not more_comes:
-            self.due = min(self.due, self._last_batch_at + self._wait_seconds)
+            self.due = min(
+                self.due, now if self.expects_no_more else self._last_batch_at + self._wait_seconds
+            )
 
     def forget(self) -> None:
         """Note that nothing waits any more."""

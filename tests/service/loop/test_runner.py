@@ -357,32 +357,61 @@ def test_the_first_event_after_a_pause_is_committed_at_once_and_the_next_one_int
     runner.step()
     assert [a["id"] for a in answers(stream)] == ["a"]
     produce_timed(stream, [(0, event("b"))])
-    polled = runner._receive
-
-    def pass_time(wait_seconds):
-        clock.seconds += wait_seconds if runner._inbox else 0.0
-        return polled(0.0)
-
-    runner._receive = pass_time
+    pass_time_while_records_wait(runner, clock)
     runner.step()
     runner.close()
     assert [a["id"] for a in answers(stream)] == ["a", "b"]
     assert clock.seconds == pytest.approx(0.1)
 
 
-def test_a_slow_model_gets_small_batches_from_a_backlog(stream):
+def pass_time_while_records_wait(runner, clock):
+    """Let polls take the time they are given, on a clock that stands still otherwise."""
+    receive = runner._receive
+
+    def pass_time(wait_seconds):
+        clock.seconds += wait_seconds if runner._inbox else 0.0
+        receive(0.0)
+
+    runner._receive = pass_time
+
+
+def test_a_commit_is_published_when_it_ends_however_long_the_next_batch_is_not_due(stream):
+    produce_timed(stream, [(0, event(name, label=True)) for name in "abc"])
+    runner, metrics = made_runner(stream, max_batch_records=2, commit_interval_seconds=3600)
+    runner.start()
+    runner.step()  # opens the task
+    assert not runner.step()
+    assert 0 not in metrics.published or metrics.published[0].counters.predictions == 0
+    pass_time_while_records_wait(runner, runner._clock)
+    assert not runner.step()
+    assert metrics.published[0].counters.predictions == 2
+    assert len(runner._inbox) == 1
+    runner.close()
+
+
+def test_where_nothing_comes_after_them_the_last_records_are_not_kept_waiting(stream):
+    produce_timed(stream, [(0, event(name)) for name in "abc"])
+    runner, _ = made_runner(stream, max_batch_records=2, commit_interval_seconds=3600)
+    assert runner.run(exit_at_end=True)  # on a clock that stands still
+    assert [a["id"] for a in answers(stream)] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("seconds_each", "expected"),
+    [(0.00099, [16, 32, 64, 101, 101]), (0.15, [16, 8, 4, 2, 1, 1]), (0, [16, 32, 64, 128, 256])],
+)
+def test_a_slow_model_gets_small_batches_from_a_backlog(stream, seconds_each, expected):
     clock, sizes = SetClock(), []
 
     def take_time(steps):
-        clock.seconds += 0.001 * len(steps)
+        clock.seconds += seconds_each * len(steps)
         sizes.append(len(steps))
 
-    produce_timed(stream, [(0, event(f"m-{n}", label=True)) for n in range(3000)])
+    produce_timed(stream, [(0, event(f"m-{n}", label=True)) for n in range(600)])
     metrics = Metrics(CollectorRegistry(), clock)
     runner = Runner(stream, settings(), metrics=metrics, health=Health(), observe=take_time, clock=clock)
     runner.run(exit_at_end=True)
-    assert sizes[:5] == [1000, 500, 250, 125, 100]
-    assert max(sizes[4:]) == 100
+    assert sizes[: len(expected)] == expected
 
 
 def note_commits(stream, monkeypatch, seen):

@@ -36,6 +36,14 @@ def test_once_no_more_records_come_they_are_not_waited_for(batches):
     assert batches.due <= 20.25
 
 
+def test_where_no_more_is_expected_the_last_records_are_taken_at_once(batches):
+    batches.expects_no_more = True
+    batches.wait(10.25, more_comes=True)
+    assert batches.due == 10.75
+    batches.wait(10.25, more_comes=False)
+    assert batches.due == 10.25
+
+
 def test_a_batch_is_taken_earlier_by_what_it_takes_to_commit(batches):
     for n in range(1, 100):
         batches.batch_taken(10.0 * n)
