@@ -2,6 +2,7 @@
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.string cimport memcmp
 
 from service.batches.record_batch cimport RecordBatch
 
@@ -161,6 +162,9 @@ cdef class FetchQueue:
         cdef size_t size, k = 0
         cdef bytes content
         cdef list found = []
+        if lacks_headers(<const unsigned char*>message.payload, 0, message.len):
+            return ()
+        self.n_asked += 1
         if functions.message_headers(message, &headers):
             return ()
         try:
@@ -172,3 +176,26 @@ cdef class FetchQueue:
             warn_of_lost_headers(topic, message.partition, message.offset)
             return ()
         return tuple(found)
+
+
+cpdef bint lacks_headers(const unsigned char* memory, size_t start, size_t size) noexcept:
+    """Return whether a value of so many bytes lies where it was fetched, without headers behind it.
+
+    librdkafka is asked about all others, which allocates memory for each. Records of the format in use since Kafka
+    0.11 have the length of the value before it, as a varint in zigzag encoding, and the number of headers behind
+    it. Older formats, which have no headers, have a length that never looks the same: its bytes are in the
+    opposite order, and would begin with a 1 bit where a varint takes several. Where a client copies values, no
+    length is before them. So nothing is read behind a value that ends its memory.
+    """
+    cdef const unsigned char* value = memory + start
+    cdef unsigned char length[10]
+    cdef size_t rest = 2 * size
+    cdef int n = 0
+    if memory == NULL or size == 0:
+        return False
+    while rest >= 0x80:
+        length[n] = <unsigned char>(rest & 0x7F | 0x80)
+        rest >>= 7
+        n += 1
+    length[n] = <unsigned char>rest
+    return not memcmp(value - n - 1, length, n + 1) and value[size] == 0

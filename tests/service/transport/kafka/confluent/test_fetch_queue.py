@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition, cimpl
+from hypothesis import given
+from hypothesis import strategies as st
 
 from perceptron_core import COMPILED
 from service.batches.record_batch import RecordBatch
 from service.records import Place, Record
 from service.transport.kafka.confluent import librdkafka
-from service.transport.kafka.confluent.fetch_queue import FetchQueue, open_fetch_queue
+from service.transport.kafka.confluent.fetch_queue import FetchQueue, lacks_headers, open_fetch_queue
 from service.transport.kafka.confluent.librdkafka import entry_points
 from service.transport.kafka.confluent.messages import PARTITION_EOF, ErrorFields, as_record
 
@@ -104,6 +107,53 @@ def test_records_are_those_that_the_client_makes_of_its_messages(
         messages = again.consume(12, WITHIN_SECONDS)
     for place in (EVENTS, LABELS):
         assert list(taken[place]) == [as_record(each) for each in messages if each.topic() == place[0]]
+
+
+def test_librdkafka_is_asked_for_the_headers_of_those_records_that_may_have_some(
+    producer: Producer, client: Consumer, queue: FetchQueue
+) -> None:
+    lengths = (1, 63, 64, 300, 8191, 8192, 40_000)
+    headers = [None, [("a", b"1")], [("a", None)] * 200]
+    expected = [(bytes(n), each) for each in headers for n in lengths]
+    for value, each in expected:
+        producer.produce("headed", value, partition=0, headers=each)
+    producer.produce("headed", b"", b"k", partition=0)
+    assert producer.flush(WITHIN_SECONDS) == 0
+    queue.forward([("headed", 0)])
+    assign(client, ("headed", 0), 0)
+    taken, _ = take_all(queue, [("headed", 0)])
+    assert [(record.value, record.headers) for record in taken["headed", 0]] == [
+        *[(value, tuple((name, content or b"") for name, content in each or ())) for value, each in expected],
+        (b"", ()),
+    ]
+    # A release of librdkafka that copies values is asked for all, which takes time and is right as well.
+    assert queue.n_asked == 2 * len(lengths) + 1
+
+
+SIZES = st.one_of(st.integers(1, 70), st.integers(8150, 8250), st.integers(2**20 - 50, 2**20 + 50))
+
+
+@given(SIZES, st.integers(0, 3), st.binary(max_size=20))
+def test_a_record_of_today_s_format_has_headers_unless_it_says_that_it_has_none(
+    size: int, n_headers: int, key: bytes
+) -> None:
+    before = key + varint(size)
+    assert lacks_headers(before + bytes(size) + varint(n_headers), len(before), size) == (n_headers == 0)
+
+
+@given(SIZES, st.binary(min_size=8, max_size=20))
+def test_of_a_record_of_an_older_format_nothing_behind_its_value_is_read(size: int, before: bytes) -> None:
+    before += struct.pack(">i", size)
+    assert not lacks_headers(before + bytes(size) + b"\0", len(before), size)
+
+
+def varint(number: int) -> bytes:
+    """Write a number as records do that are not negative."""
+    rest, found = 2 * number, []
+    while rest >= 128:
+        found.append(rest & 127 | 128)
+        rest >>= 7
+    return bytes([*found, rest])
 
 
 def brokers_of(producer: Producer) -> str:
