@@ -22,8 +22,12 @@ from service.stream import Place
 _UNKNOWN_BYTES: Final = 16_384
 """What a record is taken to have before any was seen."""
 
-_MOST_POLLED: Final = 1000
-"""Records to ask for at most in a poll: how large they are shows only when they are here."""
+_MOST_POLLED: Final = 8000
+"""Records to ask for at most in a poll. How large they are shows only when they are here; no stream
+returns more than it has fetched, some tens of megabytes."""
+
+_MOST_WITHOUT_ROOM: Final = 1000
+"""The same where too many are here, which may wait for another topic's."""
 
 
 class RecordQueues:
@@ -70,7 +74,7 @@ class RecordQueues:
         left = min(max_records - count, (BATCH_BYTES - self._n_bytes) // self._record_bytes)
         if left > 0:
             return min(left, _MOST_POLLED)
-        return 1 if len(self._topics) == 1 else _MOST_POLLED
+        return 1 if len(self._topics) == 1 else _MOST_WITHOUT_ROOM
 
     def counts(self) -> Counter[Place]:
         """Count the records by topic and partition."""

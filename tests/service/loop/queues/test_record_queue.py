@@ -298,3 +298,11 @@ def test_without_room_the_least_is_polled_of_one_topic_and_many_records_of_two()
     alone.open(0)
     alone.add(0, records(EVENTS, 1, 2))
     assert (alone.room(2), two.room(2)) == (1, 1000)
+
+
+def test_of_small_records_no_more_than_some_thousand_are_polled_at_once():
+    made = RecordQueues((EVENTS,))
+    made.open(0)
+    assert made.room(MANY) == 1024  # as many as fit if they are as large as most are not
+    made.add(0, records(EVENTS, *range(10)))
+    assert made.room(MANY) == 8000
