@@ -41,6 +41,7 @@ from service.settings.load import Settings
 from service.stream import Output, Transport
 from service.transport import open_transport
 from service.workers.gc_tuning import look_less_often
+from service.workers.malloc_tuning import keep_freed_memory
 
 EVENTS: Final = 100_000
 _PATH_EVENTS: Final = 5000
@@ -168,6 +169,7 @@ def table(count: int = EVENTS) -> Sequence[str]:
     """Measure; return the lines of a table in Markdown."""
     values = events(count)
     look_less_often()  # as `serve` does
+    keep_freed_memory()
     columns: dict[str, Mapping[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="perceptron-stages-") as folder:
         for name, transport, topics in streams(values, Path(folder)):

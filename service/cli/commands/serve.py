@@ -103,6 +103,7 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     from service.monitoring.tracing import make_tracer  # noqa: PLC0415
     from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
     from service.workers.gc_tuning import look_less_often  # noqa: PLC0415
+    from service.workers.malloc_tuning import keep_freed_memory  # noqa: PLC0415
 
     make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
     metrics, live, tracer = Metrics(CollectorRegistry()), LiveModels(settings), make_tracer()
@@ -113,6 +114,7 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
         try:
             runner = Runner(transport, settings, metrics=metrics, health=health, live=live, tracer=tracer)
             look_less_often()
+            keep_freed_memory()
             with Departure(lambda: health.asking_since), stopping(runner) as stopped_by:
                 runner.run(exit_at_end=exit_at_end)
         finally:
