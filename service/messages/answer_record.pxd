@@ -4,5 +4,5 @@ from service.batches.output_batch cimport OutputBatch
 
 cpdef write_answer(
     OutputBatch outputs, topic, str event_id, tuple form, double number, probability, long long updates,
-    long long event_time_ms, headers,
+    long long event_time_ms, tuple headers,
 )

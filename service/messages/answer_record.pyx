@@ -45,29 +45,37 @@ cdef double FEW = 1e12
 
 cpdef write_answer(
     OutputBatch outputs, topic, str event_id, tuple form, double number, probability, long long updates,
-    long long event_time_ms, headers,
+    long long event_time_ms, tuple headers,
 ):
     """Write the record of a prediction or an outcome."""
     cdef Py_ssize_t size = 0, most
     cdef const unsigned char* text = perceptron_plain(event_id, &size)
-    cdef bytes before = <bytes?>form[0], behind = <bytes?>form[1], shown = _json(number), further = None
+    cdef bytes before = <bytes?>form[0], behind = <bytes?>form[1], shown = None, further = None
+    cdef unsigned char digits[MOST_DIGITS + PLACES + 1]
+    cdef const unsigned char* written = digits
+    cdef Py_ssize_t n_written = _thousandths(digits, number)
     cdef unsigned char* value
     cdef unsigned char* at
     cdef Entry* entry
+    if not n_written:
+        shown = to_json(number)
+        written, n_written = <const unsigned char*>PyBytes_AS_STRING(shown), PyBytes_GET_SIZE(shown)
     if probability is not None:
         further = to_json(probability)
-    if text == NULL or event_time_ms < 0 or headers:
+    if text == NULL or event_time_ms < 0 or len(headers):
+        shown = PyBytes_FromStringAndSize(<const char*>written, n_written)
         _write_other(outputs, topic, event_id, before, shown, further, updates, event_time_ms, behind, headers)
         return
-    most = size + FRAME + 2 * MOST_DIGITS + PyBytes_GET_SIZE(before) + PyBytes_GET_SIZE(shown)
-    most += PyBytes_GET_SIZE(behind)
+    most = size + FRAME + 2 * MOST_DIGITS + PyBytes_GET_SIZE(before) + n_written + PyBytes_GET_SIZE(behind)
     if further is not None:
         most += PyBytes_GET_SIZE(further)
     value = outputs.room(most)
     at = _put(value, _ID)
     memcpy(at, text, size)
     at[size] = c'"'
-    at = _put(_put(at + size + 1, before), shown)
+    at = _put(at + size + 1, before)
+    memcpy(at, written, n_written)
+    at += n_written
     if further is not None:
         at = _put(_put(at, _PROBABILITY), further)
     if updates >= 0:
@@ -91,19 +99,18 @@ cdef _write_other(
     outputs.append(Output(topic, event_id.encode(), b'{"id":%b%b%b,"event_time_ms":%d%b' % given, headers))
 
 
-cdef bytes _json(double number):
-    """Write a number as Pydantic does; delays are whole thousandths of a second, which need not ask it."""
-    cdef unsigned char digits[MOST_DIGITS + PLACES + 1]
-    cdef unsigned char* at = digits
+cdef Py_ssize_t _thousandths(unsigned char* digits, double number) noexcept:
+    """Write a number of whole thousandths, as delays are, as Pydantic does; return its length, 0 for any other."""
+    cdef unsigned char* at
     cdef long long thousandths
     cdef int k, rest
     if not 0 < number < FEW / 1000:
-        return to_json(number)
+        return 0
     thousandths = <long long>(number * 1000 + 0.5)
     if thousandths / 1000.0 != number:
-        return to_json(number)
+        return 0
     rest = thousandths % 1000
-    at = _put_number(at, thousandths // 1000)
+    at = _put_number(digits, thousandths // 1000)
     at[0] = c'.'
     for k in range(PLACES, 0, -1):
         at[k] = <unsigned char>(c'0' + rest % 10)
@@ -111,7 +118,7 @@ cdef bytes _json(double number):
     at += PLACES
     while at[0] == c'0' and (at - 1)[0] != c'.':
         at -= 1
-    return PyBytes_FromStringAndSize(<char*>digits, at + 1 - digits)
+    return at + 1 - digits
 
 
 cdef inline unsigned char* _put(unsigned char* at, bytes part) noexcept:

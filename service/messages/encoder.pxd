@@ -20,12 +20,13 @@ cdef class Answers:
     @cython.locals(form=tuple, forms=dict)
     cpdef prediction(
         self, OutputBatch outputs, event_id, predicted, double score, long long updates, truth,
-        long long event_time_ms, probability=*, headers=*,
+        long long event_time_ms, probability=*, tuple headers=*,
     )
 
     @cython.locals(form=tuple, forms=dict)
     cpdef outcome(
-        self, OutputBatch outputs, event_id, truth, predicted, double delay_seconds, long long event_time_ms, headers=*
+        self, OutputBatch outputs, event_id, truth, predicted, double delay_seconds, long long event_time_ms,
+        tuple headers=*,
     )
 
     cdef tuple _make_form(self, predicted, truth)

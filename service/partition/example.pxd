@@ -10,6 +10,7 @@ cdef class Example:
     cdef public long long message_bytes
     cdef public object trace
     cdef public long long size_bytes
+    cdef public str event_id
 
     cpdef features(self)
     cpdef long long compact(self) except -1

@@ -45,7 +45,14 @@ class Example:
     trace
         The trace context of the event's record, as `trace_of` returns it.
 
+    Attributes
+    ----------
+    event_id : str
+        The id under which it is kept; not there before.
+
     """
+
+    event_id: str
 
     def __init__(
         self,

@@ -17,6 +17,10 @@ class KeptExamples(OrderedDict[str, Example]):
         """Add the example of an event that has none here, as the newest one."""
         self[event_id] = example
 
+    def __setitem__(self, event_id: str, example: Example) -> None:
+        example.event_id = event_id
+        super().__setitem__(event_id, example)
+
     def oldest_id(self) -> str:
         """Return the event id of the oldest example; there must be one."""
         return next(iter(self))

@@ -85,6 +85,7 @@ cdef class KeptExamples:
         Py_INCREF(example)
         kept.event_id, kept.example = <PyObject*>event_id, <PyObject*>example
         kept.timestamp_ms, kept.fingerprint = example.timestamp_ms, print_of_id
+        example.event_id = event_id
         self._enter(self._first + self.n & self._ring_mask)
         self.n += 1
 

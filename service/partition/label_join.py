@@ -113,10 +113,10 @@ class LabelJoin:
         self._now_ms = timestamp_ms
         horizon = timestamp_ms - self._timeout_ms
         kept_from = horizon - self._timeout_ms if self._times_out else horizon
-        while self.examples and self.examples.oldest_ms() < kept_from:
+        while len(self.examples) and self.examples.oldest_ms() < kept_from:
             self._drop_oldest_example()
         orphans = 0
-        while self.early and next(iter(self.early.values())).timestamp_ms < horizon:
+        while len(self.early) and next(iter(self.early.values())).timestamp_ms < horizon:
             self.early.popitem(last=False)
             orphans += 1
         return orphans
@@ -201,7 +201,7 @@ class LabelJoin:
 
     def _drop_oldest_example(self) -> None:
         examples = self.examples
-        if self._waiting and len(self._waiting) >= len(examples):
+        if self._times_out and len(self._waiting) >= len(examples):
             self._waiting.popleft()
         example = examples.oldest()
         self.size_bytes -= example.size_bytes

@@ -27,7 +27,7 @@ cdef class LabelLearner:
 
     cdef _match(self)
 
-    @cython.locals(example=Example, delay_seconds=double, time_ms=cython.longlong)
+    @cython.locals(example=Example, event_id=str, delay_seconds=double, time_ms=cython.longlong)
     cpdef receive(self, Incoming label, long long timestamp_ms, bytes trace)
 
     cpdef repeated(self, Incoming event, Example known)
@@ -37,7 +37,7 @@ cdef class LabelLearner:
     @cython.locals(example=Example)
     cpdef settle_overdue(self, long long timestamp_ms)
 
-    cdef _settle(self, event_id, Example example, truth, delay_seconds)
+    cdef _settle(self, event_id, Example example, truth, double delay_seconds=*)
 
     cdef long long n_updates(self) except -1
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import nan
 from typing import Final
 
 from perceptron_core import LearnerError
@@ -86,13 +87,14 @@ class LabelLearner:
             self._reconsider(example, label.truth)
             return
         delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
-        self._settle(label.id, example, label.truth, delay_seconds)
+        event_id = example.event_id  # the string that is kept anyway
+        self._settle(event_id, example, label.truth, delay_seconds)
         self._match()
         predicted, time_ms = example.predicted, example.timestamp_ms
         trace = example.trace or trace
         headers = trace_headers(trace) if trace else ()
         self._answers.outcome(
-            self._outputs, label.id, label.truth, predicted, delay_seconds, time_ms, headers
+            self._outputs, event_id, label.truth, predicted, delay_seconds, time_ms, headers
         )
 
     def repeated(self, event: Incoming, known: Example) -> Truth | None:
@@ -100,7 +102,7 @@ class LabelLearner:
         if event.truth is not None:
             self._answers.follow(event.label)
             if known.truth is None:
-                self._settle(event.id, known, event.truth, None)
+                self._settle(event.id, known, event.truth)
             else:
                 self._reconsider(known, event.truth)
         return known.truth
@@ -122,7 +124,7 @@ class LabelLearner:
         assert truth is not None
         for event_id, example in join.overdue(timestamp_ms):
             try:
-                self._settle(event_id, example, truth, None)
+                self._settle(event_id, example, truth)
                 self.counts["timed_out"] += 1
             except _REFUSALS:  # no fault of the record that advances the time
                 self._learned.note(event_id, example, truth, 0.0, self._learner.updates)
@@ -132,7 +134,7 @@ class LabelLearner:
             predicted, time_ms = example.predicted, example.timestamp_ms
             self._answers.outcome(self._outputs, event_id, truth, predicted, seconds, time_ms, headers)
 
-    def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float | None) -> None:
+    def _settle(self, event_id: str, example: Example, truth: Truth, delay_seconds: float = nan) -> None:
         """Learn the truth about an example that waited for it."""
         change: object
         if self._binary is not None:

@@ -24,4 +24,4 @@ cdef class LearnedExamples:
 
     cdef LearnedRow* add(self, event_id, Example example, truth) except NULL
 
-    cpdef note(self, event_id, Example example, truth, change, long long updates, label_delay_seconds=*)
+    cpdef note(self, event_id, Example example, truth, change, long long updates, double label_delay_seconds=*)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
+from math import isnan, nan
 from typing import overload
 
 from service.messages.labels import Truth
@@ -65,18 +66,20 @@ class LearnedExamples(Sequence[Step]):
         truth: Truth,
         change: object,
         updates: int,
-        label_delay_seconds: float | None = None,
+        label_delay_seconds: float = nan,
     ) -> None:
-        """Note an example's truth, the change that learning it made, and how its prediction turned out."""
+        """Note an example's truth, the change that learning it made, and how its prediction turned out.
+
+        The delay is NaN where label and event came together.
+        """
         example.step, example.truth = change, truth
         predicted, score = example.predicted, example.score
         mistake = predicted != truth
         log_odds = log_odds_of(predicted, score) if self.has_log_odds else None
         self.n_mistakes += mistake
+        delay_seconds = None if isnan(label_delay_seconds) else label_delay_seconds
         self._steps.append(
-            Step(
-                event_id, example.x, score, predicted, truth, mistake, updates, label_delay_seconds, log_odds
-            )
+            Step(event_id, example.x, score, predicted, truth, mistake, updates, delay_seconds, log_odds)
         )
 
     def mistakes(self) -> list[bool]:

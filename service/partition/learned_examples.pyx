@@ -84,12 +84,11 @@ cdef class LearnedExamples:
         self.n += 1
         return row
 
-    cpdef note(self, event_id, Example example, truth, change, long long updates, label_delay_seconds=None):
+    cpdef note(self, event_id, Example example, truth, change, long long updates, double label_delay_seconds=NAN):
         """Note an example's truth, the change that learning it made, and how its prediction turned out."""
         cdef LearnedRow* row
         example.step, example.truth = change, truth
         predicted = example.predicted
-        cdef double delay_seconds = NAN if label_delay_seconds is None else label_delay_seconds
         cdef double log_odds = NAN
         cdef bint mistake
         if _is_of_two(predicted):
@@ -102,7 +101,7 @@ cdef class LearnedExamples:
                 log_odds = log_odds_of(predicted, example.score)
         row = self.add(event_id, example, truth)
         row.mistake, row.updates = mistake, updates
-        row.label_delay_seconds, row.log_odds = delay_seconds, log_odds
+        row.label_delay_seconds, row.log_odds = label_delay_seconds, log_odds
         self.n_mistakes += mistake
 
     def mistakes(self):

@@ -57,6 +57,12 @@ def test_the_oldest_one_is_seen_before_it_leaves():
     assert (kept.oldest_id(), kept.oldest_ms()) == ("id-8", 8)
 
 
+def test_an_example_knows_the_id_that_is_kept():
+    event_id, same = (f"id-{number}" for number in (1, 1))
+    assert same is not event_id
+    assert KeptExamples([(event_id, example())]).get(same).event_id is event_id
+
+
 def test_an_id_is_found_by_its_text():
     kept = KeptExamples([("é" * 20, example(1)), ("abc" * 20, example(2)), ("", example(3))])
     assert [kept[name].timestamp_ms for name in ("é" * 20, "".join(["abc"] * 20), "")] == [1, 2, 3]

@@ -1,4 +1,5 @@
 import importlib.util
+import math
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ NOTES = st.lists(
         *(OF_TWO | st.sampled_from(["a", "b"]), OF_TWO | st.sampled_from(["a", "b"])),
         st.floats(-1e9, 1e9),
         st.integers(0, 3),
-        st.none() | st.floats(0, 1e6),
+        st.just(math.nan) | st.floats(0, 1e6),
     ),
     max_size=100,
 )
@@ -54,7 +55,7 @@ def test_compiled_and_interpreted_say_the_same(notes, has_log_odds):
 
 @pytest.mark.parametrize("made", [LearnedExamples, interpreted()])
 def test_a_part_is_what_a_list_would_have_there(made):
-    learned = noted(made, [(True, n % 2 == 0, float(n), n, None) for n in range(100)], has_log_odds=True)
+    learned = noted(made, [(True, n % 2 == 0, float(n), n, math.nan) for n in range(100)], has_log_odds=True)
     steps = [*learned]
     assert [*learned[-7:]] == steps[-7:]
     assert [*learned[3:1000:5]] == steps[3::5]
