@@ -70,7 +70,7 @@ MEASURES = (
                 "The same model in two processes / in one, without a stream",
                 "events/s",
                 None,
-                f"After each run, for {_SECONDS_ALONE:.0f} s: what the cores of this machine have for the model.",
+                f"After each run, for {_SECONDS_ALONE:.0f} s: what the cores of this machine give it.",
             ),
         ),
         _contest,
