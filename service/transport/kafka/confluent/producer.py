@@ -184,11 +184,11 @@ class BulkProducer:
 
     @contextmanager
     def _asking_for_lost_error(self) -> Iterator[None]:
-        """Ask for a fatal error that was lost between two callbacks: the call failed without a cause."""
+        """Ask which fatal error has failed a call that does not say so: `abort_transaction` raises it."""
         try:
             yield
-        except SystemError as error:
-            if error.__cause__ is None:
+        except (SystemError, KafkaException) as error:
+            if _says_no_cause(error):
                 self._open_client.abort_transaction(MOMENT_SECONDS)
             raise
 
@@ -286,6 +286,13 @@ def _transaction_options(
         # Else the log would not tell of a connection that breaks. An idle one ends without a line.
         "log.connection.close": True,
     }
+
+
+def _says_no_cause(error: SystemError | KafkaException) -> bool:
+    """Return whether an error hides a fatal one, lost between two callbacks or met by another thread."""
+    if isinstance(error, SystemError):
+        return error.__cause__ is None
+    return bool(error.args[0].code() == KafkaError._FATAL)  # noqa: SLF001 - published so
 
 
 def _do_step(step: Callable[[float], None], deadline: float) -> None:

@@ -471,6 +471,23 @@ def test_a_fatal_error_that_was_lost_between_two_callbacks_is_asked_for(cause, s
         bulk.transact([], {}, None, deadline=time.monotonic() + 10, where="events[0]")
 
 
+class Fenced(Crashing):
+    """A client that was fenced while it sent a batch, as the next call tells, which does not say by what."""
+
+    def flush(self, _):
+        return 0
+
+    def produce(self, *_):
+        raise KafkaException(KafkaError(KafkaError._FATAL, "Unable to produce message"))
+
+
+def test_a_fatal_error_that_the_next_record_meets_is_asked_for():
+    bulk = producer.BulkProducer(Fenced(None), timeout_seconds=1, batch_bytes=1000)
+    outputs, deadline = [Output("mixes", b"0", b"1")], time.monotonic() + 10
+    with pytest.raises(OwnershipLost, match="asked"):
+        bulk.transact(outputs, {}, None, deadline=deadline, where="events[0]")
+
+
 class Refusing(Stuck):
     """A client whose transaction a record has failed, which it tells of after the records behind it."""
 
