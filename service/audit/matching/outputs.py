@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from service.audit.findings import Place
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
+from service.messages.trace import trace_headers, trace_of
 from service.stream import Record
 
 
@@ -105,8 +106,8 @@ def _fault_of_form(record: Record, fields: Mapping[str, Any], names: tuple[str, 
     """Return how the form of a message differs from what the service writes; empty if it does not."""
     if names not in _FORMS:
         return f"its fields are {', '.join(names)}"[:_LONGEST]
-    if record.headers:
-        return "it has headers"
+    if record.headers != trace_headers(trace_of(record.headers)):
+        return "it has headers other than a trace context"
     numbers = [fields.get(name, 0.0) for name in ("score", "probability", "label_delay_seconds")]
     if not all(type(number) in {int, float} and isfinite(number) for number in numbers):
         return "its score, its probability or its delay is not a finite number"

@@ -49,11 +49,25 @@ def test_a_number_that_cannot_be_is_named(stream, at, fields):
     assert findings(changed)[0] == (Fault.WRONG, f"predictions[0]@{at}", "b")
 
 
-def test_headers_of_a_prediction_are_named(stream):
-    def change(records):
-        return [records[0]._replace(headers=(("h", b"1"),)), *records[1:]]
+def with_headers(*headers):
+    return lambda records: [records[0]._replace(headers=headers), *records[1:]]
 
-    assert findings(stream.changed("predictions", change)) == [(Fault.WRONG, "predictions[0]@0", "a")]
+
+@pytest.mark.parametrize(
+    "headers",
+    [[("h", b"1")], [("tracestate", b"a=1")], [("tracestate", b"a=1"), ("traceparent", b"00-1-1-01")]],
+    ids=["another", "half a trace", "another order"],
+)
+def test_headers_of_a_prediction_are_named(stream, headers):
+    changed = stream.changed("predictions", with_headers(*headers))
+    assert findings(changed) == [(Fault.WRONG, "predictions[0]@0", "a")]
+
+
+@pytest.mark.parametrize(
+    "headers", [[("traceparent", b"00-1-1-01")], [("traceparent", b"00-1-1-01"), ("tracestate", b"a=1")]]
+)
+def test_a_prediction_carries_the_trace_context_of_its_event(stream, headers):
+    assert findings(stream.changed("predictions", with_headers(*headers))) == []
 
 
 @pytest.mark.parametrize(
