@@ -73,6 +73,13 @@ FOREIGN: Final = (
 """Whatever a client raises: RuntimeError and ValueError for a closed one and for arguments."""
 
 
+def hides_fatal_error(error: SystemError | KafkaException) -> bool:
+    """Return whether an error hides a fatal one, lost between two callbacks or met by another thread."""
+    if isinstance(error, SystemError):
+        return error.__cause__ is None
+    return bool(error.args[0].code() == KafkaError._FATAL)  # noqa: SLF001 - published so
+
+
 def meaning_of(error: KafkaError) -> type[ServiceError]:
     """Choose the `ServiceError` for one of librdkafka's; its flags decide where its code does not."""
     meaning = MEANING_OF.get(error.code(), TransportError)

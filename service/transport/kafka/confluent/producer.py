@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 from service.batches.output_batch import OutputBatch
 from service.stream import Output, Place
 from service.transport.kafka.confluent.cluster import LIBRDKAFKA_LOG, Cluster
-from service.transport.kafka.confluent.errors import FOREIGN, translated
+from service.transport.kafka.confluent.errors import FOREIGN, hides_fatal_error, translated
 from service.transport.kafka.confluent.output_sender import OutputSender, open_output_sender
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
@@ -188,7 +188,7 @@ class BulkProducer:
         try:
             yield
         except (SystemError, KafkaException) as error:
-            if _says_no_cause(error):
+            if hides_fatal_error(error):
                 self._open_client.abort_transaction(MOMENT_SECONDS)
             raise
 
@@ -286,13 +286,6 @@ def _transaction_options(
         # Else the log would not tell of a connection that breaks. An idle one ends without a line.
         "log.connection.close": True,
     }
-
-
-def _says_no_cause(error: SystemError | KafkaException) -> bool:
-    """Return whether an error hides a fatal one, lost between two callbacks or met by another thread."""
-    if isinstance(error, SystemError):
-        return error.__cause__ is None
-    return bool(error.args[0].code() == KafkaError._FATAL)  # noqa: SLF001 - published so
 
 
 def _do_step(step: Callable[[float], None], deadline: float) -> None:
