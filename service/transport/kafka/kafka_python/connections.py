@@ -31,8 +31,27 @@ UNRESOLVED: Final = "unresolved"
 
 def connected_client(failures: dict[str, Exception], **settings: object) -> Any:  # noqa: ANN401 - no types
     """Make a client that records the last connection failure of each kind in `failures`."""
-    network = NetworkSelector(**settings)
+    network = Network(**settings)
     return KafkaNetClient(net=network, manager=_ConnectionManager(network, failures, **settings), **settings)
+
+
+class Network(NetworkSelector):  # type: ignore[misc] # kafka-python has no types
+    """Event loop that closes its sockets when it is closed.
+
+    kafka-python cancels the tasks that wait for a socket, and leaves a socket that is still connecting to the
+    garbage collector.
+    """
+
+    def close(self) -> None:
+        """Stop, cancel what waits for a socket, and close the sockets."""
+        if self._closed:
+            return
+        self.stop()
+        self.drain()
+        waiting = [key.fileobj for key in self._selector.get_map().values()]
+        super().close()
+        for each in waiting:
+            each.close()
 
 
 class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-python has no types

@@ -1,12 +1,13 @@
-"""Connections hand over all that has come, and look sockets up without a question to the system."""
+"""Connections hand over all that has come, close their sockets, and look sockets up without a system call."""
 
 import selectors
 import socket
 
 import pytest
 from kafka.errors import KafkaConnectionError
+from kafka.net.inet import create_connection
 
-from service.transport.kafka.kafka_python.connections import PlainSelector, received
+from service.transport.kafka.kafka_python.connections import Network, PlainSelector, received
 
 
 @pytest.fixture
@@ -90,3 +91,23 @@ def test_a_socket_that_was_closed_is_still_found(ends):
         ours.close()
         assert selector.get_key(ours).data == "kept"
         selector.unregister(ours)
+
+
+@pytest.mark.parametrize("n_polls", [1, 2], ids=["connecting", "connected"])
+def test_no_socket_is_left_open_when_connecting_is_given_up(n_polls):
+    network = Network(selector=PlainSelector)
+    opened = []
+
+    async def connect():
+        opened.append(await create_connection(network, *server.getsockname()))
+        await network.wait_read(opened[-1])
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        network.call_soon(connect)
+        for _ in range(n_polls):
+            network.poll(timeout_ms=1000)
+        sockets = [each.fileobj for each in network._selector.get_map().values()]
+        assert len(sockets) == 2  # one of them wakes the loop
+        network.close()
+    assert [each.fileno() for each in sockets] == [-1, -1]
+    network.close()
