@@ -67,6 +67,17 @@ def test_a_missed_goal_is_explained_by_its_note():
     assert "limited by memory" in written(result([1], [1]), notes={"row": "limited by memory"})
 
 
+def test_a_goal_that_single_runs_miss_is_explained_by_its_note():
+    notes = {"row": "limited by memory"}
+    assert "limited by memory" in written(result([6, 6, 1], [1, 1, 1]), notes=notes)
+    assert "limited by memory" not in written(result([6, 6, 6], [1, 1, 1]), notes=notes)
+
+
+def test_the_page_tells_of_the_newest_python():
+    notes = {"newest-python": "as fast"}
+    assert "## On the newest Python\n\nas fast" in written(result([9], [1]), notes=notes)
+
+
 def test_a_missed_goal_without_a_note_is_named():
     assert without_note([result([1], [1]), result([9], [1])], {}) == ["row"]
 
