@@ -26,7 +26,11 @@ class Settings(BaseSettings):
     """Everything that can be set, checked and frozen. Made by `service.settings.load.load_settings`."""
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__"
+        allow_inf_nan=False,
+        frozen=True,
+        extra="forbid",
+        env_prefix=ENVIRONMENT_PREFIX,
+        env_nested_delimiter="__",
     )
 
     broker: str = Field(

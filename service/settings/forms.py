@@ -65,7 +65,7 @@ def parse_workers(value: object) -> object:
     """Turn ``"auto"`` into the number of cores that this process may use."""
     if value != "auto":
         if isinstance(value, str) and not value.strip().isdecimal():
-            raise ValueError("expected a number, or auto")
+            raise ValueError("expected a whole number, or auto")
         return value
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
@@ -73,7 +73,7 @@ def parse_workers(value: object) -> object:
 def parse_batch(value: object) -> object:
     """Turn ``"auto"`` into None."""
     if isinstance(value, str) and value != "auto" and not value.strip().isdecimal():
-        raise ValueError("expected a number, or auto")
+        raise ValueError("expected a whole number, or auto")
     return None if value == "auto" else value
 
 

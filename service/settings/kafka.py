@@ -23,7 +23,7 @@ def disagreement(settings: tuple[str, ...], reason: str) -> PydanticCustomError:
 class KafkaSettings(BaseModel):
     """How to reach an Apache Kafka cluster, and how long to wait for it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True, extra="forbid")
 
     transaction_timeout_seconds: float = Field(
         60,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -252,6 +254,37 @@ def test_a_missing_output_topic_is_named_at_once(place: Place, transport: Transp
 def test_a_record_with_neither_key_nor_value_can_be_passed_on(place: Place, transport: Transport) -> None:
     transport.produce([Output(place.events, None, None)])
     assert [(record.key, record.value) for record in transport.read(place.events, 0)] == [(None, None)]
+
+
+# Readers
+
+
+def test_a_read_ends_when_its_transport_is_closed(place: Place, transport: Transport) -> None:
+    transport.produce(numbered(place.events, range(10)))
+    records = transport.read(place.events, 0)
+    assert next(records).value == b"0"
+    transport.close()
+    assert list(records) == []
+
+
+_LEAVES_A_READ = """
+import sys
+from service.transport import open_transport
+
+url, client, topic = sys.argv[1:]
+transport = open_transport(url, kafka_client=client)
+records = transport.read(topic, 0)
+next(records)
+transport.close()
+"""
+
+
+def test_a_process_that_leaves_a_read_unfinished_ends(
+    place: Place, transport: Transport, client: str
+) -> None:
+    transport.produce(numbered(place.events, range(10)))
+    arguments = f"kafka://{place.address}", client, place.events
+    subprocess.run([sys.executable, "-c", _LEAVES_A_READ, *arguments], check=True, timeout=DEADLINE_SECONDS)
 
 
 # Rebalances

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from time import monotonic, sleep
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
+from weakref import WeakSet
 
 from service.batches.topics import topics_of
 from service.stream import Assignee, Consumer, Follower, Output, Record
@@ -76,6 +77,8 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
         # The producer may be dropped on one thread while another would use it.
         self._lock = threading.RLock()
         self._producer: SenderType | None = None
+        self._reads: WeakSet[Generator[Record]] = WeakSet()
+        """Those that may not have ended."""
         super().__init__(self._reach(bootstrap_servers, client_options), self._options.limits)
 
     @property
@@ -106,7 +109,11 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
         """Yield committed records; see `Transport.read`."""
         first, present_end = self.bounds(topic, partition)
         start, stop = max(start, first), present_end if end is None else min(end, present_end)
-        return self._read(topic, partition, start, stop) if start < stop else iter(())
+        if start >= stop:
+            return iter(())
+        records = self._read(topic, partition, start, stop)
+        self._reads.add(records)
+        return records
 
     def follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
         """Return what reads `topic` from these offsets on; see `Transport.follow`."""
@@ -144,7 +151,11 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
         return self._join(group, topics, assignee)
 
     def close(self) -> None:
-        """Release everything. Idempotent."""
+        """Release everything, also what unfinished reads have open. Idempotent."""
+        # Left to the end of the process, the client of a read may wait for a thread that is gone.
+        for records in tuple(self._reads):
+            with suppress(ValueError):  # it is read on another thread, and ends there
+                records.close()
         with self._lock:
             self._drop_producer()
             self._let_go()
@@ -173,7 +184,7 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
     def _end_offset(self, topic: str, partition: int, *, committed: bool) -> int: ...
 
     @abstractmethod
-    def _read(self, topic: str, partition: int, start: int, stop: int) -> Iterator[Record]:
+    def _read(self, topic: str, partition: int, start: int, stop: int) -> Generator[Record]:
         """Read until the position has passed `stop`: the last offsets may be transaction markers."""
 
     @abstractmethod

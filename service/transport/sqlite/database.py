@@ -58,8 +58,7 @@ class Database:
         self._writes = 0
         self._files: OpenFiles | None = None
         if path:
-            _make_directory(path)
-            create_private(path)
+            _make_file(path)
         with translated(self.name):
             self._connection = sqlite3.connect(
                 path or ":memory:",
@@ -155,18 +154,20 @@ class Database:
             self._files.check(at_once=at_once)
 
 
-def _make_directory(path: Path) -> None:
+def _make_file(path: Path) -> None:
+    """Create the file and its directories, unless they are there."""
+    what = f"the directory of {path}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        what = str(path)
+        if path.is_dir():
+            raise TransportError(f"{path} is a directory, not a stream", hint=_OTHER_FILE)
+        if not all(_is_writable(place) for place in (path.parent, path) if place.exists()):
+            # Said here because SQLite would only say that it cannot open the file.
+            raise AccessRefused(f"{path} and its directory must be writable, and are not", hint=_OTHER_FILE)
+        create_private(path)
     except OSError as error:
-        raise TransportUnavailable(
-            f"cannot create the directory of {path}: {error.strerror}", hint=_OTHER_FILE
-        ) from error
-    if path.is_dir():
-        raise TransportError(f"{path} is a directory, not a stream", hint=_OTHER_FILE)
-    if not all(_is_writable(place) for place in (path.parent, path) if place.exists()):
-        # Said here because SQLite would only say that it cannot open the file.
-        raise AccessRefused(f"{path} and its directory must be writable, and are not", hint=_OTHER_FILE)
+        raise TransportUnavailable(f"cannot create {what}: {error.strerror}", hint=_OTHER_FILE) from error
 
 
 def _is_writable(path: Path) -> bool:

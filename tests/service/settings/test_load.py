@@ -91,8 +91,7 @@ def test_settings_are_frozen():
         ("hash_bits", "many", "valid integer"),
         ("partitions", "0", "greater than or equal to 1"),
         ("commit_interval_seconds", "-1", "greater than 0"),
-        ("commit_interval_seconds", "nan", "3600"),
-        ("workers", "many", "a number, or auto"),
+        ("workers", "many", "a whole number, or auto"),
         ("text", "letters", "'words' or 'chars'"),
         ("ngrams", "x", "N or MIN-MAX"),
         ("ngrams", "3-1", "MIN <= MAX"),
@@ -116,6 +115,9 @@ def test_settings_are_frozen():
         ("kafka.sasl_username", "me", "not used with kafka.security_protocol PLAINTEXT"),
         ("kafka.ssl_cafile", "ca.pem", "not used with kafka.security_protocol PLAINTEXT"),
         ("kafka.commit_timeout_seconds", "61", "must not exceed kafka.transaction_timeout_seconds"),
+        ("kafka.commit_timeout_seconds", "nan", "must be a finite number"),
+        ("commit_interval_seconds", "nan", "must be a finite number"),
+        ("max_batch_records", "-1", "expected a whole number, or auto"),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_setting_value_origin_and_reason(setting, value, said):

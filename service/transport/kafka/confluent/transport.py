@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from time import monotonic, sleep
 from typing import Final
 from uuid import UUID
@@ -127,7 +127,7 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
         place = TopicPartition(topic, partition)
         return self._cluster.offsets([place], OffsetSpec.latest(), isolation)[topic, partition]
 
-    def _read(self, topic: str, partition: int, start: int, stop: int) -> Iterator[Record]:
+    def _read(self, topic: str, partition: int, start: int, stop: int) -> Generator[Record]:
         client = self._cluster.open_consumer(NO_GROUP, {})
         try:
             for message in self._fetch(client, TopicPartition(topic, partition, start)):

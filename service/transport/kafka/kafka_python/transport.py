@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 from uuid import UUID
@@ -100,7 +100,7 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
             offset: int = found[place].offset
             return offset
 
-    def _read(self, topic: str, partition: int, start: int, stop: int) -> Iterator[Record]:
+    def _read(self, topic: str, partition: int, start: int, stop: int) -> Generator[Record]:
         place = TopicPartition(topic, partition)
         client = self._cluster.open_consumer()
         try:

@@ -122,6 +122,11 @@ def test_a_directory_is_no_stream(tmp_path: Path) -> None:
         SqliteTransport(tmp_path)
 
 
+def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TransportUnavailable, match=r"cannot create .*: File name too long"):
+        SqliteTransport(tmp_path / f"{'x' * 300}.db")
+
+
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(TransportUnavailable, match="cannot create the directory") as refused:
