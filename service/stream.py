@@ -268,10 +268,7 @@ class Transport(Protocol):
         """Return the first available offset and the one after the last committed record."""
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
-        """Yield committed records from `start` to `end` (exclusive; the present end if None).
-
-        On Kafka, what is still to be read when the transport is closed is not read.
-        """
+        """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
 
     def follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
         """Return what reads `topic` from these offsets (by partition) on. Raises as `Follower.poll`."""

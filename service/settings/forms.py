@@ -63,18 +63,21 @@ def parse_object(value: object) -> object:
 
 def parse_workers(value: object) -> object:
     """Turn ``"auto"`` into the number of cores that this process may use."""
-    if value != "auto":
-        if isinstance(value, str) and not value.strip().isdecimal():
-            raise ValueError("expected a whole number, or auto")
+    if not _is_auto(value):
         return value
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def parse_batch(value: object) -> object:
     """Turn ``"auto"`` into None."""
+    return None if _is_auto(value) else value
+
+
+def _is_auto(value: object) -> bool:
+    """Return whether a number is left to the program; raises `ValueError` for text that is neither."""
     if isinstance(value, str) and value != "auto" and not value.strip().isdecimal():
         raise ValueError("expected a whole number, or auto")
-    return None if value == "auto" else value
+    return value == "auto"
 
 
 def lower(value: object) -> object:

@@ -106,7 +106,7 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
         return end
 
     def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
-        """Yield committed records; see `Transport.read`."""
+        """Yield committed records; see `Transport.read`. The transport's `close` ends it."""
         first, present_end = self.bounds(topic, partition)
         start, stop = max(start, first), present_end if end is None else min(end, present_end)
         if start >= stop:
