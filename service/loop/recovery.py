@@ -201,7 +201,11 @@ def _learn_again(
     """
     batches = log.progress_after(snapshot.sequence)
     later_schemas = deque(each for each in log.schemas if each.sequence > snapshot.sequence)
-    _log.info("partition %d: learning %d committed batches again", partition, len(batches))
+    _log.info(
+        "partition %d: learning %d committed batches again: the newest snapshot is of batch %d; "
+        "its process did not leave in order, or a commit of it failed",
+        *(partition, len(batches), snapshot.sequence),
+    )
     last, lost = batches[-1], {loss.topic for loss in losses}
     topics = [topic for topic in input_topics(settings) if topic in last.offsets and topic not in lost]
     readers = {

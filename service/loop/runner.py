@@ -136,7 +136,10 @@ class Runner:
 
         """
         self._time.expects_no_more = exit_at_end
-        self.start()
+        if self._stop.is_set():
+            return False
+        with self._health.asking():
+            self.start()
         try:
             while not self._stop.is_set():
                 is_idle = self.step()
@@ -165,12 +168,14 @@ class Runner:
 
         """
         batch = self._gather()
-        self._tasks.look_at_lanes()
+        with self._health.doing("a look at what other partitions contribute"):
+            self._tasks.look_at_lanes()
         self._process(batch)
-        self._tasks.take_part(batch.keys())
+        with self._health.doing("a round of the shared model"):
+            self._tasks.take_part(batch.keys())
         with self._health.doing("a look at the topics"), self._health.asking():
             self._growth.look()
-        with self._health.asking():
+        with self._health.doing("the opening of partitions"), self._health.asking():
             self._tasks.open_waiting()
             if self._live:
                 self._opener.look(self._live.intakes.all())
@@ -186,7 +191,8 @@ class Runner:
                 seconds += self._tasks.process(partition, records)
         more_waits = bool(self._inbox) or any(self._lag.values())
         if not (batch and more_waits):
-            self._tasks.settle()
+            with self._health.doing("a commit"):
+                self._tasks.settle()
             if batch:
                 self._time.batch_committed(self._clock.monotonic())
         self._size.observe(sum(map(len, batch.values())), seconds)

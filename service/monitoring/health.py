@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from math import inf
+from typing import NamedTuple
 
 from service.clock import SYSTEM_CLOCK, Clock
 
@@ -20,6 +21,14 @@ class State(StrEnum):
     READY = "ready"
     UNAVAILABLE = "unavailable"
     STOPPED = "stopped"
+
+
+class Stall(NamedTuple):
+    """One thing that the loop has begun and not ended."""
+
+    since: float
+    """Monotonic seconds."""
+    what: str
 
 
 class Health:
@@ -47,7 +56,7 @@ class Health:
         self._told = (state, reason)
         self._ready_timeout_seconds = ready_timeout_seconds
         self._clock = clock
-        self._under_way: tuple[float, str] | None = None
+        self._under_way: Stall | None = None
         self._asking_since: float | None = None
 
     def become(self, state: State, reason: str = "") -> None:
@@ -56,21 +65,21 @@ class Health:
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
-        """Note what is under way meanwhile, such as "a poll"."""
-        self._under_way = (self._clock.monotonic(), what)
+        """Note what is under way meanwhile, such as "a poll"; of nested ones, the inner one counts."""
+        outer, self._under_way = self._under_way, Stall(self._clock.monotonic(), what)
         try:
             yield
         finally:
-            self._under_way = None
+            self._under_way = outer
 
     @contextmanager
     def asking(self) -> Iterator[None]:
         """Note that nothing goes on meanwhile but a wait for the stream's answer."""
-        self._asking_since = self._clock.monotonic()
+        outer, self._asking_since = self._asking_since, self._clock.monotonic()
         try:
             yield
         finally:
-            self._asking_since = None
+            self._asking_since = outer
 
     @property
     def asking_since(self) -> float | None:
@@ -78,14 +87,22 @@ class Health:
         return self._asking_since
 
     @property
+    def stall(self) -> Stall | None:
+        """What has been under way for longer than it may, if anything has."""
+        under_way = self._under_way
+        is_late = under_way is not None and self.seconds_of(under_way) > self._ready_timeout_seconds
+        return under_way if is_late else None
+
+    def seconds_of(self, stall: Stall) -> float:
+        """Return for how long something has been under way."""
+        return self._clock.monotonic() - stall.since
+
+    @property
     def condition(self) -> tuple[State, str]:
         """The state now, and why it is not ready."""
         state, reason = self._told
-        if state is State.READY and (under_way := self._under_way) is not None:
-            since, what = under_way
-            seconds = self._clock.monotonic() - since
-            if seconds > self._ready_timeout_seconds:
-                return State.UNAVAILABLE, f"{what} has been under way for {seconds:.0f} s"
+        if state is State.READY and (stall := self.stall) is not None:
+            return State.UNAVAILABLE, f"{stall.what} has been under way for {self.seconds_of(stall):.0f} s"
         return state, reason
 
     @property

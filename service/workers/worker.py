@@ -27,6 +27,7 @@ from service.errors import ServiceError
 from service.logs import log_to_stderr
 from service.loop.departure import Departure
 from service.monitoring.health import Health, State
+from service.monitoring.stall_log import stalls_logged
 from service.partition.counts.totals import Totals
 from service.settings.load import Settings
 from service.workers.merged_metrics import NOTHING, Exposition
@@ -151,7 +152,7 @@ def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool)
         def leave(_: int, __: FrameType | None) -> None:
             runner.stop()
 
-        with Departure(lambda: reporter.health.asking_since) as departure:
+        with Departure(lambda: reporter.health.asking_since) as departure, stalls_logged(reporter.health):
             reporter.attend(runner, departure)
             signal.signal(signal.SIGTERM, leave)
             look_less_often()

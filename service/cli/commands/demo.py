@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import tempfile
 import threading
@@ -90,6 +89,7 @@ def _run(url: str, rate: float, *, keep: bool) -> None:
     settings = Settings(broker=url, classes=_CLASSES, commit_interval_seconds=_TICK_SECONDS)
     metrics, health, live = Metrics(CollectorRegistry()), Health(), LiveModels(settings)
     with ExitStack() as stack:
+        request = stack.enter_context(stopping())
         address = stack.enter_context(_server(settings, metrics, health, live))
         echo(_INTRODUCTION.format(count=len(events), url=url, address=address), err=True)
         transport = open_stream(settings, url)
@@ -109,15 +109,15 @@ def _run(url: str, rate: float, *, keep: bool) -> None:
             transport, settings, metrics=metrics, health=health, live=live, observe=progress.observe
         )
         pace = _pace(events, rate, keep=keep)
-        with stopping(runner) as stopped_by, _producing(settings, url, pace, runner):
+        request.concerns(runner)
+        with _producing(settings, url, pace, runner):
             began = perf_counter()
             runner.run()
             seconds = perf_counter() - began
         progress.table.finish()
-    is_interrupted = stopped_by[-1:] == [signal.SIGINT]
-    if (keep or not is_interrupted) and 0 in metrics.last_published:  # else it ended before it began
+    if (keep or not request.is_interrupt) and 0 in metrics.last_published:  # else it ended before it began
         _sum_up(metrics.last_published[0], progress.evaluation, seconds)
-    if is_interrupted:
+    if request.is_interrupt:
         sys.exit(INTERRUPTED)
 
 

@@ -17,6 +17,7 @@ from service.cli.options import LEARNING, REGISTRY, SERVICE, broker_url, setting
 from service.errors import INTERRUPTED
 from service.loop.departure import Departure
 from service.monitoring.health import Health
+from service.monitoring.stall_log import stalls_logged
 from service.partition.counts.totals import Totals
 from service.settings.load import Loaded, Settings
 
@@ -85,16 +86,19 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     the model is what takes the time, up to the number of cores and of partitions. Each worker is a member of
     the group; one that dies is started again; page, API, metrics and probes speak for all of them.
     """
-    settings, url = loaded.settings, broker_url(loaded)
-    run = _run_alone if settings.workers == 1 else _run_workers
-    totals, stopped_by = run(settings, url, exit_at_end=exit_at_end)
-    _report(totals.values())
-    if stopped_by[-1:] == [signal.SIGINT]:
+    with stopping() as request:
+        settings, url = loaded.settings, broker_url(loaded)
+        run = _run_alone if settings.workers == 1 else _run_workers
+        totals = run(settings, url, request, exit_at_end=exit_at_end)
+        _report(totals.values())
+    if request.is_interrupt:
         sys.exit(INTERRUPTED)
 
 
-def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapping[int, Totals], list[int]]:
-    """Run the loop in this process; return the counts by partition and the signals received."""
+def _run_alone(
+    settings: Settings, url: str, request: StopRequest, *, exit_at_end: bool
+) -> Mapping[int, Totals]:
+    """Run the loop in this process; return the counts by partition."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
     from service.loop.runner import Runner  # noqa: PLC0415
@@ -108,24 +112,29 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
     make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
     metrics, live, tracer = Metrics(CollectorRegistry()), LiveModels(settings), make_tracer()
     health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
-    with http_server(settings, metrics.registry, health, metrics, live) as address:
-        transport = open_stream(settings, url)
+    with (
+        Departure(lambda: health.asking_since),
+        stalls_logged(health),
+        http_server(settings, metrics.registry, health, metrics, live) as address,
+    ):
+        with health.asking():
+            transport = open_stream(settings, url)
         _announce(settings, url, address)
         try:
             runner = Runner(transport, settings, metrics=metrics, health=health, live=live, tracer=tracer)
             look_less_often()
             keep_freed_memory()
-            with Departure(lambda: health.asking_since), stopping(runner) as stopped_by:
-                runner.run(exit_at_end=exit_at_end)
+            request.concerns(runner)
+            runner.run(exit_at_end=exit_at_end)
         finally:
             transport.close()
     published = metrics.last_published
-    return {partition: state.counters.totals() for partition, state in published.items()}, stopped_by
+    return {partition: state.counters.totals() for partition, state in published.items()}
 
 
 def _run_workers(
-    settings: Settings, url: str, *, exit_at_end: bool
-) -> tuple[Mapping[int, Totals], list[int]]:
+    settings: Settings, url: str, request: StopRequest, *, exit_at_end: bool
+) -> Mapping[int, Totals]:
     """Run the loop in several worker processes; return as `_run_alone` does."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
@@ -135,10 +144,10 @@ def _run_workers(
     workers = Workers(
         settings, url, registry=registry, health=health, serve_http=http_server, exit_at_end=exit_at_end
     )
-    with http_server(settings, registry, health, elsewhere=workers) as address:
+    with Departure(None), http_server(settings, registry, health, elsewhere=workers) as address:
         _announce(settings, url, address)
-        with Departure(None), stopping(workers) as stopped_by:
-            return workers.run(), stopped_by
+        request.concerns(workers)
+        return workers.run()
 
 
 def _announce(settings: Settings, url: str, address: str) -> None:
@@ -176,20 +185,40 @@ def http_server(
         yield server.url
 
 
-@contextmanager
-def stopping(loop: Stoppable) -> Iterator[list[int]]:
-    """Turn SIGTERM and Ctrl-C into an orderly end; a second Ctrl-C interrupts at once."""
-    received: list[int] = []
+class StopRequest:
+    """A request to end by SIGTERM or Ctrl-C, also before there is a loop; a second Ctrl-C interrupts."""
 
-    def stop(number: int, _: FrameType | None) -> None:
-        if number == signal.SIGINT and number in received:
+    def __init__(self) -> None:
+        self._numbers: list[int] = []
+        self._loop: Stoppable | None = None
+
+    def receive(self, number: int, _: FrameType | None) -> None:
+        """Handle a signal."""
+        if number == signal.SIGINT and number in self._numbers:
             raise KeyboardInterrupt
-        received.append(number)
-        loop.stop()
+        self._numbers.append(number)
+        if self._loop is not None:
+            self._loop.stop()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    def concerns(self, loop: Stoppable) -> None:
+        """Stop this loop when asked to, or at once if that has happened."""
+        self._loop = loop
+        if self._numbers:
+            loop.stop()
+
+    @property
+    def is_interrupt(self) -> bool:
+        """Whether Ctrl-C came last."""
+        return self._numbers[-1:] == [signal.SIGINT]
+
+
+@contextmanager
+def stopping() -> Iterator[StopRequest]:
+    """Turn SIGTERM and Ctrl-C into a request for an orderly end."""
+    request = StopRequest()
+    before = {number: signal.signal(number, request.receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield received
+        yield request
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -500,3 +500,27 @@ def test_a_commit_ends_before_its_partition_waits_for_a_registry(stream, monkeyp
         pass
     assert [each["id"] for each in answers(stream)] == ["0", "1", "2"]
     runner.close()
+
+
+def test_a_commit_that_takes_longer_than_the_bound_is_not_ready(stream, monkeypatch):
+    produce(stream, event("a"))
+    clock, seen = SetClock(), []
+    health = Health(ready_timeout_seconds=3, clock=clock)
+
+    def change(writer):
+        finish = writer.finish
+
+        def slow():
+            clock.seconds += 4
+            seen.append(health.condition)
+            finish()
+
+        writer.finish = slow
+
+    change_writers(stream, monkeypatch, change)
+    metrics = Metrics(CollectorRegistry(), clock)
+    runner = Runner(
+        stream, settings(commit_interval_seconds=0.001), metrics=metrics, health=health, clock=clock
+    )
+    runner.run(exit_at_end=True)
+    assert (State.UNAVAILABLE, "a commit has been under way for 4 s") in seen

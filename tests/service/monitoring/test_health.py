@@ -36,3 +36,14 @@ def test_what_is_asked_of_the_stream_is_seen_from_outside():
     with health.asking():
         assert health.asking_since == 5.0
     assert health.asking_since is None
+
+
+def test_of_nested_things_the_inner_one_counts_and_then_the_outer_one_again():
+    health, clock = ready(3)
+    with health.doing("a step"), health.asking():
+        clock.seconds = 2.0
+        with health.doing("a commit"), health.asking():
+            clock.seconds = 4.0
+            assert (health.stall, health.asking_since) == (None, 2.0)
+        assert health.reason == "a step has been under way for 4 s"
+        assert health.asking_since == 0.0

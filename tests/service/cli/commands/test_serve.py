@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pkgutil
 import signal
 import socket
 import time
@@ -11,8 +12,10 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
+from service.cli.app import cli
 from service.cli.commands.serve import http_server
 from service.monitoring.health import Health
 from service.settings.load import Settings
@@ -90,6 +93,22 @@ def test_an_idle_service_ends_as_promptly(serve):
         assert process.wait() == code
         assert time.monotonic() - began < 5
         assert "stopped: 0 events" in process.stderr
+
+
+@pytest.mark.parametrize("place", ["service.partition.factory.open_stream", "service.loop.runner.Runner.run"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_before_the_loop_begins_ends_it_as_orderly(broker, monkeypatch, place, number, code):
+    owner, _, name = place.rpartition(".")
+    target = pkgutil.resolve_name(owner)
+    called = getattr(target, name)
+
+    def interrupted(*args, **kwargs):
+        os.kill(os.getpid(), number)
+        return called(*args, **kwargs)
+
+    monkeypatch.setattr(target, name, interrupted)
+    ended = CliRunner().invoke(cli, ["serve", "--broker", broker, "--http", ""])
+    assert (ended.exit_code, "stopped: 0 events" in ended.stderr) == (code, True)
 
 
 def test_it_is_not_ready_before_it_is_and_no_longer_there_afterwards(broker, stream, serve):
