@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from perceptron_core import DamagedError
+from perceptron_core.errors import NewerError
 from service.batches.in_step import in_step
 from service.batches.record_batch import RecordBatch
 from service.checkpoints.identity import check_identity, identity
@@ -22,7 +23,7 @@ from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unrea
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, StoredSchema, read_log
 from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
 from service.checkpoints.snapshot import Snapshot
-from service.errors import CheckpointError
+from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
 from service.settings.fields import Settings
@@ -138,6 +139,9 @@ def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Pro
     processor = make_processor(settings)
     try:
         processor.restore(snapshot.state)
+    except NewerError as error:
+        what = "its model cannot be read by this release"
+        raise NewerRelease(f"{settings.checkpoints_topic}[{partition}]: {what}") from error
     except DamagedError as error:
         raise CheckpointError(f"{settings.checkpoints_topic}[{partition}]: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -171,13 +175,17 @@ def _begin(
 
 
 def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
+    are_newer = False
     for stored in reversed(log.snapshots):
         try:
             return stored.read()
         except DamagedError as error:
+            are_newer |= isinstance(error, NewerError)
             _log.error(
                 "%s@%d: snapshot refused: %s; trying the one before", place, stored.first_offset, error
             )
+    if are_newer:
+        raise NewerRelease(f"{place}: none of {len(log.snapshots)} snapshots can be read by this release")
     raise CheckpointError(
         f"{place}: none of {len(log.snapshots)} snapshots can be used",
         hint=f"go on with a saved model: `perceptron checkpoint import --no-restore`; or {RESET_HINT}",

@@ -25,7 +25,7 @@ from service.cli.options import LEARNING, SERVICE, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
-from service.errors import CheckpointError, ConfigurationError
+from service.errors import CheckpointError, ConfigurationError, NewerRelease
 from service.loop.recovery import Restored, restore
 from service.loop.reset import reset
 from service.loop.task import Task
@@ -289,6 +289,8 @@ def _restore(
 ) -> Restored:
     try:
         return restore(transport, settings, partition, committed)
+    except NewerRelease:
+        raise
     except CheckpointError as error:
         other = "`checkpoint import --no-restore` gives up pending labels and counts"
         raise CheckpointError(
