@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from service.audit.counts import BatchCounts
+from service.audit.eras import Era
 from service.audit.findings import Place
 from service.audit.history import CommitHistory
 from service.audit.inputs import PartitionInput
@@ -20,6 +21,8 @@ class Partition:
     log_topic: str
     """Where its checkpoint log lies."""
     history: CommitHistory
+    eras: Sequence[Era]
+    """The settings under which it was processed."""
     first: Mapping[str, int]
     """Where its input begins, by topic."""
     counts: BatchCounts
@@ -43,7 +46,13 @@ class Partition:
     @property
     def is_complete(self) -> bool:
         """Return whether all input that was ever read is there."""
-        return not (any(self.first.values()) or self.topics_before or self.was_created_again)
+        begins = not (any(self.first.values()) or self.topics_before or self.was_created_again)
+        return begins and not self.has_holes
+
+    @property
+    def has_holes(self) -> bool:
+        """Return whether records are gone between others: then any of them may have been."""
+        return any(self.counts.gone.values())
 
     @property
     def was_created_again(self) -> bool:
@@ -68,9 +77,10 @@ class Partition:
         for topic, end in self.topics_before.items():
             place = Place(topic, self.number)
             yield f"not verifiable: {place}: records 0-{end - 1} were read under earlier settings"
-        if changed := " and ".join(self.history.limits_changed):
-            what = f"what depends on when an event was let go: {changed} was changed"
-            yield f"not verifiable: partition {self.number}: {what}"
+        for topic, n_gone in self.counts.gone.items():
+            if n_gone:
+                what = f"{n_gone} records that were processed are gone from between others, as by compaction"
+                yield f"not verifiable: {Place(topic, self.number)}: {what}"
 
     def unread(self) -> Iterator[tuple[str, int]]:
         """Yield how many offsets behind the last commit the group has yet to process, by place."""

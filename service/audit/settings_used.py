@@ -6,19 +6,14 @@ from collections.abc import Iterable
 from typing import Final
 
 from perceptron_core.formats.model_bytes import pack, unpack
-from service.audit.history import LIMITS, CommitHistory
+from service.audit.eras import PLAIN
+from service.audit.history import CommitHistory
 from service.errors import SettingsDiffer
 from service.settings.forms import written
 from service.settings.load import Settings
 from service.settings.mapping import MAPPING, mapping_given
 
-_JUDGED_BY: Final = (
-    "classes",
-    "events_topic",
-    "labels_topic",
-    "max_message_bytes",
-    *LIMITS,
-)
+_JUDGED_BY: Final = ("events_topic", "labels_topic", *PLAIN)
 """Settings that the audit depends on and that snapshots name."""
 
 
