@@ -11,7 +11,7 @@ It knows the form of the messages and the documented rules, and nothing of the l
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from operator import attrgetter
@@ -22,8 +22,9 @@ from service.audit.commits import SETTLE_SECONDS, read_commits
 from service.audit.findings import Fault, Place, Report
 from service.audit.history import CommitHistory
 from service.audit.letters import Letters, replay_positions
+from service.audit.matching.cases import Compared
 from service.audit.matching.ledger import Ledger
-from service.audit.matching.outputs import read_output
+from service.audit.matching.outputs import Found, read_output
 from service.audit.matching.pairing import ALL_HAVE_PARTNERS, WithoutPartner
 from service.audit.matching.shared_ids import SharedIds, find_shared
 from service.audit.opening import PartitionOpener, limits_of
@@ -142,7 +143,7 @@ class Auditor:
             without_partner=without_partner,
             n_partitions=n_lanes,
         )
-        self._ledger.compared = self._compared
+        self._ledger.compared, self._ledger.pairing.paired = self._compared, self._paired
         self._predictions = PredictionsReader(
             self._transport, self._reader, self._settings, self._take_prediction
         )
@@ -155,6 +156,7 @@ class Auditor:
             findings=self.report.findings,
         )
         self._partitions = [opener.open(n, history, firsts[n]) for n, history in histories.items()]
+        self._by_number = {partition.number: partition for partition in self._partitions}
         for partition in self._partitions:
             self._read_input(partition)
         self._predictions.read_all()
@@ -227,9 +229,11 @@ class Auditor:
         ]
         return heapq.merge(*topics, key=attrgetter("timestamp_ms"))
 
-    def _compared(self, number: int, places: Collection[Place], mistake: bool) -> None:  # noqa: FBT001 - a callback
-        partition = next(each for each in self._partitions if each.number == number)
-        partition.counts.note_compared(places, mistake=mistake)
+    def _paired(self, event: Place, found: Found) -> None:
+        self._by_number[event.partition].note_prediction(event, found)
+
+    def _compared(self, number: int, compared: Compared) -> None:
+        self._by_number[number].note_compared(compared)
 
     def _take_prediction(self, record: Record) -> None:
         self._count(1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
 from service.audit.findings import Fault, Findings, Place
 from service.audit.history import CommitHistory
+from service.audit.matching.cases import Compared
 from service.audit.progress import Batch
 
 PREDICTIONS: Final = "predictions"
@@ -53,23 +54,24 @@ class BatchCounts:
 
     def note(self, name: str, place: Place) -> None:
         """Count what an input record made."""
-        self._made[name][self._number(place)] += 1
+        self._made[name][self.number(place)] += 1
 
     def note_read(self, place: Place) -> None:
         """Count an input record."""
         self.note(_READ + place.topic, place)
 
-    def note_compared(self, places: Collection[Place], *, mistake: bool) -> None:
-        """Count a comparison of a prediction with a label that one of these records brought."""
-        numbers = {self._number(place) for place in places}
+    def note_compared(self, compared: Compared) -> int | None:
+        """Count a comparison of a prediction with a label; return the batch that made it, if it is known."""
+        numbers = {self.number(place) for place in compared.places}
         if len(numbers) != 1:
             self._are_labels_known = False
-            return
+            return None
         (number,) = numbers
         self._made[LABELLED][number] += 1
-        self._made[MISTAKES][number] += mistake
+        self._made[MISTAKES][number] += compared.mistake
+        return number
 
-    def _number(self, place: Place) -> int:
+    def number(self, place: Place) -> int:
         """Return the number of the batch that has processed a record."""
         assert place.offset is not None
         return bisect_right(self._ends[place.topic], place.offset)

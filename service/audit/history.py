@@ -235,7 +235,7 @@ class CommitHistory:
         )
 
     def _note_settings(self, snapshot: Snapshot) -> None:
-        """Note which settings held up to here: as snapshots tell, or as two differ of a release before that."""
+        """Note which settings held up to here, as told; two of an earlier release differ where they change."""
         identity, told = _split(snapshot.identity)
         if told:
             before = (each for each in self.earlier if _is_before(each["until"], told[0]["until"]))

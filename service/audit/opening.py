@@ -15,6 +15,7 @@ from service.audit.matching.gaps import Gaps
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.window import JoinWindow, Limits
 from service.audit.partition import Partition
+from service.audit.spans import BatchSpans
 from service.settings.load import Settings
 from service.stream import Transport
 
@@ -81,6 +82,7 @@ class PartitionOpener:
             eras,
             first,
             counts,
+            BatchSpans(),
             window,
             judged,
             ahead=history.offsets,

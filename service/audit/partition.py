@@ -10,7 +10,10 @@ from service.audit.eras import Era
 from service.audit.findings import Place
 from service.audit.history import CommitHistory
 from service.audit.inputs import PartitionInput
+from service.audit.matching.cases import Compared
+from service.audit.matching.outputs import Found
 from service.audit.matching.window import JoinWindow
+from service.audit.spans import BatchSpans
 
 
 @dataclass(slots=True, eq=False)
@@ -26,12 +29,23 @@ class Partition:
     first: Mapping[str, int]
     """Where its input begins, by topic."""
     counts: BatchCounts
+    spans: BatchSpans
     window: JoinWindow
     input: PartitionInput
     ahead: Mapping[str, int]
     """How far the group has committed by now, as far as that was asked for."""
     ends: Mapping[str, int]
     """Where its input ended when the audit began, by topic."""
+
+    def note_prediction(self, event: Place, found: Found) -> None:
+        """Take the prediction of an event at a place."""
+        self.spans.note(self.counts.number(event), found)
+
+    def note_compared(self, compared: Compared) -> None:
+        """Take a comparison of a prediction with a label."""
+        number = self.counts.note_compared(compared)
+        if number is not None and compared.told.is_outcome:
+            self.spans.note(number, compared.told)
 
     @property
     def topics_before(self) -> Mapping[str, int]:

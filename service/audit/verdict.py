@@ -264,6 +264,8 @@ class Verdict:
         for number, partition in self._partitions.items():
             if number not in self._restarted and not partition.was_created_again:
                 self._findings.extend(list(changes.lacking(number)))
+            if not self._ledger.order_is_known and self._are_labels_known(number):
+                self._findings.extend(list(partition.spans.contradictions()))
 
     def _are_labels_known(self, number: int) -> bool:
         """Return whether it is known for a partition which batch has compared which prediction."""

@@ -41,6 +41,16 @@ class Said(NamedTuple):
         return self.timed_out_at or self.place
 
 
+class Compared(NamedTuple):
+    """A prediction that was compared with a label."""
+
+    places: Collection[Place]
+    """The records that may have brought the label."""
+    told: Found
+    """The prediction or the outcome that says so."""
+    mistake: bool
+
+
 @dataclass(slots=True, eq=False)
 class Case:
     """One event."""
@@ -189,21 +199,20 @@ class Case:
             firsts.setdefault((said.place.topic, said.is_timeout), said)
         return firsts.values()
 
-    def compared(self) -> Iterator[tuple[Collection[Place], bool]]:
-        """Yield each comparison of its prediction with a label, up to the last commit.
-
-        Each with the records that may have brought the label, and whether the prediction was wrong.
-        """
-        if self.prediction is None or self.is_ahead:
+    def compared(self) -> Iterator[Compared]:
+        """Yield each comparison of its prediction with a label, up to the last commit."""
+        prediction = self.prediction
+        if prediction is None or self.is_ahead:
             return
-        if self.prediction.truth is not None:
-            yield [self.place], self.prediction.mistake
+        if prediction.truth is not None:
+            yield Compared([self.place], prediction, prediction.mistake)
         elif self.told_by_repeat is not None and not self.outcomes:
-            yield [self.told_by_repeat], self.prediction.predicted != self.truths[0]
+            yield Compared([self.told_by_repeat], prediction, prediction.predicted != self.truths[0])
         else:
             for outcome in self.outcomes:
                 if not self._is_ahead(outcome):
-                    yield [said.taken_at for said in self._first_agreeing(outcome)], outcome.mistake
+                    places = [said.taken_at for said in self._first_agreeing(outcome)]
+                    yield Compared(places, outcome, outcome.mistake)
 
     def _first_agreeing(self, outcome: Found) -> Collection[Said]:
         """Return the first label in each topic that an outcome may be of."""

@@ -1,4 +1,4 @@
-"""Where outcomes must lie: between two predictions. In: events and labels, in order. Out: a gap for each label.
+"""Where outcomes must lie, between two predictions. In: events and labels, in order. Out: gaps.
 
 A lane is what the events of one partition write to one partition of the predictions. In it, the outcome of a
 label that came between two events lies between their predictions.

@@ -6,10 +6,10 @@ A case is forgotten as soon as it is let go and all that was due is there; the o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 
-from service.audit.findings import Fault, Finding, Findings, Place
-from service.audit.matching.cases import Case
+from service.audit.findings import Fault, Finding, Findings
+from service.audit.matching.cases import Case, Compared
 from service.audit.matching.open_cases import OpenCases
 from service.audit.matching.outputs import Found
 from service.audit.matching.pairing import Pairing, WithoutPartner
@@ -54,8 +54,8 @@ class Ledger:
         self.outcomes = 0
         self.labelled = 0
         self.mistakes = 0
-        self.compared: Callable[[int, Collection[Place], bool], None] = lambda *_: None
-        """Called with each comparison of a prediction with a label: the partition, then as `Case.compared`."""
+        self.compared: Callable[[int, Compared], None] = lambda *_: None
+        """Called with the partition of each event whose prediction was compared with a label."""
 
     def expect(self, expected: Expected) -> None:
         """Take an event."""
@@ -135,10 +135,10 @@ class Ledger:
         return [*case.contradictions(), *case.doubts(order_is_known=self.order_is_known)]
 
     def _forget(self, same_id: OpenCases, case: Case) -> None:
-        for places, mistake in case.compared():
+        for compared in case.compared():
             self.labelled += 1
-            self.mistakes += mistake
-            self.compared(case.place.partition, places, mistake)
+            self.mistakes += compared.mistake
+            self.compared(case.place.partition, compared)
         same_id.forget(case)
         if not same_id.cases and not same_id.outcomes:
             del self._open[case.event_id]

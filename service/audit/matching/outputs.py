@@ -30,6 +30,11 @@ class Found(NamedTuple):
     """Their names, in order."""
 
     @property
+    def is_outcome(self) -> bool:
+        """Return whether this is an outcome."""
+        return self.delay_seconds is not None
+
+    @property
     def mistake(self) -> bool:
         """Return whether the truth is known and another one."""
         return self.truth is not None and self.truth != self.predicted

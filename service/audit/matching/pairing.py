@@ -10,11 +10,11 @@ partner: what is left of its events and its predictions belongs together from th
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
-from service.audit.findings import Fault, Findings
+from service.audit.findings import Fault, Findings, Place
 from service.audit.matching.lanes import Lanes
 from service.audit.matching.one_way import OneWayChanges
 from service.audit.matching.outputs import Found
@@ -67,6 +67,8 @@ class Pairing:
         self._predictions_alone: list[Found] = []
         self.lanes = Lanes()
         self.changes = OneWayChanges(n_partitions)
+        self.paired: Callable[[Place, Found], None] = lambda *_: None
+        """Called with the place of each event and its prediction."""
         self.suspects: list[tuple[Expected, Found]] = []
         """Pairs that are not in the order of the others."""
         self.n_expected = 0
@@ -127,6 +129,7 @@ class Pairing:
         before, behind = expected.gaps
         before.before = behind.after = found.place
         self.changes.take(expected, found)
+        self.paired(expected.place, found)
         self._check_truth(expected, found)
         if not expected.is_repeat:
             expected.case.prediction = found

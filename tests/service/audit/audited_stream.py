@@ -58,9 +58,13 @@ class Audited:
 
     def changed(self, topic, change, partition=0):
         """Copy the stream, with the records of one partition changed."""
+        return self.changed_all({(topic, partition): change})
+
+    def changed_all(self, changes):
+        """Copy the stream, with the records of several partitions changed."""
         copy = Audited()
         copy.settings = self.settings
-        copy_stream(self.transport, copy.transport, self.settings, {(topic, partition): change})
+        copy_stream(self.transport, copy.transport, self.settings, changes)
         return copy
 
     def close(self):

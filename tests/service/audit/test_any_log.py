@@ -217,10 +217,37 @@ def one_batch_less(records, draw):
     return records[:at] + records[at + 1 :]
 
 
+def other_count(records, draw):
+    batches = [n for n, record in enumerate(records) if ("kind", b"progress") in record.headers]
+    assume(batches)
+    at, more = draw(st.sampled_from(batches)), draw(st.sampled_from([-1, 1]))
+    fields = json.loads(records[at].value)
+    table, name = draw(
+        st.sampled_from([("counts", "labelled"), ("counts", "mistakes"), ("consumed", "events")])
+    )
+    fields[table][name] = fields[table].get(name, 0) + more
+    return [*records[:at], records[at]._replace(value=json.dumps(fields).encode()), *records[at + 1 :]]
+
+
+def outcome_moved(records, draw):
+    """Move an outcome past a prediction."""
+    places = [(n, to) for n in range(len(records)) for to in range(len(records))]
+    moves = [(n, to) for n, to in places if b'"predicted"' in records[n].value and passes(records, n, to)]
+    assume(moves)
+    at, to = draw(st.sampled_from(moves))
+    rest = [*records[:at], *records[at + 1 :]]
+    return [*rest[:to], records[at], *rest[to:]]
+
+
+def passes(records, at, to):
+    passed = records[to:at] if to < at else records[at + 1 : to + 1]
+    return any(b'"score"' in record.value for record in passed)
+
+
 CHANGES = {
     "predictions": (one_less, one_twice, two_swapped, other_field, other_key),
     "dead-letters": (one_less, one_twice, other_bytes, other_header),
-    "checkpoints": (one_batch_less,),
+    "checkpoints": (one_batch_less, other_count),
 }
 changes = st.sampled_from([(topic, change) for topic, made in CHANGES.items() for change in made])
 
@@ -240,5 +267,15 @@ def test_whatever_one_change_makes_of_it_is_refuted(
     with closing(run(log, apart=apart, **given)) as stream:
         changed = stream.changed(topic, lambda records: make(records, data.draw), partition)
         with closing(changed):
+            report = changed.audit()
+    assert not report.is_proved, report
+
+
+@LAW
+@given(logs, limits, st.integers(0, PARTITIONS - 1), on_timeout, st.data())
+def test_an_outcome_moved_past_a_prediction_is_refuted(no_patience, log, limits, partition, on_timeout, data):
+    with closing(run(log, apart=False, **limits, **on_timeout)) as stream:
+        moved = lambda records: outcome_moved(records, data.draw)  # noqa: E731
+        with closing(stream.changed("predictions", moved, partition)) as changed:
             report = changed.audit()
     assert not report.is_proved, report
