@@ -22,9 +22,8 @@ from service.audit.commits import SETTLE_SECONDS, read_commits
 from service.audit.findings import Fault, Place, Report
 from service.audit.history import CommitHistory
 from service.audit.letters import Letters, replay_positions
-from service.audit.matching.cases import Compared
 from service.audit.matching.ledger import Ledger
-from service.audit.matching.outputs import Found, read_output
+from service.audit.matching.outputs import read_output
 from service.audit.matching.pairing import ALL_HAVE_PARTNERS, WithoutPartner
 from service.audit.matching.shared_ids import SharedIds, find_shared
 from service.audit.opening import PartitionOpener, limits_of
@@ -143,7 +142,10 @@ class Auditor:
             without_partner=without_partner,
             n_partitions=n_lanes,
         )
-        self._ledger.compared, self._ledger.pairing.paired = self._compared, self._paired
+        self._ledger.compared = lambda number, compared: self._by_number[number].note_compared(compared)
+        self._ledger.pairing.paired = lambda at, found: self._by_number[at.partition].note_prediction(
+            at, found
+        )
         self._predictions = PredictionsReader(
             self._transport, self._reader, self._settings, self._take_prediction
         )
@@ -228,12 +230,6 @@ class Auditor:
             if topic in ends
         ]
         return heapq.merge(*topics, key=attrgetter("timestamp_ms"))
-
-    def _paired(self, event: Place, found: Found) -> None:
-        self._by_number[event.partition].note_prediction(event, found)
-
-    def _compared(self, number: int, compared: Compared) -> None:
-        self._by_number[number].note_compared(compared)
 
     def _take_prediction(self, record: Record) -> None:
         self._count(1)

@@ -235,7 +235,7 @@ class CommitHistory:
         )
 
     def _note_settings(self, snapshot: Snapshot) -> None:
-        """Note which settings held up to here, as told; two of an earlier release differ where they change."""
+        """Note which settings held up to here, as told; or as two snapshots differ that tell nothing."""
         identity, told = _split(snapshot.identity)
         if told:
             before = (each for each in self.earlier if _is_before(each["until"], told[0]["until"]))

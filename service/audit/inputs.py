@@ -62,9 +62,7 @@ class PartitionInput:
     def take(self, record: Record, *, is_ahead: bool) -> None:
         """Judge a record; one that `is_ahead` lies behind the last commit, and may be processed or not."""
         place = Place(*record[:3])
-        if not is_ahead:
-            self.n_by_topic[record.topic] += 1
-            self._counts.note_read(place)
+        self._count(place, is_ahead=is_ahead)
         if record.headers and self._letters.any_moved:
             self._letters.note_replayed(record)
         message = self._read(record)
@@ -92,6 +90,11 @@ class PartitionInput:
             self._ledger.expect(self._window.event(event, is_ahead=is_ahead))
             if not is_ahead:
                 self._counts.note(PREDICTIONS, place)
+
+    def _count(self, place: Place, *, is_ahead: bool) -> None:
+        if not is_ahead:
+            self.n_by_topic[place.topic] += 1
+            self._counts.note_read(place)
 
     @property
     def n_records(self) -> int:

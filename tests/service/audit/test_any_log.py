@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, assume, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from service.partitioner import partition_for_key
 from service.settings.mapping import EventSettings
 from service.stream import Output
 from service.transport.topics import input_topics
@@ -217,16 +218,22 @@ def one_batch_less(records, draw):
     return records[:at] + records[at + 1 :]
 
 
-def other_count(records, draw):
+def other_entry(records, draw, *entries):
+    """Change one entry of one of the tables of a progress record."""
     batches = [n for n, record in enumerate(records) if ("kind", b"progress") in record.headers]
     assume(batches)
-    at, more = draw(st.sampled_from(batches)), draw(st.sampled_from([-1, 1]))
+    at, (table, name) = draw(st.sampled_from(batches)), draw(st.sampled_from(entries))
     fields = json.loads(records[at].value)
-    table, name = draw(
-        st.sampled_from([("counts", "labelled"), ("counts", "mistakes"), ("consumed", "events")])
-    )
-    fields[table][name] = fields[table].get(name, 0) + more
+    fields[table][name] = fields[table].get(name, 0) + draw(st.sampled_from([-1, 1]))
     return [*records[:at], records[at]._replace(value=json.dumps(fields).encode()), *records[at + 1 :]]
+
+
+def other_consumed(records, draw):
+    return other_entry(records, draw, ("consumed", "events"))
+
+
+def other_labelled(records, draw):
+    return other_entry(records, draw, ("counts", "labelled"), ("counts", "mistakes"))
 
 
 def outcome_moved(records, draw):
@@ -247,7 +254,7 @@ def passes(records, at, to):
 CHANGES = {
     "predictions": (one_less, one_twice, two_swapped, other_field, other_key),
     "dead-letters": (one_less, one_twice, other_bytes, other_header),
-    "checkpoints": (one_batch_less, other_count),
+    "checkpoints": (one_batch_less, other_consumed),
 }
 changes = st.sampled_from([(topic, change) for topic, made in CHANGES.items() for change in made])
 
@@ -271,11 +278,27 @@ def test_whatever_one_change_makes_of_it_is_refuted(
     assert not report.is_proved, report
 
 
+PARTITION = partition_for_key(b"e0", PARTITIONS)
+BESIDE_E0 = event(
+    next(n for n in map(str, range(9)) if partition_for_key(n.encode(), PARTITIONS) == PARTITION)
+)
+
+
 @LAW
-@given(logs, limits, st.integers(0, PARTITIONS - 1), on_timeout, st.data())
-def test_an_outcome_moved_past_a_prediction_is_refuted(no_patience, log, limits, partition, on_timeout, data):
+@given(
+    logs,
+    limits,
+    st.sampled_from([("predictions", outcome_moved), ("checkpoints", other_labelled)]),
+    on_timeout,
+    st.data(),
+)
+def test_with_labels_among_events_an_outcome_moved_or_a_count_of_labels_changed_is_refuted(
+    no_patience, log, limits, change, on_timeout, data
+):
+    topic, make = change
+    log = [*at_once(E0, NO, BESIDE_E0), *log]
     with closing(run(log, apart=False, **limits, **on_timeout)) as stream:
-        moved = lambda records: outcome_moved(records, data.draw)  # noqa: E731
-        with closing(stream.changed("predictions", moved, partition)) as changed:
+        changed = stream.changed(topic, lambda records: make(records, data.draw), PARTITION)
+        with closing(changed):
             report = changed.audit()
     assert not report.is_proved, report

@@ -32,7 +32,7 @@ def test_an_outcome_moved_anywhere_is_named(stream, at, to):
 
 @pytest.fixture
 def apart(open_stream):
-    """A stream with labels on their own topic: predictions of a, b, c; outcomes of a, b; d, e; outcome of d."""
+    """A stream with labels on their own topic: answers a, a, b, b, c in the first batches, d, d, e later."""
     stream = open_stream(labels_topic="labels", snapshots_kept=9)
     produce(stream, event("a"), event("b"), event("c"))
     produce(stream, label("a", True), label("b", True), topic="labels")
