@@ -5,6 +5,7 @@
      ├─ InputFileError            a file given by the user cannot be read as said
      ├─ ServerError               the HTTP address cannot be used
      ├─ CheckpointError           what was committed cannot be restored
+     │   ├─ NewerRelease          a newer release wrote it
      │   ├─ SettingsDiffer        it was made under other settings; exit code 2
      │   └─ InputLost             records that are needed are gone from an input topic
      ├─ TooManyRejected           the poison limit: the stream itself seems wrong
@@ -79,6 +80,21 @@ class ServerError(ServiceError):
 
 class CheckpointError(ServiceError):
     """A snapshot or the log behind it is missing, damaged, or does not fit the settings."""
+
+
+class NewerRelease(CheckpointError):
+    """A checkpoint was written by a newer release: there is nothing wrong with it.
+
+    Parameters
+    ----------
+    what
+        Where it lies, and what in it is not known.
+
+    """
+
+    def __init__(self, what: str) -> None:
+        hint = "run the release that wrote it, or a newer one; the model is whole, so reset nothing"
+        super().__init__(f"{what}: a newer release wrote it", hint=hint)
 
 
 class SettingsDiffer(CheckpointError):

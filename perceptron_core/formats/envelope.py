@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from perceptron_core.errors import DamagedError
+from perceptron_core.errors import DamagedError, NewerError
 
 _DIGEST_BYTES: Final = 16
 _VERSION_BYTES: Final = 2
@@ -24,6 +24,8 @@ def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
     ------
     DamagedError
         Another kind of data, a version not in `versions`, truncated, or changed since it was sealed.
+    NewerError
+        Sound, of a version behind `versions`.
 
     """
     name = kind.decode()
@@ -35,9 +37,10 @@ def unseal(kind: bytes, versions: range, data: bytes) -> tuple[int, bytes]:
         raise DamagedError(f"this {name} is cut off after {len(data)} bytes")
     version = int.from_bytes(head[len(kind) :], "big")
     if version not in versions:
-        raise DamagedError(
-            f"this {name} has version {version}; this release reads {versions.start} to {versions.stop - 1}"
-        )
+        known = f"this release reads {versions.start} to {versions.stop - 1}"
+        if version >= versions.stop and digest == _digest(head, body):
+            raise NewerError(f"this {name} has version {version}; {known}: a newer release wrote it")
+        raise DamagedError(f"this {name} has version {version}; {known}")
     if digest != _digest(head, body):
         raise DamagedError(f"this {name} is damaged: its checksum does not fit its {len(body)} bytes")
     return version, body

@@ -19,17 +19,14 @@ from time import monotonic, sleep
 from typing import Final
 
 from service.audit.commits import SETTLE_SECONDS, read_commits
-from service.audit.counts import BatchCounts
-from service.audit.decoders import DatedDecoders
 from service.audit.findings import Fault, Place, Report
 from service.audit.history import CommitHistory
-from service.audit.inputs import PartitionInput
 from service.audit.letters import Letters, replay_positions
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import read_output
 from service.audit.matching.pairing import ALL_HAVE_PARTNERS, WithoutPartner
 from service.audit.matching.shared_ids import SharedIds, find_shared
-from service.audit.matching.window import JoinWindow
+from service.audit.opening import PartitionOpener, limits_of
 from service.audit.partition import Partition
 from service.audit.predictions import PredictionsReader
 from service.audit.reader import Reader
@@ -138,13 +135,30 @@ class Auditor:
             for number in histories
         }
         order_is_known = self._order_is_known(histories, firsts)
+        n_lanes = self._transport.partition_count(self._settings.predictions_topic)
         self._ledger = Ledger(
-            order_is_known=order_is_known, shared=SharedIds(shared), without_partner=without_partner
+            order_is_known=order_is_known,
+            shared=SharedIds(shared),
+            without_partner=without_partner,
+            n_partitions=n_lanes,
+        )
+        self._ledger.compared = lambda number, compared: self._by_number[number].note_compared(compared)
+        self._ledger.pairing.paired = lambda at, found: self._by_number[at.partition].note_prediction(
+            at, found
         )
         self._predictions = PredictionsReader(
             self._transport, self._reader, self._settings, self._take_prediction
         )
-        self._partitions = [self._open(n, history, firsts[n]) for n, history in histories.items()]
+        opener = PartitionOpener(
+            self._transport,
+            self._settings,
+            n_lanes,
+            ledger=self._ledger,
+            letters=self._letters,
+            findings=self.report.findings,
+        )
+        self._partitions = [opener.open(n, history, firsts[n]) for n, history in histories.items()]
+        self._by_number = {partition.number: partition for partition in self._partitions}
         for partition in self._partitions:
             self._read_input(partition)
         self._predictions.read_all()
@@ -173,24 +187,6 @@ class Auditor:
             for number, history in histories.items()
         )
 
-    def _open(self, number: int, history: CommitHistory, first: Mapping[str, int]) -> Partition:
-        settings = self._settings
-        timeout_ms = int(settings.label_timeout_seconds * 1000)
-        limits = timeout_ms, settings.max_pending, settings.max_pending_bytes
-        window = JoinWindow(*limits, self._ledger.let_go, settings.events.truth_on_timeout(settings.classes))
-        counts = BatchCounts(history, first)
-        judged = PartitionInput(
-            DatedDecoders(settings, history.schemas),
-            window,
-            counts,
-            ledger=self._ledger,
-            letters=self._letters,
-            findings=self.report.findings,
-        )
-        topic, ahead = settings.checkpoints_topic, history.offsets
-        ends = {topic: self._transport.bounds(topic, number)[1] for topic in self._topics}
-        return Partition(number, topic, history, first, counts, window, judged, ahead=ahead, ends=ends)
-
     def _read_letters(self) -> tuple[Letters, dict[int, int]]:
         """Read all dead letters, and how far `dead-letters replay` has moved through them."""
         topic = self._settings.dead_letters_topic
@@ -202,7 +198,15 @@ class Auditor:
 
     def _read_input(self, partition: Partition) -> None:
         """Read a partition's events and labels up to the last commit, and its predictions beside them."""
-        records = self._records(partition, partition.first, partition.history.offsets)
+        start = partition.first
+        for era in partition.eras:
+            end = {topic: at for topic, at in era.until.items() if topic in start}
+            partition.window.set_limits(limits_of(era.settings))
+            self._read_era(partition, self._records(partition, start, end))
+            start = {topic: max(at, end.get(topic, 0)) for topic, at in start.items()}
+        partition.counts.find_gone(self.report.findings)
+
+    def _read_era(self, partition: Partition, records: Iterator[Record]) -> None:
         while chunk := list(islice(records, _CHUNK)):
             for record in chunk:
                 partition.input.take(record, is_ahead=False)
@@ -288,10 +292,14 @@ class Auditor:
 
     def _has_surplus(self) -> bool:
         incomplete = [partition.number for partition in self._partitions if not partition.is_complete]
+        with_holes = [partition.number for partition in self._partitions if partition.has_holes]
         pairing = self._ledger.pairing
         return (
             self._ledger.has_surplus()
-            or any(not pairing.lanes.lost_its_event(found.place, incomplete) for found in pairing.surplus())
+            or any(
+                not pairing.lanes.lost_its_event(found.place, incomplete, with_holes)
+                for found in pairing.surplus()
+            )
             or any(map(self._has_unread_source, self._partitions))
         )
 

@@ -1,13 +1,15 @@
-"""What reads the records of a partition under audit. In: a record. Out: a decoder with its schemas.
+"""What reads the records of a partition under audit. In: a record. Out: a decoder as it was at its time.
 
-The schema of a file may have changed at a restart: each record is read with the one it was read with first.
+Settings and the schema of a file may have changed at a restart: each record is read with those that it was
+read with first.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from service.audit.eras import Era
 from service.formats.schema import Schema
 from service.formats.topics import file_key, make_schemas, until
 from service.messages.decoder import Decoder
@@ -21,12 +23,28 @@ class DatedDecoders:
 
     Parameters
     ----------
-    settings
-        Describe the records.
+    eras
+        The settings that describe the records, oldest first.
     schemas
         Those that the partition's checkpoint log holds.
 
     """
+
+    def __init__(self, eras: Sequence[Era], schemas: Mapping[bytes, Schema]) -> None:
+        *earlier, present = eras
+        self._present = _EraDecoders(present.settings, schemas)
+        self._earlier = [(era.until, _EraDecoders(era.settings, schemas)) for era in earlier]
+
+    def of(self, record: Record) -> Decoder:
+        """Return what reads a record."""
+        for ends, decoders in self._earlier:
+            if record.offset < ends.get(record.topic, 0):
+                return decoders.of(record)
+        return self._present.of(record)
+
+
+class _EraDecoders:
+    """The decoders under the same settings, but for the schemas of files."""
 
     def __init__(self, settings: Settings, schemas: Mapping[bytes, Schema]) -> None:
         self._last = make_decoder(settings, make_schemas(settings, schemas))

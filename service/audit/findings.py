@@ -9,6 +9,20 @@ from typing import Final, NamedTuple
 
 _MOST_KEPT: Final = 1000
 
+NOT_PROVED: Final = (
+    "what only the model knows: label, score and updates, but that a probability follows from the score",
+    "of progress records updates and now_ms, and pending of one that no snapshot follows",
+    "snapshots that are missing whole, and the model inside a snapshot, but for its checksum",
+    "of dead letters the wording, and reasons that only the model or the clock knows",
+    "timestamps of output records, and spaces between the fields of a message",
+    "the order of outcomes between the same two predictions",
+    "with labels on a topic of their own, where within its batch an outcome lies behind its prediction",
+    "with such labels, which batch an outcome is of if ids come again labelled, or labels may be too late",
+    "a field that earlier releases did not write, before the first prediction that has it",
+    "a prediction that lies where its id belonged among fewer partitions, before the first that needs more",
+)
+"""What the topics cannot tell, or the audit does not ask."""
+
 
 class Fault(StrEnum):
     """How a record contradicts exactly-once."""

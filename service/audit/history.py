@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
+from perceptron_core.errors import NewerError
 from service.audit.findings import Fault, Findings, Place
+from service.audit.progress import Batch, read_progress
+from service.checkpoints.identity import EARLIER
 from service.checkpoints.snapshot import Snapshot, from_chunks
+from service.errors import NewerRelease
 from service.formats.schema import Schema, from_bytes
 from service.stream import Record
 
 _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected")
 """Counts that never fall while a model lives."""
-
-
-LIMITS: Final = ("label_timeout_seconds", "max_pending", "max_pending_bytes")
-"""Settings that decide how long an event is kept for its label."""
-_ON_TIMEOUT: Final = "events.label_on_timeout"
+_TOPICS: Final = ("events_topic", "labels_topic")
+"""Settings in a snapshot's identity that name what the group reads."""
 
 
 class Jump(NamedTuple):
@@ -29,16 +29,6 @@ class Jump(NamedTuple):
     sequence: int
     before: Mapping[str, int]
     after: Mapping[str, int]
-
-
-class Batch(NamedTuple):
-    """One progress record."""
-
-    place: Place
-    sequence: int
-    offsets: Mapping[str, int]
-    counts: Mapping[str, int]
-    consumed: Mapping[str, int]
 
 
 @dataclass(slots=True)
@@ -73,8 +63,10 @@ class CommitHistory:
         Snapshots that go on elsewhere: where input was lost, or a progress record is.
     consumed
         Records ever processed by input topic; None where a release wrote the log that did not count them.
-    limits_changed
-        Settings that decide how long an event is kept and differ between two snapshots.
+    begin
+        The first snapshot; None if there is none.
+    earlier
+        The settings that held before those of `identity`, as far as they are known: `earlier_settings`.
     end
         Where the log goes on.
     schemas
@@ -97,7 +89,9 @@ class CommitHistory:
         self.consumed: Mapping[str, int] | None = {}
         self.schemas: dict[bytes, Schema] = {}
         self.identity: Mapping[str, Any] = {}
-        self.limits_changed: list[str] = []
+        self.begin: Batch | None = None
+        self.earlier: Sequence[Mapping[str, Any]] = ()
+        self._last_snapshot = -1
         self.n_snapshots = 0
         self.end = 0
         self.owners: set[bytes | None] = set()
@@ -127,7 +121,7 @@ class CommitHistory:
         offsets = dict(self.offsets)
         for record in records:
             if record.key == self._key and dict(record.headers).get("kind") == b"progress":
-                batch = _read_progress(Place(*record[:3]), record.value)
+                batch = read_progress(Place(*record[:3]), record.value)
                 offsets |= batch.offsets if batch else {}
         return offsets
 
@@ -136,6 +130,8 @@ class CommitHistory:
         self.end = record.offset + 1
         self.owners.add(record.key)
         kind = headers.get("kind")
+        if kind not in {None, b"progress", b"snapshot", b"schema"} and record.key == self._key:
+            raise NewerRelease(f"{place}: a record of the kind {kind!r:.50}")
         if kind not in {b"progress", b"snapshot", b"schema"}:
             self.findings.add(Fault.FOREIGN, place, "no checkpoint record: another program has written it")
         elif record.key != self._key:
@@ -151,18 +147,21 @@ class CommitHistory:
             self._take_chunk(place, headers, record.value)
 
     def _take_progress(self, place: Place, value: bytes | None) -> None:
-        batch = _read_progress(place, value)
+        batch = read_progress(place, value)
         if batch is None:
             self.findings.add(Fault.WRONG, place, "progress that cannot be read")
             return
+        if self.sequence is None:
+            self.findings.add(Fault.MISSING, place, f"no snapshot before batch {batch.sequence}")
         self._check_follows(place, batch.sequence)
         self._check_offsets(place, batch.offsets)
+        self._check_topics(place, batch.offsets, self.identity)
         if self.counts and (
             fallen := [n for n in _GROWING if batch.counts.get(n, 0) < self.counts.get(n, 0)]
         ):
             self.findings.add(Fault.WRONG, place, f"the counts of {', '.join(fallen)} fell")
         self.sequence, self.offsets, self.counts = batch.sequence, batch.offsets, batch.counts
-        self.consumed = batch.consumed or None
+        self.consumed = batch.consumed
         self.batches.append(batch)
 
     def _check_follows(self, place: Place, sequence: int) -> None:
@@ -181,6 +180,13 @@ class CommitHistory:
             if offsets[topic] < self.offsets[topic]:
                 fell = f"the position in {topic} went back from {self.offsets[topic]} to {offsets[topic]}"
                 self.findings.add(Fault.WRONG, place, fell)
+
+    def _check_topics(self, place: Place, offsets: Mapping[str, int], identity: Mapping[str, Any]) -> None:
+        """Check that positions are of topics that the group reads, or has read before."""
+        if self.sequence is None or any(name not in identity for name in _TOPICS):
+            return
+        for topic in sorted(offsets.keys() - self.offsets.keys() - {identity[name] for name in _TOPICS}):
+            self.findings.add(Fault.WRONG, place, f"a position in {topic}, which the group does not read")
 
     def _take_schema(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
         try:
@@ -207,31 +213,43 @@ class CommitHistory:
         self.n_snapshots += 1
         try:
             snapshot = from_chunks(stored.chunks)
+        except NewerError as error:
+            raise NewerRelease(f"{stored.place}: {error}") from None
         except DamagedError as error:
             self.findings.add(Fault.WRONG, stored.place, f"a snapshot that cannot be read: {error}")
             return
         self._check_snapshot(stored.place, snapshot)
-        self._note_changed_limits(snapshot.identity)
-        self.identity = snapshot.identity
+        self._check_topics(stored.place, snapshot.offsets, snapshot.identity)
+        self._note_settings(snapshot)
         kept = snapshot.state.get("schemas", ())
         self.schemas |= {key: Schema(kind, tuple(parts)) for key, kind, parts in kept}
         if self.sequence is None or snapshot.sequence > self.sequence:
             self.sequence, self.offsets = snapshot.sequence, snapshot.offsets
             self.counts, self.consumed = _counts(snapshot), snapshot.state["counters"]["consumed"]
+        self.begin = self.begin or Batch(
+            stored.place,
+            snapshot.sequence,
+            snapshot.offsets,
+            _counts(snapshot),
+            snapshot.state["counters"]["consumed"],
+        )
 
-    def _note_changed_limits(self, identity: Mapping[str, Any]) -> None:
-        for name in LIMITS:
-            used = self.identity.get(name), identity.get(name)
-            if None not in used and used[0] != used[1] and name not in self.limits_changed:
-                self.limits_changed.append(name)
-        on_timeout = {each.get(_ON_TIMEOUT, "") for each in (self.identity or identity, identity)}
-        if len(on_timeout) > 1 and _ON_TIMEOUT not in self.limits_changed:
-            self.limits_changed.append(_ON_TIMEOUT)
+    def _note_settings(self, snapshot: Snapshot) -> None:
+        """Note which settings held up to here, as told; or as two snapshots differ that tell nothing."""
+        identity, told = _split(snapshot.identity)
+        if told:
+            before = (each for each in self.earlier if _is_before(each["until"], told[0]["until"]))
+            self.earlier = [*before, *told]
+        elif self.identity and identity != self.identity:
+            self.earlier = [*self.earlier, {"until": snapshot.offsets, "settings": self.identity}]
+        self.identity, self._last_snapshot = identity, snapshot.sequence
 
     def _check_snapshot(self, place: Place, snapshot: Snapshot) -> None:
         """Check that it is the state after the last batch, or another model put in behind it."""
         if self.sequence is None:
             return
+        if snapshot.sequence == self._last_snapshot and _split(snapshot.identity)[0] == self.identity:
+            self.findings.add(Fault.DOUBLED, place, f"the snapshot after batch {snapshot.sequence} again")
         where = {topic: at for topic, at in snapshot.offsets.items() if topic in self.offsets}
         if snapshot.sequence not in {self.sequence, self.sequence + 1}:
             self._check_follows(place, snapshot.sequence)
@@ -242,23 +260,20 @@ class CommitHistory:
                 self.findings.add(Fault.WRONG, place, "the snapshot's position is not that of its batch")
         elif snapshot.sequence == self.sequence:
             counts = _counts(snapshot)
-            if any(counts[name] != count for name, count in self.counts.items() if name in counts):
+            consumed = snapshot.state["counters"]["consumed"]
+            differ = self.consumed is not None and dict(self.consumed) != dict(consumed)
+            if differ or any(counts[name] != count for name, count in self.counts.items() if name in counts):
                 self.findings.add(Fault.WRONG, place, "the snapshot's counts are not those of its batch")
 
 
-def _read_progress(place: Place, value: bytes | None) -> Batch | None:
-    try:
-        fields: dict[str, Any] = json.loads(value or b"")
-        if fields["version"] != 1:
-            return None
-        offsets = {str(topic): int(offset) for topic, offset in fields["offsets"].items()}
-        counts = {str(name): int(count) for name, count in fields["counts"].items()}
-        consumed = {str(topic): int(count) for topic, count in fields.get("consumed", {}).items()}
-        if fields.get("now_ms", 1) <= 0:
-            return None
-        return Batch(place, int(fields["sequence"]), offsets, counts, consumed)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
+def _split(identity: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    """Return the present settings of a snapshot's identity, and the earlier ones."""
+    present = dict(identity)
+    return present, present.pop(EARLIER, ())
+
+
+def _is_before(offsets: Mapping[str, int], others: Mapping[str, int]) -> bool:
+    return offsets != others and all(at <= others.get(topic, 0) for topic, at in offsets.items())
 
 
 def _counts(snapshot: Snapshot) -> Mapping[str, int]:

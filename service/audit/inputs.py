@@ -9,6 +9,7 @@ from service.audit.decoders import DatedDecoders
 from service.audit.findings import Findings, Place
 from service.audit.letters import Letters
 from service.audit.matching.cases import Said
+from service.audit.matching.gaps import Gaps
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.window import AuditedEvent, JoinWindow
 from service.messages.decoder import Incoming
@@ -23,8 +24,8 @@ class PartitionInput:
     ----------
     decoders
         Distinguish a valid message from a bad one.
-    window
-        Which event a label belongs to.
+    window, gaps
+        Which event a label belongs to, and where outcomes lie.
     counts
         Receives what each record makes.
     ledger, letters
@@ -38,6 +39,7 @@ class PartitionInput:
         self,
         decoders: DatedDecoders,
         window: JoinWindow,
+        gaps: Gaps,
         counts: BatchCounts,
         *,
         ledger: Ledger,
@@ -46,6 +48,7 @@ class PartitionInput:
     ) -> None:
         self._decoders = decoders
         self._window = window
+        self._gaps = gaps
         self._counts = counts
         self._ledger = ledger
         self._letters = letters
@@ -58,8 +61,8 @@ class PartitionInput:
 
     def take(self, record: Record, *, is_ahead: bool) -> None:
         """Judge a record; one that `is_ahead` lies behind the last commit, and may be processed or not."""
-        self.n_by_topic[record.topic] += not is_ahead
         place = Place(*record[:3])
+        self._count(place, is_ahead=is_ahead)
         if record.headers and self._letters.any_moved:
             self._letters.note_replayed(record)
         message = self._read(record)
@@ -69,7 +72,7 @@ class PartitionInput:
         elif message.timestamp_ms is not None:
             timestamp_ms = message.timestamp_ms
         if not (self._letters.moves_no_clock(place) or (reason and self._decoders.of(record).maps_time)):
-            self._window.advance(timestamp_ms, is_ahead=is_ahead)
+            self._window.advance(timestamp_ms, place, is_ahead=is_ahead)
         if place in self._letters:
             self._letters.judge(record, reason, self._findings)
             self._refused(place, is_ahead=is_ahead)
@@ -79,13 +82,19 @@ class PartitionInput:
                 self._counts.note(REJECTED, place)
         elif message.is_label:
             assert message.truth is not None
-            said = Said(place, message.truth, timestamp_ms, is_ahead)
+            gap = self._gaps.present(message.id)
+            said = Said(place, message.truth, timestamp_ms, is_ahead, gap)
             self._window.label(message.id, said)
         else:
             event = AuditedEvent(place, message.id, timestamp_ms, message.truth, message.message_bytes)
             self._ledger.expect(self._window.event(event, is_ahead=is_ahead))
             if not is_ahead:
                 self._counts.note(PREDICTIONS, place)
+
+    def _count(self, place: Place, *, is_ahead: bool) -> None:
+        if not is_ahead:
+            self.n_by_topic[place.topic] += 1
+            self._counts.note_read(place)
 
     @property
     def n_records(self) -> int:

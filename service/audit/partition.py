@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from service.audit.counts import BatchCounts
+from service.audit.eras import Era
 from service.audit.findings import Place
 from service.audit.history import CommitHistory
 from service.audit.inputs import PartitionInput
+from service.audit.matching.cases import Compared
+from service.audit.matching.outputs import Found
 from service.audit.matching.window import JoinWindow
+from service.audit.spans import BatchSpans
 
 
 @dataclass(slots=True, eq=False)
@@ -20,15 +24,28 @@ class Partition:
     log_topic: str
     """Where its checkpoint log lies."""
     history: CommitHistory
+    eras: Sequence[Era]
+    """The settings under which it was processed."""
     first: Mapping[str, int]
     """Where its input begins, by topic."""
     counts: BatchCounts
+    spans: BatchSpans
     window: JoinWindow
     input: PartitionInput
     ahead: Mapping[str, int]
     """How far the group has committed by now, as far as that was asked for."""
     ends: Mapping[str, int]
     """Where its input ended when the audit began, by topic."""
+
+    def note_prediction(self, event: Place, found: Found) -> None:
+        """Take the prediction of an event at a place."""
+        self.spans.note(self.counts.number(event), found)
+
+    def note_compared(self, compared: Compared) -> None:
+        """Take a comparison of a prediction with a label."""
+        number = self.counts.note_compared(compared)
+        if number is not None and compared.told.is_outcome:
+            self.spans.note(number, compared.told)
 
     @property
     def topics_before(self) -> Mapping[str, int]:
@@ -43,7 +60,13 @@ class Partition:
     @property
     def is_complete(self) -> bool:
         """Return whether all input that was ever read is there."""
-        return not (any(self.first.values()) or self.topics_before or self.was_created_again)
+        begins = not (any(self.first.values()) or self.topics_before or self.was_created_again)
+        return begins and not self.has_holes
+
+    @property
+    def has_holes(self) -> bool:
+        """Return whether records are gone between others: then any of them may have been."""
+        return any(self.counts.gone.values())
 
     @property
     def was_created_again(self) -> bool:
@@ -68,9 +91,10 @@ class Partition:
         for topic, end in self.topics_before.items():
             place = Place(topic, self.number)
             yield f"not verifiable: {place}: records 0-{end - 1} were read under earlier settings"
-        if changed := " and ".join(self.history.limits_changed):
-            what = f"what depends on when an event was let go: {changed} was changed"
-            yield f"not verifiable: partition {self.number}: {what}"
+        for topic, n_gone in self.counts.gone.items():
+            if n_gone:
+                what = f"{n_gone} records that were processed are gone from between others, as by compaction"
+                yield f"not verifiable: {Place(topic, self.number)}: {what}"
 
     def unread(self) -> Iterator[tuple[str, int]]:
         """Yield how many offsets behind the last commit the group has yet to process, by place."""

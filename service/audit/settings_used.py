@@ -6,20 +6,49 @@ from collections.abc import Iterable
 from typing import Final
 
 from perceptron_core.formats.model_bytes import pack, unpack
-from service.audit.history import LIMITS, CommitHistory
-from service.errors import SettingsDiffer
+from service.audit.eras import PLAIN
+from service.audit.history import CommitHistory
+from service.checkpoints.identity import named_settings
+from service.errors import SettingsDiffer, TopicMissing
+from service.formats.answers import ANSWER_KEY
+from service.formats.schema import SchemaKind
+from service.models.made_with import in_place_of_defaults
 from service.settings.forms import written
-from service.settings.load import Settings
+from service.settings.load import Loaded, Settings
 from service.settings.mapping import MAPPING, mapping_given
+from service.stream import Transport
 
-_JUDGED_BY: Final = (
-    "classes",
-    "events_topic",
-    "labels_topic",
-    "max_message_bytes",
-    *LIMITS,
-)
+_JUDGED_BY: Final = ("events_topic", "labels_topic", *PLAIN)
 """Settings that the audit depends on and that snapshots name."""
+
+
+def with_those_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
+    """Return the settings with those that the newest snapshot names where none was given.
+
+    Raises
+    ------
+    TransportError
+        The stream cannot be read.
+    NewerRelease
+        A newer release has written the log.
+    InputFileError
+        A snapshot names settings that are none of this release.
+
+    """
+    topic, group = loaded.settings.checkpoints_topic, loaded.settings.group
+    try:
+        partitions = range(transport.partition_count(topic))
+    except TopicMissing:
+        return loaded  # the audit says so
+    histories = [CommitHistory.of(transport.read(topic, partition), group) for partition in partitions]
+    newest = max(histories, key=lambda history: (bool(history.identity), len(history.earlier)), default=None)
+    if newest is None or not newest.identity:
+        return loaded
+    named = named_settings(newest.identity, newest.schemas)
+    known = {name: value for name, value in named.items() if name in {*_JUDGED_BY, *MAPPING}}
+    if (answers := newest.schemas.get(ANSWER_KEY)) is not None:
+        known["predictions_format"] = "avro" if answers.kind == SchemaKind.AVRO else "json-schema"
+    return in_place_of_defaults(known, topic, loaded)
 
 
 def check_settings(histories: Iterable[CommitHistory], settings: Settings) -> None:

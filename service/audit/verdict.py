@@ -69,8 +69,9 @@ class Verdict:
         self._judge_letters(letters_first)
         self._settle_contradictions(whereabouts)
         self._settle_doubts()
-        for partition in self._partitions.values():
-            partition.counts.check(self._findings)
+        self._judge_changes()
+        for number, partition in self._partitions.items():
+            partition.counts.check(self._findings, checks_labels=self._are_labels_known(number))
         self._fill_in()
 
     def ids_in_question(self) -> set[str]:
@@ -90,9 +91,7 @@ class Verdict:
         """Return whether it is known for a partition which events were kept when."""
         partition = self._partitions[number]
         window = partition.window
-        kept = not (window.may_be_full or partition.history.limits_changed) and (
-            self._ledger.order_is_known or window.is_never_short
-        )
+        kept = not window.may_be_full and (self._ledger.order_is_known or window.is_never_short)
         return partition.is_complete and number not in self._restarted and kept
 
     def _check_totals(self) -> set[int]:
@@ -143,9 +142,10 @@ class Verdict:
 
     def _judge_unasked(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
         incomplete = [number for number, each in self._partitions.items() if not each.is_complete]
+        with_holes = [number for number, each in self._partitions.items() if each.has_holes]
         n_older = 0
         for found in self._ledger.pairing.unasked():
-            if self._ledger.pairing.lanes.lost_its_event(found.place, incomplete):
+            if self._ledger.pairing.lanes.lost_its_event(found.place, incomplete, with_holes):
                 n_older += 1
                 self._older_ids.add(found.event_id)
             else:
@@ -173,6 +173,8 @@ class Verdict:
 
     def _judge_order(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
         for expected, found in self._ledger.pairing.suspects:
+            if self._partitions[expected.place.partition].has_holes:
+                continue  # the prediction may be of an event before it with the same id
             # An id in several partitions does not tell which of them its prediction is of.
             if len({seen.place.partition for seen in whereabouts.get(expected.event_id, ())}) <= 1:
                 message = f"not in the order of the events around {expected.place}"
@@ -220,7 +222,7 @@ class Verdict:
             return True
         if source.topic not in partition.first:
             return source.topic not in partition.topics_before
-        return (source.offset or 0) >= partition.first[source.topic]
+        return not partition.has_holes and (source.offset or 0) >= partition.first[source.topic]
 
     def _settle_contradictions(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
         """Judge what contradicts: an event that came once was not let go before it came again."""
@@ -237,7 +239,7 @@ class Verdict:
     ) -> bool:
         """Return whether an event is the only one with its id that can have been kept at its time."""
         partition, seen = self._partitions[number], whereabouts.get(event_id or "", ())
-        if len(seen) != 1 or event_id in self._older_ids:
+        if len(seen) != 1 or event_id in self._older_ids or partition.has_holes:
             return False
         return partition.is_complete or not any(self._predictions.first.values())
 
@@ -255,12 +257,26 @@ class Verdict:
             )
         self._check_labelled()
 
+    def _judge_changes(self) -> None:
+        """Judge predictions in other partitions and with fewer fields than those before them."""
+        changes = self._ledger.pairing.changes
+        self._findings.extend(list(changes.astray()))
+        for number, partition in self._partitions.items():
+            if number not in self._restarted and not partition.was_created_again:
+                self._findings.extend(list(changes.lacking(number)))
+            if not self._ledger.order_is_known and self._are_labels_known(number):
+                self._findings.extend(list(partition.spans.contradictions()))
+
+    def _are_labels_known(self, number: int) -> bool:
+        """Return whether it is known for a partition which batch has compared which prediction."""
+        all_is_there = not (self._ledger.shared.ids or any(self._predictions.first.values()))
+        repeats = 0 if self._ledger.order_is_known else self._ledger.pairing.repeats_with_truth
+        return all_is_there and not repeats and self._is_certain(number)
+
     def _check_labelled(self) -> None:
         """Hold the counts of labels and of mistakes against the topics, all partitions together."""
         partitions = self._partitions.values()
-        begun = self._restarted or any(
-            not partition.is_complete or partition.history.limits_changed for partition in partitions
-        )
+        begun = self._restarted or any(not partition.is_complete for partition in partitions)
         if begun or self._ledger.shared.ids or self._findings or any(self._predictions.first.values()):
             return  # what is there is not all, or said already
         ledger, most = (

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from perceptron_core.formats.model_bytes import pack, unpack
 from service.checkpoints.snapshot import Snapshot
 from service.errors import SettingsDiffer
+from service.formats.topics import file_key
 from service.messages.labels import BINARY
 from service.settings.fields import Settings
 from service.settings.forms import written
-from service.settings.mapping import MAPPED_FEATURES, MAPPING, mapping_given
+from service.settings.mapping import (
+    MAPPED_FEATURES,
+    MAPPING,
+    EventSettings,
+    LabelSettings,
+    mapping_given,
+)
 from service.settings.names import MODEL_SETTINGS
 
 _STREAM_SETTINGS: Final = (
@@ -29,6 +37,12 @@ _STREAM_SETTINGS: Final = (
 _OF_A_MODEL: Final = (*MODEL_SETTINGS, *MAPPED_FEATURES)
 _OF_RECORDS: Final = (*_STREAM_SETTINGS, *(name for name in MAPPING if name not in MAPPED_FEATURES))
 
+_IN_THE_LOG: Final = "in the checkpoint log"
+"""Stands for the path of a schema file, whose schema is kept."""
+EARLIER: Final = "earlier"
+"""What a snapshot's identity calls the settings that held before: oldest first, each an `Earlier`."""
+_UNMAPPED: Final[Mapping[str, Any]] = MappingProxyType(dict.fromkeys(MAPPING, ()))
+
 
 def identity(settings: Settings) -> dict[str, Any]:
     """List the settings that a state depends on."""
@@ -38,12 +52,83 @@ def identity(settings: Settings) -> dict[str, Any]:
     return found  # as it will come back from a snapshot
 
 
+def earlier_settings(
+    made_with: Mapping[str, Any],
+    settings: Settings,
+    offsets: Mapping[str, int],
+    resumed: Mapping[str, int] = MappingProxyType({}),
+) -> Sequence[Mapping[str, Any]]:
+    """List the settings that records before these offsets were processed under, other than the present ones.
+
+    Parameters
+    ----------
+    made_with
+        The identity in the newest snapshot.
+    settings
+        Those that the next record is processed under.
+    offsets
+        Where processing has ended: next offset by input topic.
+    resumed
+        Where it goes on instead. The records of a topic that was created again are all processed after.
+
+    Returns
+    -------
+    Oldest first: `until`, the offsets at which they ended, and `settings`, as an identity names them. Of the
+    time before a release that kept them nothing is known.
+
+    """
+    earlier: Sequence[Mapping[str, Any]] = made_with.get(EARLIER, ())
+    names = {"classes", *_OF_RECORDS, *MAPPED_FEATURES}
+    before = {name: value for name, value in made_with.items() if name in names}
+    now = {name: value for name, value in {**_UNMAPPED, **identity(settings)}.items() if name in names}
+    if now == {**now, **_UNMAPPED, **before} or (earlier and earlier[-1]["until"] == offsets):
+        found = earlier
+    else:
+        found = (*earlier, {"until": dict(offsets), "settings": before})
+    return [{**each, "until": _clipped(each["until"], resumed)} for each in found]
+
+
+def _clipped(offsets: Mapping[str, int], most: Mapping[str, int]) -> dict[str, int]:
+    return {topic: min(offset, most.get(topic, offset)) for topic, offset in offsets.items()}
+
+
+def names_settings(made_with: Mapping[str, Any], settings: Settings) -> bool:
+    """Return whether an identity in a snapshot names these settings and no others."""
+    return {name: value for name, value in made_with.items() if name != EARLIER} == identity(settings)
+
+
+def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> dict[str, Any]:
+    """Return the settings that an identity names, in the form of a command line: dotted names and values.
+
+    A setting of the mapping that it does not name has its default.
+
+    Parameters
+    ----------
+    made_with
+        The identity.
+    schemas
+        The keys of those that the log holds: of a schema in a file the path is not known.
+
+    """
+    found = {
+        f"{table.table()}.{name}": field.default
+        for table in (EventSettings, LabelSettings)
+        for name, field in table.model_fields.items()
+        if name != "schema_file"
+    }
+    found |= {name: value for name, value in made_with.items() if name != EARLIER}
+    keys = tuple(schemas)
+    for table in ("events", "labels"):
+        if any(key.startswith(file_key(table)) for key in keys):
+            found[f"{table}.schema_file"] = _IN_THE_LOG
+    return found
+
+
 def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
     """Refuse to go on under settings that would make another model."""
-    unmapped = dict.fromkeys(MAPPING, ())
-    wanted = unmapped | identity(settings)
+    wanted = {**_UNMAPPED, **identity(settings)}
     unshared = {"share_model": False}
-    made = {**wanted, **unmapped, **unshared, **snapshot.identity}  # an earlier release lacks newer ones
+    made = {**wanted, **_UNMAPPED, **unshared, **snapshot.identity}  # an earlier release lacks newer ones
     for name in (*_OF_A_MODEL, *_OF_RECORDS) if n_batches else _OF_A_MODEL:
         if name == "classes" and _names_two_classes(snapshot.identity, wanted) and not n_batches:
             continue

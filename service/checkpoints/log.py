@@ -45,8 +45,9 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
+from perceptron_core.errors import NewerError
 from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
-from service.errors import CheckpointError
+from service.errors import CheckpointError, NewerRelease
 from service.formats.schema import Schema, from_bytes, to_bytes
 from service.stream import Headers, Output, Record
 
@@ -200,7 +201,9 @@ def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
     Raises
     ------
     CheckpointError
-        A record is no checkpoint, of another version, or another group's.
+        A record is no checkpoint, or another group's.
+    NewerRelease
+        A record is of a kind, or has a field, that this release does not know.
 
     """
     log = CheckpointLog()
@@ -208,6 +211,8 @@ def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
         headers = dict(record.headers)
         kind = headers.get("kind")
         if kind not in (_PROGRESS, _SNAPSHOT, _SCHEMA):
+            if kind is not None and record.key == group.encode():
+                raise NewerRelease(f"{_place(record)}: a record of the kind {kind!r:.50}")
             raise CheckpointError(
                 f"{_place(record)}: this is no checkpoint record; another program has written to the topic",
                 hint=f"let nothing else write to the checkpoints topic; {_FOREIGN_HINT}",
@@ -230,6 +235,8 @@ def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
 def _read_schema(record: Record, headers: Mapping[str, bytes]) -> StoredSchema:
     try:
         return StoredSchema(int(headers["sequence"]), headers["schema"], from_bytes(record.value or b""))
+    except NewerError:
+        raise NewerRelease(f"{_place(record)}: a schema of another version") from None
     except (DamagedError, KeyError, ValueError) as error:
         raise _unreadable(record, f"a schema that cannot be read: {error}") from error
 
@@ -237,18 +244,29 @@ def _read_schema(record: Record, headers: Mapping[str, bytes]) -> StoredSchema:
 def _read_progress(record: Record) -> Progress:
     try:
         fields: dict[str, Any] = json.loads(record.value or b"")
-        version = fields.pop("version")
-        if version != _VERSION:
-            raise CheckpointError(
-                f"{_place(record)}: progress of version {version!r:.20}; this release reads {_VERSION}",
-                hint="run the release that wrote it, or a newer one",
-            )
+        if newer := what_is_newer(fields):
+            raise NewerRelease(f"{_place(record)}: progress {newer}")
+        del fields["version"]
         progress = Progress(**fields)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _unreadable(record, "progress that cannot be read") from error
     if not _is_sound(progress):
         raise _unreadable(record, "progress that cannot be read")
     return progress
+
+
+def what_is_newer(fields: Mapping[str, Any]) -> str:
+    """Return what in the fields of a progress record only a newer release knows; empty if nothing is.
+
+    Raises `ValueError` or another error if they are no progress at all.
+    """
+    version = fields["version"]
+    if type(version) is not int or version < _VERSION:
+        raise ValueError(f"no version: {version!r:.20}")
+    if version > _VERSION:
+        return f"of version {version!r:.20}; this release reads {_VERSION}"
+    unknown = ", ".join(sorted(fields.keys() - {"version", *Progress._fields}))
+    return f"with fields that this release does not know: {unknown!r:.50}" if unknown else ""
 
 
 def _is_sound(progress: Progress) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgpack
 
 from perceptron_core import DamagedError
+from perceptron_core.errors import NewerError
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.model_bytes import unpack
 from perceptron_core.formats.packed import pieces_of
@@ -53,14 +54,19 @@ def from_chunks(chunks: Sequence[bytes]) -> Snapshot:
     ------
     DamagedError
         A chunk is missing, damaged, or of a version this release does not know.
+    NewerError
+        A newer release wrote it.
 
     """
     _, body = unseal(_KIND, range(1, _VERSION + 1), b"".join(chunks))
     try:
-        snapshot = Snapshot(*unpack(body))
+        fields = tuple(unpack(body))
+        snapshot = Snapshot(*fields[: len(Snapshot._fields)])
         offsets = all(isinstance(offset, int) for offset in snapshot.offsets.values())
     except (TypeError, ValueError, AttributeError) as error:
         raise DamagedError(f"this perceptron-snapshot cannot be read: {error}") from error
+    if len(fields) > len(snapshot):
+        raise NewerError(f"this perceptron-snapshot has {len(fields)} fields: a newer release wrote it")
     if not (offsets and isinstance(snapshot.sequence, int) and all(map(_is_mapping, snapshot[1:]))):
         raise DamagedError("this perceptron-snapshot cannot be read: its fields have other types")
     return snapshot

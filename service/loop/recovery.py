@@ -12,17 +12,18 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from perceptron_core import DamagedError
+from perceptron_core.errors import NewerError
 from service.batches.in_step import in_step
 from service.batches.record_batch import RecordBatch
-from service.checkpoints.identity import check_identity, identity
+from service.checkpoints.identity import check_identity, earlier_settings, names_settings
 from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, StoredSchema, read_log
 from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
 from service.checkpoints.snapshot import Snapshot
-from service.errors import CheckpointError
+from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
 from service.partition.processor import Processor
 from service.settings.fields import Settings
@@ -57,6 +58,8 @@ class Restored:
     """Whether the group's committed offsets are these; Kafka forgets those of a group that was away long."""
     losses: Sequence[Loss] = ()
     """Input that is gone and that the settings say to go on without: committed with a snapshot at once."""
+    earlier: Sequence[Mapping[str, Any]] = ()
+    """`earlier_settings`, for the snapshots to come."""
 
 
 def progress_counts(processor: Processor) -> dict[str, int]:
@@ -115,21 +118,20 @@ def restore(
     unread = {topic: offsets[topic] for topic in input_topics(settings) if topic in offsets}
     losses = unread_losses(transport, partition, unread, snapshot.topic_ids)
     refuse(losses, settings)
+    resumed = {loss.topic: loss.resume for loss in losses if loss.resume is not None}
     if batches:
         replay = _replay_of(processor, lanes or Lanes(transport, settings), partition)
         losses += _learn_again(transport, processor, settings, partition, snapshot, log, losses, replay)
     return Restored(
         processor,
         sequence=log.last_sequence(),
-        offsets={
-            **offsets,
-            **{loss.topic: loss.resume for loss in losses if loss.resume is not None},
-        },
+        offsets={**offsets, **resumed},
         snapshot_offsets=[each.first_offset for each in log.snapshots],
         snapshot_sequence=snapshot.sequence,
-        settings_changed=snapshot.identity != identity(settings),
+        settings_changed=not names_settings(snapshot.identity, settings),
         offsets_are_committed=all(committed.get(topic) == offset for topic, offset in unread.items()),
         losses=losses,
+        earlier=earlier_settings(snapshot.identity, settings, offsets, resumed),
     )
 
 
@@ -138,6 +140,9 @@ def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Pro
     processor = make_processor(settings)
     try:
         processor.restore(snapshot.state)
+    except NewerError as error:
+        what = "its model cannot be read by this release"
+        raise NewerRelease(f"{settings.checkpoints_topic}[{partition}]: {what}") from error
     except DamagedError as error:
         raise CheckpointError(f"{settings.checkpoints_topic}[{partition}]: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -171,13 +176,17 @@ def _begin(
 
 
 def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
+    are_newer = False
     for stored in reversed(log.snapshots):
         try:
             return stored.read()
         except DamagedError as error:
+            are_newer |= isinstance(error, NewerError)
             _log.error(
                 "%s@%d: snapshot refused: %s; trying the one before", place, stored.first_offset, error
             )
+    if are_newer:
+        raise NewerRelease(f"{place}: none of {len(log.snapshots)} snapshots can be read by this release")
     raise CheckpointError(
         f"{place}: none of {len(log.snapshots)} snapshots can be used",
         hint=f"go on with a saved model: `perceptron checkpoint import --no-restore`; or {RESET_HINT}",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import closing
-from typing import Final, Literal
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from typing import Any, Final, Literal
 
 from prometheus_client import CollectorRegistry
 
+from service.checkpoints.identity import earlier_settings
 from service.checkpoints.log import read_log
 from service.checkpoints.status import newest_sound
 from service.errors import CheckpointError
@@ -70,6 +71,19 @@ def _newest_checkpoint(transport: Transport, settings: Settings, partition: int)
     return snapshot.offsets if snapshot else {}
 
 
+def _earlier(
+    transport: Transport, settings: Settings, partition: int, offsets: Mapping[str, int]
+) -> Sequence[Mapping[str, Any]]:
+    """Return which settings held before these offsets, as far as a log tells that may be beyond repair."""
+    with suppress(CheckpointError):
+        _, snapshot = newest_sound(
+            read_log(transport.read(settings.checkpoints_topic, partition), settings.group)
+        )
+        if snapshot is not None:
+            return earlier_settings(snapshot.identity, settings, offsets)
+    return ()
+
+
 def reset(
     transport: Transport,
     settings: Settings,
@@ -98,8 +112,9 @@ def reset(
     topic = settings.checkpoints_topic
     with closing(consumer.writer(partition)) as writer:
         offsets = start_offsets(transport, settings, partition, consumer, start)
+        earlier = _earlier(transport, settings, partition, offsets) if start == "committed" else ()
         transport.delete_before(topic, partition, transport.bounds(topic, partition)[1])
-        begun = Restored(processor or make_processor(settings), 0, offsets, [], 0)
+        begun = Restored(processor or make_processor(settings), 0, offsets, [], 0, earlier=earlier)
         Task(  # commits a snapshot, as there is none
             partition,
             begun,

@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from service.checkpoints.identity import identity
+from service.checkpoints.identity import EARLIER, identity
 from service.checkpoints.input_loss import topic_ids
 from service.checkpoints.log import Address, snapshot_records
 from service.checkpoints.snapshot import Snapshot
@@ -52,6 +52,7 @@ class Snapshots:
         clock: Clock,
     ) -> None:
         self.sequence = restored.snapshot_sequence
+        self._earlier = {EARLIER: restored.earlier} if restored.earlier else {}
         self._address = address
         self._offsets = deque(restored.snapshot_offsets)
         """Where the kept ones begin, oldest first."""
@@ -87,7 +88,8 @@ class Snapshots:
         """Return the records of a snapshot of the present state, after batch `sequence`."""
         self._began_at = self._clock.monotonic()
         state = processor.packed_state()
-        snapshot = Snapshot(sequence, offsets, identity(self._settings), state, self._topic_ids)
+        made_with = identity(self._settings) | self._earlier
+        snapshot = Snapshot(sequence, offsets, made_with, state, self._topic_ids)
         records = snapshot_records(snapshot, self._address)
         # Nobody else writes here: what is committed next lies at or after the present end.
         self._first_offset = self._transport.bounds(self._address.topic, self._address.partition)[1]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from service.audit.findings import Fault, Finding, Place
+from service.audit.matching.gaps import Gap
 from service.audit.matching.outputs import Found
 from service.messages.labels import Truth
 
@@ -24,8 +25,30 @@ class Said(NamedTuple):
     timestamp_ms: int
     is_ahead: bool
     """Whether it lies behind the last commit, so that it may be taken or not."""
-    is_timeout: bool = False
-    """Whether no label came in time."""
+    gap: Gap
+    """Where its outcome lies, if events and labels were taken in the order in which they are read here."""
+    timed_out_at: Place | None = None
+    """The record whose time was too late for the label; None if this is a label that came."""
+
+    @property
+    def is_timeout(self) -> bool:
+        """Return whether no label came in time."""
+        return self.timed_out_at is not None
+
+    @property
+    def taken_at(self) -> Place:
+        """Return the record that made the outcome."""
+        return self.timed_out_at or self.place
+
+
+class Compared(NamedTuple):
+    """A prediction that was compared with a label."""
+
+    places: Collection[Place]
+    """The records that may have brought the label."""
+    told: Found
+    """The prediction or the outcome that says so."""
+    mistake: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +63,8 @@ class Case:
     is_ahead: bool
     n_bytes: int
     """Of its message."""
+    lane: int
+    """The partition of the predictions topic that its id is sent to."""
     said: list[Said]
     """Labels with its id, in order."""
     truths: list[Truth]
@@ -47,12 +72,22 @@ class Case:
     due: Said | None = None
     """The label that makes an outcome, if the order in which all was taken is known."""
     repeats: int = 0
-    was_told_by_repeat: bool = False
-    """Whether its first label came inside the same event, sent again."""
+    told_by_repeat: Place | None = None
+    """The same event, sent again, if its first label came inside that."""
     prediction: Found | None = None
     is_prediction_deleted: bool = False
     outcomes: list[Found] = field(default_factory=list)
     """Those that `OpenCases` brought to it."""
+
+    @property
+    def was_told_by_repeat(self) -> bool:
+        """Return whether its first label came inside the same event, sent again."""
+        return self.told_by_repeat is not None
+
+    @property
+    def is_placed(self) -> bool:
+        """Return whether it is known where its outcome must lie."""
+        return self.due is None or self.due.gap.is_known
 
     @property
     def awaits_label(self) -> bool:
@@ -74,7 +109,9 @@ class Case:
         return self.prediction is not None and self.prediction.predicted == outcome.predicted
 
     def _is_at_the_time_of(self, outcome: Found) -> bool:
-        return outcome.event_time_ms in {None, self.timestamp_ms}
+        if outcome.event_time_ms is None:  # as in releases that wrote its prediction or came before
+            return self.prediction is None or self.prediction.event_time_ms is None
+        return outcome.event_time_ms == self.timestamp_ms
 
     def agrees_with_a_label(self, outcome: Found) -> bool:
         """Return whether an outcome says what some label of this event says."""
@@ -90,6 +127,18 @@ class Case:
             if outcome.predicted != self.prediction.predicted and not self.repeats:
                 message = f"it says another prediction than {self.prediction.place}"
                 yield self._finding(Fault.WRONG, outcome.place, message)
+            elif outcome.place.partition not in {self.lane, self.prediction.place.partition}:
+                message = f"its id belongs to partition {self.lane}"
+                yield self._finding(Fault.WRONG, outcome.place, message)
+            elif self._is_before_prediction(outcome) and not self.repeats:
+                message = f"it comes before the prediction {self.prediction.place}"
+                yield self._finding(Fault.OUT_OF_ORDER, outcome.place, message)
+
+    def _is_before_prediction(self, outcome: Found) -> bool:
+        """Return whether an outcome lies in the partition of its prediction, before that."""
+        if self.prediction is None or self.prediction.place.partition != outcome.place.partition:
+            return False
+        return (outcome.place.offset or 0) < (self.prediction.place.offset or 0)
 
     def doubts(self, *, order_is_known: bool) -> Iterator[Finding]:
         """Yield what is wrong if the event was kept as long as the settings say.
@@ -119,6 +168,9 @@ class Case:
             if not self._agrees(self.outcomes[0], due):
                 message = f"it does not say what the first label says, {due.place}"
                 yield self._finding(Fault.WRONG, self.outcomes[0].place, message)
+            elif due.gap.excludes(self.outcomes[0].place):
+                message = f"it is not between the predictions of the events around {due.taken_at}"
+                yield self._finding(Fault.OUT_OF_ORDER, self.outcomes[0].place, message)
         elif not due.is_ahead:
             yield self._missing(due)
 
@@ -147,17 +199,28 @@ class Case:
             firsts.setdefault((said.place.topic, said.is_timeout), said)
         return firsts.values()
 
-    def labelled(self) -> tuple[int, int]:
-        """Count how often its prediction was compared with a label, up to the last commit, and was wrong."""
-        if self.prediction is None or self.is_ahead:
-            return 0, 0
-        if self.prediction.truth is not None:
-            compared = [self.prediction.mistake]
-        elif self.was_told_by_repeat and not self.outcomes:
-            compared = [self.prediction.predicted != self.truths[0]]
+    def compared(self) -> Iterator[Compared]:
+        """Yield each comparison of its prediction with a label, up to the last commit."""
+        prediction = self.prediction
+        if prediction is None or self.is_ahead:
+            return
+        if prediction.truth is not None:
+            yield Compared([self.place], prediction, prediction.mistake)
+        elif self.told_by_repeat is not None and not self.outcomes:
+            yield Compared([self.told_by_repeat], prediction, prediction.predicted != self.truths[0])
         else:
-            compared = [outcome.mistake for outcome in self.outcomes if not self._is_ahead(outcome)]
-        return len(compared), sum(compared)
+            for outcome in self.outcomes:
+                if not self._is_ahead(outcome):
+                    places = [said.taken_at for said in self._first_agreeing(outcome)]
+                    yield Compared(places, outcome, outcome.mistake)
+
+    def _first_agreeing(self, outcome: Found) -> Collection[Said]:
+        """Return the first label in each topic that an outcome may be of."""
+        firsts: dict[str, Said] = {}
+        for said in self.said:
+            if self._agrees(outcome, said):
+                firsts.setdefault(said.place.topic, said)
+        return firsts.values()
 
     def _is_ahead(self, outcome: Found) -> bool:
         agreeing = [said.is_ahead for said in self.said if self._agrees(outcome, said)]

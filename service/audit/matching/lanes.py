@@ -37,8 +37,15 @@ class Lanes:
         """Return whether an event of a partition has its prediction."""
         return any(lane[0] == partition for lane in self._first_event)
 
-    def lost_its_event(self, prediction: Place, partitions: Collection[int]) -> bool:
-        """Return whether a prediction may be of an event deleted in one of these partitions."""
+    def lost_its_event(
+        self, prediction: Place, partitions: Collection[int], with_holes: Collection[int]
+    ) -> bool:
+        """Return whether a prediction may be of an event deleted in one of these partitions.
+
+        From the beginning of some, from anywhere in those `with_holes`.
+        """
+        if self._candidates(prediction.partition, with_holes):
+            return True
         events = self._candidates(prediction.partition, partitions)
         firsts = (self._first_prediction.get((p, prediction.partition), inf) for p in events)
         return any((prediction.offset or 0) < first for first in firsts)

@@ -6,10 +6,10 @@ A case is forgotten as soon as it is let go and all that was due is there; the o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from service.audit.findings import Fault, Finding, Findings
-from service.audit.matching.cases import Case
+from service.audit.matching.cases import Case, Compared
 from service.audit.matching.open_cases import OpenCases
 from service.audit.matching.outputs import Found
 from service.audit.matching.pairing import Pairing, WithoutPartner
@@ -28,6 +28,8 @@ class Ledger:
         The ids of which only the number of predictions can be judged.
     without_partner
         Events and predictions whose partner is deleted, as far as that is known.
+    n_partitions
+        Of the predictions topic.
 
     Attributes
     ----------
@@ -39,16 +41,21 @@ class Ledger:
 
     """
 
-    def __init__(self, *, order_is_known: bool, shared: SharedIds, without_partner: WithoutPartner) -> None:
+    def __init__(
+        self, *, order_is_known: bool, shared: SharedIds, without_partner: WithoutPartner, n_partitions: int
+    ) -> None:
         self.contradictions: defaultdict[int, Findings] = defaultdict(Findings)
         self.doubts: defaultdict[int, Findings] = defaultdict(Findings)
         self.order_is_known = order_is_known
         self.shared = shared
-        self.pairing = Pairing(self.contradictions, self.doubts if order_is_known else None, without_partner)
+        doubts = self.doubts if order_is_known else None
+        self.pairing = Pairing(self.contradictions, doubts, without_partner, n_partitions)
         self._open: defaultdict[str, OpenCases] = defaultdict(OpenCases)
         self.outcomes = 0
         self.labelled = 0
         self.mistakes = 0
+        self.compared: Callable[[int, Compared], None] = lambda *_: None
+        """Called with the partition of each event whose prediction was compared with a label."""
 
     def expect(self, expected: Expected) -> None:
         """Take an event."""
@@ -73,7 +80,13 @@ class Ledger:
             return
         same_id = self._open[case.event_id]
         same_id.allot(order_is_known=self.order_is_known)
-        if case.prediction is not None and not same_id.surplus and not self._contradictions(case):
+        is_placed = case.is_placed or not self.order_is_known
+        if (
+            case.prediction is not None
+            and is_placed
+            and not same_id.surplus
+            and not self._contradictions(case)
+        ):
             self._forget(same_id, case)
 
     def stray_outcomes(self) -> Iterator[Found]:
@@ -122,9 +135,10 @@ class Ledger:
         return [*case.contradictions(), *case.doubts(order_is_known=self.order_is_known)]
 
     def _forget(self, same_id: OpenCases, case: Case) -> None:
-        labelled, mistakes = case.labelled()
-        self.labelled += labelled
-        self.mistakes += mistakes
+        for compared in case.compared():
+            self.labelled += 1
+            self.mistakes += compared.mistake
+            self.compared(case.place.partition, compared)
         same_id.forget(case)
         if not same_id.cases and not same_id.outcomes:
             del self._open[case.event_id]

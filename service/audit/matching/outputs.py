@@ -26,6 +26,13 @@ class Found(NamedTuple):
     """Of its event; None in messages of earlier releases."""
     contradiction: str
     """What in the message contradicts itself; empty if nothing does."""
+    fields: tuple[str, ...] = ()
+    """Their names, in order."""
+
+    @property
+    def is_outcome(self) -> bool:
+        """Return whether this is an outcome."""
+        return self.delay_seconds is not None
 
     @property
     def mistake(self) -> bool:
@@ -49,6 +56,9 @@ _FORMS: Final = frozenset(
     for time in ((), _TIME)
 )
 """The fields of predictions and outcomes in their order; earlier releases did not write the event's time."""
+
+_FORM_OF: Final = {form: form for form in _FORMS}
+"""So that messages of the same form share its names."""
 
 
 def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
@@ -87,7 +97,9 @@ def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
         wrong = f"it says mistake: {json.dumps(mistake)}, which does not follow from its labels"
     elif not wrong and "probability" in fields and not _is_probable(said, fields):
         wrong = f"it says probability: {fields['probability']}, which does not follow from its score"
-    return Found(Place(*record[:3]), event_id, said, known, delay, event_time_ms, wrong)
+    return Found(
+        Place(*record[:3]), event_id, said, known, delay, event_time_ms, wrong, _FORM_OF.get(names, names)
+    )
 
 
 def _read_object(value: bytes | None) -> tuple[dict[str, Any], tuple[str, ...]]:

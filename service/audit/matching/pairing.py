@@ -10,12 +10,13 @@ partner: what is left of its events and its predictions belongs together from th
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
-from service.audit.findings import Fault, Findings
+from service.audit.findings import Fault, Findings, Place
 from service.audit.matching.lanes import Lanes
+from service.audit.matching.one_way import OneWayChanges
 from service.audit.matching.outputs import Found
 from service.audit.matching.window import Expected
 
@@ -44,6 +45,8 @@ class Pairing:
         order in which events and labels were taken is not known.
     without_partner
         Those of which it is known already.
+    n_partitions
+        Of the predictions topic.
 
     """
 
@@ -52,6 +55,7 @@ class Pairing:
         contradictions: Mapping[int, Findings],
         doubts: Mapping[int, Findings] | None,
         without_partner: WithoutPartner,
+        n_partitions: int,
     ) -> None:
         self._contradictions = contradictions
         self._doubts = doubts
@@ -62,6 +66,9 @@ class Pairing:
         self._events_alone: list[Expected] = []
         self._predictions_alone: list[Found] = []
         self.lanes = Lanes()
+        self.changes = OneWayChanges(n_partitions)
+        self.paired: Callable[[Place, Found], None] = lambda *_: None
+        """Called with the place of each event and its prediction."""
         self.suspects: list[tuple[Expected, Found]] = []
         """Pairs that are not in the order of the others."""
         self.n_expected = 0
@@ -119,6 +126,10 @@ class Pairing:
         self.n_ahead += expected.is_ahead
         if not self.lanes.add(expected.place, found.place):
             self.suspects.append((expected, found))
+        before, behind = expected.gaps
+        before.before = behind.after = found.place
+        self.changes.take(expected, found)
+        self.paired(expected.place, found)
         self._check_truth(expected, found)
         if not expected.is_repeat:
             expected.case.prediction = found

@@ -11,11 +11,25 @@ from typing import Final, NamedTuple
 
 from service.audit.findings import Place
 from service.audit.matching.cases import Case, Said
+from service.audit.matching.gaps import Gap, Gaps
 from service.messages.labels import Truth
 
 _EXAMPLE_BYTES: Final = 1000
 _BYTES_PER_BYTE: Final = 32
 """What a kept event takes at most, beyond and for each byte of its message: n-grams make many of few."""
+
+
+class Limits(NamedTuple):
+    """How long an event is kept for its label."""
+
+    timeout_ms: int
+    """In event time."""
+    capacity: int
+    """How many events, and how many labels that wait for theirs."""
+    max_bytes: int
+    truth_on_timeout: Truth | None = None
+    """What an event gets whose label has not come in time; None if nothing. With it, events are kept for
+    twice the time."""
 
 
 class AuditedEvent(NamedTuple):
@@ -41,6 +55,8 @@ class Expected(NamedTuple):
     truths: frozenset[Truth | None]
     """What it may know, if all was taken in the order in which it was read here."""
     is_ahead: bool
+    gaps: tuple[Gap, Gap]
+    """The gaps before and behind it."""
 
 
 class JoinWindow:
@@ -48,30 +64,20 @@ class JoinWindow:
 
     Parameters
     ----------
-    timeout_ms, capacity, max_bytes
-        How long, in event time, how many of each, and in how many bytes.
+    limits
+        How long that is, at first.
+    gaps
+        Where outcomes lie.
     let_go
         Receives each case that ends.
-    truth_on_timeout
-        What an event gets whose label has not come in time; None if nothing. With it, events are kept for
-        twice the time.
 
     """
 
-    def __init__(
-        self,
-        timeout_ms: int,
-        capacity: int,
-        max_bytes: int,
-        let_go: Callable[[Case], None],
-        truth_on_timeout: Truth | None = None,
-    ) -> None:
-        self._timeout_ms = timeout_ms
-        self._truth_on_timeout = truth_on_timeout
+    def __init__(self, limits: Limits, gaps: Gaps, let_go: Callable[[Case], None]) -> None:
+        self._limits = limits
+        self._gaps = gaps
         self._waiting: deque[Case] = deque()
         """Cases that may still get a label on timeout, and some that need none any more."""
-        self._capacity = capacity
-        self._max_bytes = max_bytes
         self._n_bytes = 0
         self._let_go = let_go
         self._now_ms = 0
@@ -82,31 +88,39 @@ class JoinWindow:
         self._n_records = 0
         self.may_be_full = False
         """Whether events may have been let go for their size, which the audit cannot tell exactly."""
+        self._was_short = False
 
     @property
     def is_never_short(self) -> bool:
         """Return whether nothing can have been let go so far, in whatever order it was taken."""
         span_ms = self._now_ms - (self._now_ms if self._earliest_ms is None else self._earliest_ms)
-        return span_ms <= self._timeout_ms and self._n_records <= self._capacity
+        is_short = span_ms > self._limits.timeout_ms or self._n_records > self._limits.capacity
+        return not (self._was_short or is_short)
 
-    def advance(self, timestamp_ms: int, *, is_ahead: bool) -> None:
-        """Advance event time; a record that `is_ahead` may have done so, or not."""
+    def set_limits(self, limits: Limits) -> None:
+        """Keep what comes under other limits, as a service does that is started again with others."""
+        self._was_short = not self.is_never_short
+        self._limits = limits
+        self._waiting = deque(() if limits.truth_on_timeout is None else self._cases.values())
+
+    def advance(self, timestamp_ms: int, at: Place, *, is_ahead: bool) -> None:
+        """Advance event time by the record `at` a place; one that `is_ahead` may have done so, or not."""
         self._n_records += 1
         self._earliest_ms = min(timestamp_ms, self._earliest_ms or timestamp_ms)
         if timestamp_ms <= self._now_ms:
             return
         self._now_ms = timestamp_ms
-        horizon = timestamp_ms - self._timeout_ms
+        horizon = timestamp_ms - self._limits.timeout_ms
         kept_from = horizon
-        if self._truth_on_timeout is not None:
-            kept_from -= self._timeout_ms
-            self._time_out(horizon, self._truth_on_timeout, is_ahead=is_ahead)
+        if (truth := self._limits.truth_on_timeout) is not None:
+            kept_from -= self._limits.timeout_ms
+            self._time_out(horizon, truth, at, is_ahead=is_ahead)
         while self._cases and next(iter(self._cases.values())).timestamp_ms < kept_from:
             self._drop_oldest()
         while self._early and next(iter(self._early.values()))[-1].timestamp_ms < horizon:
             self._early.popitem(last=False)
 
-    def _time_out(self, horizon: int, truth: Truth, *, is_ahead: bool) -> None:
+    def _time_out(self, horizon: int, truth: Truth, at: Place, *, is_ahead: bool) -> None:
         """Label what waited, in the order in which it came; the first that still waits holds up the rest.
 
         Where labels have a topic of their own, one that was read before may have been taken after.
@@ -117,8 +131,9 @@ class JoinWindow:
                 return
             self._waiting.popleft()
             if case.own_truth is None and case.timestamp_ms < horizon:
-                time_ms = case.timestamp_ms + self._timeout_ms
-                self._note(case, Said(case.place, truth, time_ms, is_ahead, is_timeout=True))
+                time_ms = case.timestamp_ms + self._limits.timeout_ms
+                gap = self._gaps.present(case.event_id)
+                self._note(case, Said(case.place, truth, time_ms, is_ahead, gap, timed_out_at=at))
 
     def event(self, event: AuditedEvent, *, is_ahead: bool) -> Expected:
         """Take an event."""
@@ -129,25 +144,51 @@ class JoinWindow:
         early = self._early.pop(event_id, [])
         known = truth if truth is not None or not early else early[-1].truth
         truths = [] if known is None else [known]
-        case = Case(place, event_id, timestamp_ms, truth, is_ahead, n_bytes, said=early, truths=truths)
-        if len(self._cases) >= self._capacity:
+        case = Case(
+            place,
+            event_id,
+            timestamp_ms,
+            truth,
+            is_ahead,
+            n_bytes,
+            self._gaps.lane(event_id),
+            said=early,
+            truths=truths,
+        )
+        while len(self._cases) >= self._limits.capacity:
             self._drop_oldest()
         self._cases[event_id] = case
-        if self._truth_on_timeout is not None:
+        if self._limits.truth_on_timeout is not None:
             self._waiting.append(case)
         self._n_bytes += _EXAMPLE_BYTES + _BYTES_PER_BYTE * n_bytes
-        self.may_be_full |= self._n_bytes > self._max_bytes
-        return Expected(place, event_id, timestamp_ms, case, False, truth, frozenset([known]), is_ahead)  # noqa: FBT003 - is_repeat
+        self.may_be_full |= self._n_bytes > self._limits.max_bytes
+        return self._expected(event, case, frozenset([known]), is_ahead=is_ahead)
 
     def _again(self, case: Case, event: AuditedEvent, *, is_ahead: bool) -> Expected:
-        place, event_id, timestamp_ms, truth, _ = event
         case.repeats += 1
-        if truth is not None:
-            case.was_told_by_repeat |= not case.truths
-            case.truths.append(truth)
+        if event.truth is not None:
+            if not case.truths:
+                case.told_by_repeat = event.place
+            case.truths.append(event.truth)
         # A correction counts if the model can undo, else the first label stays.
         truths = frozenset([case.truths[0], case.truths[-1]] if case.truths else [None])
-        return Expected(place, event_id, timestamp_ms, case, True, None, truths, is_ahead)  # noqa: FBT003 - is_repeat
+        return self._expected(event, case, truths, is_ahead=is_ahead)
+
+    def _expected(
+        self, event: AuditedEvent, case: Case, truths: frozenset[Truth | None], *, is_ahead: bool
+    ) -> Expected:
+        is_repeat = event.place != case.place
+        return Expected(
+            event.place,
+            event.event_id,
+            event.timestamp_ms,
+            case,
+            is_repeat,
+            None if is_repeat else event.truth,
+            truths,
+            is_ahead,
+            self._gaps.pass_event(case.lane),
+        )
 
     def label(self, event_id: str, said: Said) -> None:
         """Take a label that came by itself."""
@@ -168,7 +209,7 @@ class JoinWindow:
     def _hold(self, event_id: str, said: Said) -> None:
         earlier = self._early.get(event_id)
         if earlier is None:
-            if len(self._early) >= self._capacity:
+            if len(self._early) >= self._limits.capacity:
                 self._early.popitem(last=False)
             self._early[event_id] = [said]
         elif earlier[-1].truth != said.truth:
@@ -185,7 +226,7 @@ class JoinWindow:
             self._waiting.popleft()
         self._n_bytes -= _EXAMPLE_BYTES + _BYTES_PER_BYTE * case.n_bytes
         if not case.truths:
-            if len(self._forgotten) >= self._capacity:
+            if len(self._forgotten) >= self._limits.capacity:
                 self._forgotten.popitem(last=False)
             self._forgotten[event_id] = None
         self._let_go(case)

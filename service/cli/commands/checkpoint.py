@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,18 @@ from service.checkpoints.status import newest_sound, read_logs
 from service.cli.app import report
 from service.cli.checkpoint_reset import STOP_FIRST, check_partition
 from service.cli.checkpoint_reset import command as reset_command
+from service.cli.checkpoint_settings import as_made, as_processed
 from service.cli.model_files import load_model_file
 from service.cli.options import LEARNING, SERVICE, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
-from service.errors import CheckpointError, ConfigurationError
+from service.errors import CheckpointError, ConfigurationError, NewerRelease
 from service.loop.recovery import Restored, restore
 from service.loop.reset import reset
 from service.loop.task import Task
-from service.models.made_with import in_place_of_defaults, made_with
+from service.models.made_with import made_with
 from service.models.model_file import ModelKind, refuse_pickle, write_model_file
-from service.models.registry import BUILT_IN
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor, open_stream
 from service.settings.load import Loaded, Settings
@@ -175,7 +176,7 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
     try:
         logs = read_logs(transport, settings.checkpoints_topic, settings.group)
         check_partition(partition, len(logs))
-        settings = _as_made(logs[partition], partition, loaded)
+        settings = as_made(logs[partition], partition, loaded)
         committed = transport.committed(settings.group, input_topics(settings), partition)
         restored = restore(transport, settings, partition, committed)
     finally:
@@ -186,18 +187,6 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
         "green",
         f"the model of partition {partition} after batch {restored.sequence} to {file}, {size_text(size)}",
     )
-
-
-def _as_made(log: CheckpointLog, partition: int, loaded: Loaded) -> Settings:
-    """Return the settings, with those of the newest sound snapshot where none was given.
-
-    A model that is no built-in one is code, which runs only if the user names it.
-    """
-    _, snapshot = newest_sound(log)
-    known = dict(snapshot.identity) if snapshot else {}
-    if known.get("model") not in BUILT_IN:
-        known.pop("model", None)
-    return in_place_of_defaults(known, f"{loaded.settings.checkpoints_topic}[{partition}]", loaded).settings
 
 
 @command.command("import")
@@ -218,15 +207,18 @@ def import_(file: Path, partition: int, loaded: Loaded, *, restoring: bool) -> N
     class or with other parameters is refused. Position, pending labels and counts stay as they are;
     updates are counted by the model itself. The new model is committed as a snapshot, from which the
     service goes on. FILE is what `checkpoint export` or `replay --save` wrote; the settings in it are those
-    that are not given.
+    that are not given, and those of the records are as in the checkpoint.
     """
-    model, loaded = load_model_file(file, loaded)
-    settings = loaded.settings
-    _check_kind(file, model, settings)
-    transport = open_stream(settings, broker_url(loaded), create=False)
+    model, with_file = load_model_file(file, loaded)
+    _check_kind(file, model, with_file.settings)
+    transport = open_stream(with_file.settings, broker_url(loaded), create=False)
     try:
+        settings = with_file.settings
+        if partition < transport.partition_count(
+            settings.checkpoints_topic
+        ):  # or raises before anybody waits
+            settings = as_processed(transport, partition, replace(with_file, origins=loaded.origins))
         check_partition(partition, transport.partition_count(settings.events_topic))
-        transport.partition_count(settings.checkpoints_topic)  # raises TopicMissing before anybody waits
         _refuse_shared(transport, settings, partition)
         _replace_model(transport, settings, partition, to_bytes(model), restoring=restoring)
     finally:
@@ -289,6 +281,8 @@ def _restore(
 ) -> Restored:
     try:
         return restore(transport, settings, partition, committed)
+    except NewerRelease:
+        raise
     except CheckpointError as error:
         other = "`checkpoint import --no-restore` gives up pending labels and counts"
         raise CheckpointError(

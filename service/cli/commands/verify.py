@@ -8,7 +8,8 @@ from typing import Any, Final
 import click
 
 from service.audit.auditor import Auditor
-from service.audit.findings import Finding, Report
+from service.audit.findings import NOT_PROVED, Finding, Report
+from service.audit.settings_used import with_those_of_the_log
 from service.cli.app import report
 from service.cli.options import SERVICE, broker_url, setting_options
 from service.cli.output import echo
@@ -48,15 +49,15 @@ def command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) ->
     Up to the last commit, every event must have one prediction or dead letter, every other record that is
     refused one dead letter, and the first label of each event that waited one outcome; all of them must agree
     with their input, and with the progress records, the snapshots and the committed offsets of the group.
-    Nothing is written, and the service may run meanwhile.
+    Nothing is written, and the service may run meanwhile. Settings that are not given are those that the
+    checkpoints name, each record under those it was processed under.
 
     Exit code 0: nothing contradicts; what could not be verified, as its records are deleted, is named.
-    Exit code 1: something contradicts; the records are listed. The settings must be those that the service
-    runs under.
+    Exit code 1: something contradicts; the records are listed.
     """
-    settings = loaded.settings
-    transport = open_stream(settings, broker_url(loaded), create=False)
+    transport = open_stream(loaded.settings, broker_url(loaded), create=False)
     try:
+        settings = with_those_of_the_log(transport, loaded).settings
         auditor = Auditor(transport, settings)
         with counted_bar(auditor.n_records(), "verify") as (completed, _):
             auditor.told = completed
@@ -85,6 +86,7 @@ def _as_json(group: str, found: Report) -> dict[str, Any]:
         "not_yet_judged": found.not_yet_judged,
         "not_yet_processed": found.unread,
         "not_verifiable": found.notes,
+        "not_proved": NOT_PROVED,
         "faults": dict(found.findings.counts),
         "findings": [
             {"fault": each.fault, **each.place._asdict(), "id": each.event_id, "message": each.message}
@@ -106,6 +108,7 @@ def _show(found: Report) -> None:
         echo(f"not yet processed: {place}: {count_text(n_offsets)} offsets behind the last commit")
     if found.is_proved:
         echo(f"proved: {_summary(found)}")
+        echo(f"not proved: {'; '.join(NOT_PROVED)}")
     else:
         faults = ", ".join(f"{count_text(count)} {fault}" for fault, count in found.findings.counts.items())
         report("refuted", "red", f"{faults}; {_summary(found)}")

@@ -20,6 +20,7 @@ from perceptron_core import (
     to_bytes,
 )
 from perceptron_core.base.multiclass import MulticlassClassifier
+from perceptron_core.errors import NewerError
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.model_bytes import pack, settings_of, unpack
 from tests.perceptron_core.golden_multiclass.write import MULTICLASS
@@ -79,7 +80,7 @@ def test_every_truncation_is_noticed(length):
 
 
 def test_a_newer_version_is_refused_by_name():
-    with pytest.raises(DamagedError, match="version 9; this release reads 1 to 2"):
+    with pytest.raises(NewerError, match="version 9; this release reads 1 to 2: a newer release wrote it"):
         from_bytes(seal(b"perceptron-model", 9, b""))
 
 

@@ -6,6 +6,7 @@ import json
 from prometheus_client import CollectorRegistry
 
 from service.audit.auditor import Auditor
+from service.checkpoints.log import read_log
 from service.dead_letters.replay import Redelivery
 from service.dead_letters.temporary_member import TemporaryMember
 from service.loop.reset import reset
@@ -50,11 +51,20 @@ class Audited:
     def audit(self, **given):
         return Auditor(self.transport, self.settings.model_copy(update=given)).run()
 
+    def snapshots(self):
+        """Return the snapshots in the log of the first partition."""
+        log = read_log(self.transport.read("checkpoints", 0), self.settings.group)
+        return [stored.read() for stored in log.snapshots]
+
     def changed(self, topic, change, partition=0):
         """Copy the stream, with the records of one partition changed."""
+        return self.changed_all({(topic, partition): change})
+
+    def changed_all(self, changes):
+        """Copy the stream, with the records of several partitions changed."""
         copy = Audited()
         copy.settings = self.settings
-        copy_stream(self.transport, copy.transport, self.settings, {(topic, partition): change})
+        copy_stream(self.transport, copy.transport, self.settings, changes)
         return copy
 
     def close(self):

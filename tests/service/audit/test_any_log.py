@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, assume, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from service.partitioner import partition_for_key
 from service.settings.mapping import EventSettings
 from service.stream import Output
 from service.transport.topics import input_topics
@@ -217,10 +218,43 @@ def one_batch_less(records, draw):
     return records[:at] + records[at + 1 :]
 
 
+def other_entry(records, draw, *entries):
+    """Change one entry of one of the tables of a progress record."""
+    batches = [n for n, record in enumerate(records) if ("kind", b"progress") in record.headers]
+    assume(batches)
+    at, (table, name) = draw(st.sampled_from(batches)), draw(st.sampled_from(entries))
+    fields = json.loads(records[at].value)
+    fields[table][name] = fields[table].get(name, 0) + draw(st.sampled_from([-1, 1]))
+    return [*records[:at], records[at]._replace(value=json.dumps(fields).encode()), *records[at + 1 :]]
+
+
+def other_consumed(records, draw):
+    return other_entry(records, draw, ("consumed", "events"))
+
+
+def other_labelled(records, draw):
+    return other_entry(records, draw, ("counts", "labelled"), ("counts", "mistakes"))
+
+
+def outcome_moved(records, draw):
+    """Move an outcome past a prediction."""
+    places = [(n, to) for n in range(len(records)) for to in range(len(records))]
+    moves = [(n, to) for n, to in places if b'"predicted"' in records[n].value and passes(records, n, to)]
+    assume(moves)
+    at, to = draw(st.sampled_from(moves))
+    rest = [*records[:at], *records[at + 1 :]]
+    return [*rest[:to], records[at], *rest[to:]]
+
+
+def passes(records, at, to):
+    passed = records[to:at] if to < at else records[at + 1 : to + 1]
+    return any(b'"score"' in record.value for record in passed)
+
+
 CHANGES = {
     "predictions": (one_less, one_twice, two_swapped, other_field, other_key),
     "dead-letters": (one_less, one_twice, other_bytes, other_header),
-    "checkpoints": (one_batch_less,),
+    "checkpoints": (one_batch_less, other_consumed),
 }
 changes = st.sampled_from([(topic, change) for topic, made in CHANGES.items() for change in made])
 
@@ -239,6 +273,32 @@ def test_whatever_one_change_makes_of_it_is_refuted(
     given = ({"label_timeout_seconds": 1e6} if apart else limits) | on_timeout
     with closing(run(log, apart=apart, **given)) as stream:
         changed = stream.changed(topic, lambda records: make(records, data.draw), partition)
+        with closing(changed):
+            report = changed.audit()
+    assert not report.is_proved, report
+
+
+PARTITION = partition_for_key(b"e0", PARTITIONS)
+BESIDE_E0 = event(
+    next(n for n in map(str, range(9)) if partition_for_key(n.encode(), PARTITIONS) == PARTITION)
+)
+
+
+@LAW
+@given(
+    logs,
+    limits,
+    st.sampled_from([("predictions", outcome_moved), ("checkpoints", other_labelled)]),
+    on_timeout,
+    st.data(),
+)
+def test_with_labels_among_events_an_outcome_moved_or_a_count_of_labels_changed_is_refuted(
+    no_patience, log, limits, change, on_timeout, data
+):
+    topic, make = change
+    log = [*at_once(E0, NO, BESIDE_E0), *log]
+    with closing(run(log, apart=False, **limits, **on_timeout)) as stream:
+        changed = stream.changed(topic, lambda records: make(records, data.draw), PARTITION)
         with closing(changed):
             report = changed.audit()
     assert not report.is_proved, report

@@ -582,17 +582,6 @@ def test_what_was_read_from_a_topic_of_earlier_settings_is_not_verifiable(open_s
     assert "not verifiable: labels[0]: records 0-7 were read under earlier settings" in report.notes
 
 
-def test_what_a_changed_limit_decided_is_not_verifiable(open_stream):
-    stream = open_stream(labels_topic="", snapshots_kept=9)
-    produce(stream, *TEN, label("e0", True), label("e3", False), label("e9", True))
-    stream.run()
-    stream.settings = stream.settings.model_copy(update={"max_pending": 1})
-    produce(stream, event("x"), label("x", True))
-    report = stream.run().audit()
-    assert report.is_proved, report.findings
-    assert "max_pending was changed" in " ".join(report.notes)
-
-
 def test_a_topic_that_ends_before_what_was_processed_is_refuted(open_stream):
     stream = open_stream(labels_topic="labels")
     produce(stream, event("a"), event("b"))

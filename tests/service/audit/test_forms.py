@@ -75,7 +75,7 @@ def test_a_prediction_carries_the_trace_context_of_its_event(stream, headers):
     [
         (b'"pending":1', b'"pending":0'),
         (b'"labelled":4', b'"labelled":5'),
-        (b'"now_ms":', b'"now_ms":0,"x":'),
+        (b'"now_ms":', b'"now_ms":-'),
     ],
 )
 def test_a_progress_record_that_its_snapshot_contradicts_is_refuted(stream, old, new):

@@ -12,7 +12,7 @@ from perceptron_core.formats.envelope import seal
 from perceptron_core.formats.model_bytes import pack
 from service.checkpoints.log import Address, Progress, progress_record, read_log, snapshot_records
 from service.checkpoints.snapshot import Snapshot, from_chunks, to_chunks
-from service.errors import CheckpointError
+from service.errors import CheckpointError, NewerRelease
 from service.loop.recovery import restore
 from service.stream import Output, Record
 from service.transport import open_transport
@@ -88,13 +88,62 @@ def test_a_log_of_another_group_is_refused():
         (b"{", "cannot be read"),
         (b"[]", "cannot be read"),
         (b'{"version":1}', "cannot be read"),
-        (b'{"version":2}', "of version 2"),
+        (b'{"version":"2"}', "cannot be read"),
     ],
 )
 def test_progress_that_is_none_is_refused_with_its_place(value, complaint):
     (record,) = stored(progress(1))
     with pytest.raises(CheckpointError, match=rf"checkpoints\[2\]@0: .*{complaint}"):
         read_log([record._replace(value=value)], "g")
+
+
+def newer(change):
+    """Return a log of which a newer release wrote one record."""
+    (record,) = stored(progress(1))
+    return [change(record)]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda record: record._replace(value=b'{"version":2}'), "progress of version 2"),
+        (
+            lambda record: record._replace(value=record.value.replace(b"{", b'{"more":1,', 1)),
+            "progress with fields that this release does not know: 'more'",
+        ),
+        (lambda record: record._replace(headers=(("kind", b"map"),)), "a record of the kind b'map'"),
+        (
+            lambda record: record._replace(
+                headers=(("kind", b"schema"), ("sequence", b"1"), ("schema", b"k")),
+                value=seal(b"perceptron-schema", 2, b""),
+            ),
+            "a schema of another version",
+        ),
+    ],
+)
+def test_a_record_of_a_newer_release_is_called_so_and_nothing_is_to_be_reset(change, complaint):
+    with pytest.raises(NewerRelease, match=rf"checkpoints\[2\]@0: {complaint}.*a newer release") as refused:
+        read_log(newer(change), "g")
+    assert "reset nothing" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        seal(b"perceptron-snapshot", 2, pack([4, {}, {}, {}, {}])),
+        seal(b"perceptron-snapshot", 1, pack([4, {}, {}, {}, {}, {}])),
+    ],
+    ids=["another version", "one more field"],
+)
+def test_a_service_whose_snapshots_are_of_a_newer_release_is_told_to_reset_nothing(chunk):
+    stream = open_transport("memory://")
+    stream.ensure_topics(dict.fromkeys(("events", "labels", "checkpoints"), 1))
+    (written,) = snapshot_records(SNAPSHOT, ADDRESS._replace(partition=0, group="online-perceptron"))
+    stream.produce([written._replace(value=chunk)])
+    with pytest.raises(NewerRelease, match="none of 1 snapshots can be read") as refused:
+        restore(stream, settings(), 0)
+    assert "reset nothing" in refused.value.hint
+    stream.close()
 
 
 def test_a_foreign_record_is_refused():

@@ -13,7 +13,6 @@ from perceptron_core.formats.model_bytes import pack
 from service.checkpoints.identity import identity
 from service.checkpoints.log import progress_record
 from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
-from service.loop import recovery
 from service.loop.recovery import restore
 from service.loop.runner import Runner
 from service.loop.task import Task
@@ -302,16 +301,11 @@ LARGE = [(n, event(f"e{n}", " ".join(f"{n}-{m}" for m in range(2000)))) for n in
 
 def of_the_release_before(monkeypatch):
     """Write snapshots that do not name the byte limit, and know none."""
-    settings_of_snapshots = recovery.identity
 
-    def identity(settings):
-        return {
-            name: value
-            for name, value in settings_of_snapshots(settings).items()
-            if name != "max_pending_bytes"
-        }
+    def unlimited(settings):
+        return {name: value for name, value in identity(settings).items() if name != "max_pending_bytes"}
 
-    monkeypatch.setattr("service.loop.snapshots.identity", identity)
+    monkeypatch.setattr("service.loop.snapshots.identity", unlimited)
     monkeypatch.setattr(
         "service.partition.factory.LabelJoin",
         lambda seconds, most, _, **given: LabelJoin(seconds, most, **given),

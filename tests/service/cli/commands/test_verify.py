@@ -1,9 +1,12 @@
 """`verify` proves exactly-once, or lists what contradicts; its exit code says which."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from service.audit.findings import NOT_PROVED
+from service.settings.mapping import EventSettings
 from service.stream import Output
 from service.transport import open_transport
 from tests.service.building import event
@@ -34,7 +37,13 @@ def test_a_stream_that_holds_is_proved_with_the_numbers(perceptron, broker, stre
     assert result.stdout == (
         "proved: 3 records, 2 predictions, 0 outcomes, 1 dead letters, 1 progress records, 3 snapshots "
         "in 2 partition(s)\n"
+        f"not proved: {'; '.join(NOT_PROVED)}\n"
     )
+
+
+def test_the_guarantees_list_what_is_not_proved():
+    guarantees = Path("docs/guarantees.md").read_text(encoding="utf-8")
+    assert [each for each in NOT_PROVED if f"- {each}\n" not in guarantees] == []
 
 
 def test_offenders_are_listed_and_the_exit_code_is_1(perceptron, broker, stream):
@@ -86,6 +95,56 @@ def test_of_many_offenders_the_first_are_shown_and_the_others_counted(perceptron
     result = perceptron("verify", "--broker", broker)
     assert len(result.stdout.splitlines()) == 21
     assert "... and 5 more" in result.stdout
+
+
+MAPPED = EventSettings(id="no", text=("body",), label="verdict")
+"""Another mapping than none."""
+
+
+@pytest.fixture
+def mapped(broker):
+    """A stream whose service has classes, a mapping, limits and topics of its own."""
+    transport = open_transport(broker)
+    transport.ensure_topics({"mails": 1})
+    long = json.dumps({"no": "x", "body": "win " * 50}).encode()
+    produce(
+        transport,
+        b'{"no":"a","body":"win","verdict":"spam"}',
+        b'{"no":"b","body":"lose"}',
+        long,
+        topic="mails",
+    )
+    given = {"events_topic": "mails", "labels_topic": "", "classes": ("ham", "spam"), "max_pending": 9}
+    serve(transport, **given, max_message_bytes=100, events=MAPPED)
+    yield transport
+    transport.close()
+
+
+def test_what_is_not_given_is_as_the_checkpoints_name_it(perceptron, broker, mapped):
+    result = perceptron("verify", "--broker", broker)
+    assert result.stdout.startswith("proved: 3 records, 2 predictions, 0 outcomes, 1 dead letters"), (
+        result.stderr
+    )
+
+
+def test_what_is_given_must_be_as_the_checkpoints_name_it(perceptron, broker, mapped):
+    result = perceptron("verify", "--broker", broker, "--classes", "no,yes")
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (
+        2,
+        "error: classes: the checkpoint was made with ham,spam, the setting is no,yes",
+    )
+
+
+def test_status_and_checkpoint_need_no_settings_of_the_service_either(perceptron, broker, mapped, tmp_path):
+    produce(mapped, b'{"no":"c","body":"lose","verdict":"ham"}', topic="mails")
+    file = str(tmp_path / "model")
+    status = perceptron("status", "--broker", broker, "--format", "json")
+    assert json.loads(status.stdout)["partitions"][0]["lag"] == {"mails": 1}
+    for command in (["show"], ["export", "--partition", "0", file], ["import", "--partition", "0", file]):
+        more = ["--session-timeout-seconds", "1"] if command[0] == "import" else []
+        result = perceptron("checkpoint", *command, *more, "--broker", broker)
+        assert result.exit_code == 0, (command, result.stderr)
+    assert perceptron("verify", "--broker", broker).exit_code == 0
 
 
 def test_a_setting_that_is_not_the_services_is_no_contradiction_but_a_wrong_setting(
