@@ -123,6 +123,8 @@ class TaskOpener:
             writer.close()
             raise
         restored.processor.observe = self._observer(partition, restored.processor, live)
+        if restored.processor.schemas is not None:
+            restored.processor.schemas.note_defect = self._metrics.format_defects.inc
         return task
 
     def _restore(self, partition: int, committed: Mapping[str, int]) -> Restored:
