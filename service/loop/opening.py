@@ -72,7 +72,9 @@ class TaskOpener:
         self._observe = observe
         self._tracer = tracer
         self._clock = clock
-        self._sources = Sources(settings, clock) if needs_schemas(settings) else None
+        self._sources = (
+            Sources(settings, clock, metrics.format_defects.inc) if needs_schemas(settings) else None
+        )
         self.lanes = metrics.lanes = Lanes(transport, settings, clock) if settings.share_model else None
         self._consumer: Consumer
         self._growth: Growth
