@@ -50,23 +50,23 @@ class ProtobufFile:
 
     def __init__(self, parts: Sequence[bytes]) -> None:
         need("google.protobuf", "a Protobuf schema")
-        from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415 - an extra
+        from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415 - an extra
+        from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415
 
         self._pool = DescriptorPool()
         self._converters: dict[str, _Convert] = {}
         self._to_do: list[tuple[Descriptor, list[_FieldReader]]] = []
-        """Messages whose fields have no converters yet: messages may be nested by the thousand."""
+        """Messages whose fields have no converters yet."""
         try:
-            self._names = [_add(self._pool, part) for part in parts]
+            names = [_add(self._pool, part) for part in parts]
         except TypeError as error:
             raise UnusableSchema(f"its descriptors do not fit together: {error}") from None
+        self._file = FileDescriptorProto()
+        self._pool.FindFileByName(names[-1]).CopyToProto(self._file)
 
     def reader_at(self, indexes: Sequence[int]) -> Read:
         """Return what reads the message at these indexes: in the file, then in the message around it."""
-        from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415
-
-        file = FileDescriptorProto()
-        self._pool.FindFileByName(self._names[-1]).CopyToProto(file)
+        file = self._file
         names, messages = [file.package] if file.package else [], file.message_type
         for index in indexes:
             if not 0 <= index < len(messages):
@@ -92,6 +92,7 @@ class ProtobufFile:
         except KeyError:
             raise UnusableSchema(f"it has no message {name!r:.200}") from None
         _check_depth(descriptor)
+        self._converters, self._to_do = {}, []
         parse, convert = GetMessageClass(descriptor).FromString, self._converter(descriptor)
         while self._to_do:
             each, fields = self._to_do.pop()

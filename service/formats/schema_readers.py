@@ -217,13 +217,17 @@ def _avro(schema: Schema) -> _Read:
 
 def _protobuf(schema: Schema) -> _Read:
     file = ProtobufFile(schema.parts)
-    readers: dict[Sequence[int], Callable[[bytes], object]] = {}
+    readers: dict[tuple[int, ...], Callable[[bytes], object]] = {}
 
     def read(prefix: bytes, start: int, data: bytes | None = None) -> object:
         indexes, start = message_indexes(prefix, start)
         found = readers.get(indexes)
         if found is None:
-            found = readers[indexes] = file.reader_at(indexes)
+            try:
+                found = file.reader_at(indexes)
+            except UnusableSchema as error:
+                found = _refusing(f"its schema cannot be used: {error}")
+            readers[indexes] = found
         return found(prefix[start:] if data is None else data)
 
     return read
