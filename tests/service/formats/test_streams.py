@@ -356,7 +356,7 @@ def test_a_reference_that_the_registry_does_not_have_is_named(stream, registry, 
 
 
 ODD = 'syntax = "proto3"; package google.protobuf; message Timestamp { string seconds = 1; }'
-ODD_REFERENCE = {"name": "a.proto/b.proto", "subject": "a", "version": 1}
+ODD_REFERENCE = {"name": "confluent/meta.proto/b.proto", "subject": "a", "version": 1}
 
 
 def odd_avro(registry):
