@@ -17,9 +17,13 @@ from pydantic_core import to_json
 from service.datasets.arrow_cells import Unreadable, cells
 from service.datasets.bad_rows import BadRow
 from service.datasets.columns import Columns, HeaderError
+from service.datasets.table_limits import MOST_CELL_BYTES, TooMuch, check_groups
 from service.formats.extra import need
 
 _BATCH_ROWS: Final = 1024
+_READ_ROWS: Final = 8192
+"""As each batch that is read of a Parquet file has its dictionaries once more."""
+_SHOWN_CHARS: Final = 100
 _ARROW_FILE: Final = b"ARROW1"
 _FEATHER_1: Final = b"FEA1"
 Fields = dict[str, Any]
@@ -63,13 +67,18 @@ class Table:
             header, found = batches(self._stream)
             place = self._as_document() if self._columns.mapping else self._as_event(header)
             for batch in found:
-                for row in zip(*map(cells, batch.columns), strict=True):
-                    self.number += 1
-                    yield self._event(dict(zip(header, row, strict=True)), place)
+                for start in range(0, batch.num_rows, _BATCH_ROWS):
+                    columns = batch.slice(start, _BATCH_ROWS).columns
+                    for row in zip(*map(cells, columns), strict=True):
+                        self.number += 1
+                        yield self._event(dict(zip(header, row, strict=True)), place)
         except pa.ArrowException as error:
             raise DamagedTable(f"the file is damaged, or of another format: {error}") from None
 
     def _event(self, row: Fields, place: Callable[[Fields], Fields]) -> bytes:
+        if sum(len(value) for value in row.values() if type(value) is str) > MOST_CELL_BYTES:
+            shown = {name: repr(value)[:_SHOWN_CHARS] for name, value in row.items()}
+            return BadRow(repr(shown).encode(errors="replace"), f"longer than {MOST_CELL_BYTES} bytes")
         try:
             return to_json(self._columns.name(self.number) | place(row), inf_nan_mode="constants")
         except ValueError as error:
@@ -118,8 +127,17 @@ def parquet_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:
 
     if not stream.seekable():
         raise DamagedTable("a Parquet file cannot be read from a pipe: name the file")
-    file = parquet.ParquetFile(stream)
-    return _checked(file.schema_arrow.names), file.iter_batches(_BATCH_ROWS)
+    found = parquet.ParquetFile(stream)
+    try:
+        check_groups(found.metadata)
+    except TooMuch as error:
+        raise DamagedTable(f"{error}: write it in smaller row groups") from None
+    columns = [found.schema.column(each) for each in range(len(found.schema))]
+    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    file = parquet.ParquetFile(stream, metadata=found.metadata, read_dictionary=texts)
+    width = sum(column.length for column in columns if column.physical_type == "FIXED_LEN_BYTE_ARRAY")
+    n_rows = max(1, min(_READ_ROWS, MOST_CELL_BYTES // max(1, width)))
+    return _checked(file.schema_arrow.names), file.iter_batches(n_rows)
 
 
 def arrow_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:

@@ -72,7 +72,7 @@ class Uncompressed:
         if len(rest) > self._most_bytes:
             where = f"a record in the compressed batch at offset {self._batch.base_offset}"
             raise TransportError(f"{where} is longer than {self._most_bytes} bytes", hint=_HINT)
-        more = self._stream.read(max(_PIECE_BYTES, len(rest)))
+        more = self._stream.read(min(max(_PIECE_BYTES, len(rest)), self._most_bytes + 1 - len(rest)))
         self.data, self.at = rest + more, 0
         return bool(more)
 
