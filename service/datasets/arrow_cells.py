@@ -51,6 +51,12 @@ def cells(column: Any) -> Iterable[Any]:  # noqa: ANN401 - pyarrow has no types
     return [_tried(_value, scalar) for scalar in column]
 
 
+def may_be_long(batch: Any) -> bool:  # noqa: ANN401 - as above
+    """Return whether a row of a `pyarrow.RecordBatch` may be longer than `MOST_CELL_BYTES`."""
+    is_repeated = any(kind.num_fields and _has(kind, _is_shared) for kind in batch.schema.types)
+    return is_repeated or bool(batch.nbytes > MOST_CELL_BYTES)
+
+
 def _few_at_once(column: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
     """Yield the values of a column that has too many of them to hold them all."""
     count = len(column)
@@ -70,8 +76,11 @@ def _shared(column: Any) -> Iterable[Any]:  # noqa: ANN401 - as above
     if types.is_dictionary(kind):
         indices = column.indices.to_pylist()
         used = sorted(set(indices) - {None})
-        values = cells(column.dictionary.take(pa.array(used, pa.int64())))
-        found = dict(zip(used, map(_checked, values), strict=True))
+        taken = column.dictionary.take(pa.array(used, pa.int64()))
+        values = cells(taken)
+        if taken.nbytes > MOST_CELL_BYTES:
+            values = map(_checked, values)
+        found = dict(zip(used, values, strict=True))
         return [None if index is None else found[index] for index in indices]
     if not kind.num_fields or types.is_run_end_encoded(kind):
         return (_tried(_value, scalar) for scalar in column)  # one at a time

@@ -1,4 +1,4 @@
-"""What a Parquet file may make of its bytes. In: its metadata, or a column. Out: an error, or how many values.
+"""What a Parquet file may make of its bytes. In: its metadata, or a column. Out: an error, or a count.
 
 Runs of equal values take no bytes to speak of, and a value of a dictionary is written once however often it
 occurs: a file of a kilobyte may hold gigabytes.
@@ -14,7 +14,7 @@ MOST_CELL_BYTES: Final = 16 << 20
 _FREE_BYTES: Final = 32 << 20
 _FREE_VALUES: Final = 4 << 20
 _TIMES: Final = 50
-"""A row group may have so many bytes, and values in lists, for each of its bytes in the file, and those above."""
+"""Bytes, and values in lists, that a row group may have for each of its bytes in the file, besides those."""
 
 
 class TooMuch(ValueError):
@@ -28,7 +28,9 @@ def check_groups(metadata: Any) -> None:  # noqa: ANN401 - pyarrow has no types
         chunks = [group.column(each) for each in range(group.num_columns)]
         compressed = sum(chunk.total_compressed_size for chunk in chunks)
         in_lists = sum(max(0, chunk.num_values - group.num_rows) for chunk in chunks)
-        _check(sum(chunk.total_uncompressed_size for chunk in chunks), _FREE_BYTES, compressed, number, "bytes")
+        _check(
+            sum(chunk.total_uncompressed_size for chunk in chunks), _FREE_BYTES, compressed, number, "bytes"
+        )
         _check(in_lists, _FREE_VALUES, compressed, number, "values in lists")
 
 

@@ -14,10 +14,10 @@ from typing import Any, BinaryIO, Final
 
 from pydantic_core import to_json
 
-from service.datasets.arrow_cells import Unreadable, cells
+from service.datasets.arrow_cells import Unreadable, cells, may_be_long
 from service.datasets.bad_rows import BadRow
 from service.datasets.columns import Columns, HeaderError
-from service.datasets.table_limits import MOST_CELL_BYTES, TooMuch, check_groups
+from service.datasets.table_limits import MOST_CELL_BYTES, TooMuch, check_groups, weight
 from service.formats.extra import need
 
 _BATCH_ROWS: Final = 1024
@@ -68,21 +68,30 @@ class Table:
             place = self._as_document() if self._columns.mapping else self._as_event(header)
             for batch in found:
                 for start in range(0, batch.num_rows, _BATCH_ROWS):
-                    columns = batch.slice(start, _BATCH_ROWS).columns
-                    for row in zip(*map(cells, columns), strict=True):
-                        self.number += 1
-                        yield self._event(dict(zip(header, row, strict=True)), place)
+                    yield from self._events(batch.slice(start, _BATCH_ROWS), header, place)
         except pa.ArrowException as error:
             raise DamagedTable(f"the file is damaged, or of another format: {error}") from None
 
+    def _events(
+        self,
+        batch: Any,  # noqa: ANN401 - pyarrow has no types
+        header: Sequence[str],
+        place: Callable[[Fields], Fields],
+    ) -> Iterator[bytes]:
+        is_checked = may_be_long(batch)
+        for cells_of_row in zip(*map(cells, batch.columns), strict=True):
+            self.number += 1
+            row = dict(zip(header, cells_of_row, strict=True))
+            if is_checked and weight(row) > MOST_CELL_BYTES:
+                yield _bad(row, f"longer than {MOST_CELL_BYTES} bytes")
+            else:
+                yield self._event(row, place)
+
     def _event(self, row: Fields, place: Callable[[Fields], Fields]) -> bytes:
-        if sum(len(value) for value in row.values() if type(value) is str) > MOST_CELL_BYTES:
-            shown = {name: repr(value)[:_SHOWN_CHARS] for name, value in row.items()}
-            return BadRow(repr(shown).encode(errors="replace"), f"longer than {MOST_CELL_BYTES} bytes")
         try:
             return to_json(self._columns.name(self.number) | place(row), inf_nan_mode="constants")
         except ValueError as error:
-            return BadRow(repr(row).encode(errors="replace"), str(error))
+            return _bad(row, str(error))
 
     def _as_document(self) -> Callable[[Fields], Fields]:
         is_used = cache(self._columns.is_mapped)
@@ -119,6 +128,16 @@ class Table:
             return found
 
         return event
+
+
+def _bad(row: Fields, why: str) -> BadRow:
+    """Return a row that cannot be an event, as Python shows it; of one that is too long, the beginnings."""
+    shown = row
+    if weight(row) > MOST_CELL_BYTES:
+        shown = {
+            name: repr(value)[:_SHOWN_CHARS] for name, value in row.items() if not isinstance(value, list)
+        }
+    return BadRow(repr(shown).encode(errors="replace"), why)
 
 
 def parquet_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:

@@ -192,7 +192,9 @@ class AvroDecoder:
         return self._read(plan.children[self._index(len(plan.children))], depth)
 
     def _read_record(self, plan: Plan, depth: int) -> dict[str, Any]:
-        fields = {name: self._read(child, depth) for name, child in zip(plan.names, plan.children, strict=True)}
+        fields = {
+            name: self._read(child, depth) for name, child in zip(plan.names, plan.children, strict=True)
+        }
         self._spend(len(plan.names))  # now, since bytes may end before
         return fields
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import io
 import ssl
-from email.message import Message
-from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPMessage, HTTPResponse, HTTPSConnection
 from socket import socket
 from time import monotonic
 from typing import IO, Any
@@ -87,7 +86,7 @@ class _RedirectHandler(HTTPRedirectHandler):
     """Follows redirects to the same host, port and scheme, within what is left of the time."""
 
     def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
         if _origin(newurl) != _origin(req.full_url):
             raise URLError("it redirects to another address")
@@ -95,8 +94,8 @@ class _RedirectHandler(HTTPRedirectHandler):
         fp.close()  # the base class would read it, however long it is
         if new is not None:
             new.deadline = _deadline(req)  # type: ignore[attr-defined] # of all that follow
-            req.timeout = new.deadline - monotonic()  # type: ignore[attr-defined] # the base class gives it to `new`
-            if req.timeout <= 0:  # type: ignore[attr-defined]
+            req.timeout = _deadline(req) - monotonic()  # which the base class gives to the new one
+            if req.timeout <= 0:
                 raise TimeoutError("timed out")
         return new
 

@@ -52,7 +52,7 @@ def uuid_text(data: bytes) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a text can be written in UTF-8: half of a surrogate pair, which JSON may hold, cannot."""
+    """Return whether a text can be written in UTF-8: half of a surrogate pair cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -110,7 +110,9 @@ def _compile(files: Mapping[str, str]) -> tuple[bytes, ...]:
             except (OSError, ValueError) as error:
                 if isinstance(error, OSError) and error.errno not in _OF_NAMES:
                     raise
-                raise UnusableSchema(f"it imports {name!r:.200}, which cannot be the name of a file") from None
+                raise UnusableSchema(
+                    f"it imports {name!r:.200}, which cannot be the name of a file"
+                ) from None
         return _protoc(Path(folder), _MAIN)
 
 

@@ -1,7 +1,7 @@
-"""The values of a Protobuf message, counted before it is parsed. In: its bytes. Out: an error if they are too many.
+"""The values of a Protobuf message, counted before it is parsed. In: its bytes. Out: an error if too many.
 
-A message that lies in another one takes two bytes, and each of its fields has a value: with hundreds of fields,
-parsing alone would take thousands of times the memory of the bytes.
+A message that lies in another one takes two bytes, and each of its fields has a value: with hundreds of
+fields, parsing alone would take thousands of times the memory of the bytes.
 """
 
 from __future__ import annotations

@@ -154,7 +154,9 @@ class SchemaRegistry:
         """Yield what a schema refers to with the names used, each after what it refers to itself."""
         seen: set[tuple[str, int]] = set()
         left = _MOST_BYTES - len(schema.text)
-        waiting: list[tuple[str, _Found, Iterator[_Reference]]] = [("", schema, iter(schema.references or ()))]
+        waiting: list[tuple[str, _Found, Iterator[_Reference]]] = [
+            ("", schema, iter(schema.references or ()))
+        ]
         while waiting:
             name, found, references = waiting[-1]
             reference = next(references, None)

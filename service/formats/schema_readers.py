@@ -81,7 +81,7 @@ class SchemaReader:
     def _document(self, read: _Read, prefix: bytes, start: int, data: bytes | None) -> object:
         try:
             document = read(prefix, start, data)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever a value may bring about
             raise self._refusal(error) from None
         if type(document) is not dict:
             raise Rejection(Reason.NOT_AN_OBJECT, "the value is no record")
@@ -100,7 +100,7 @@ class SchemaReader:
         return self._defect(error, "the value cannot be read")
 
     def _defect(self, error: Exception, what: str) -> Rejection:
-        """Report an error that nobody foresaw; return the refusal it is turned into, as it would come again."""
+        """Report an error that nobody foresaw; return the refusal that takes its place."""
         self._schemas.note_defect()
         kind = type(error).__name__
         rejection = Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: {kind}: {error}")
@@ -144,7 +144,7 @@ class WireReader(SchemaReader):
         if not headers and (read := self._readers.get(value[:ID_END])) is not None:
             try:  # as `_document`, for nearly every record
                 document = read(value, ID_END)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - as there
                 raise self._refusal(error) from None
             if type(document) is dict:
                 return document

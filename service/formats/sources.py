@@ -152,11 +152,13 @@ class Sources:
             return False
         except (MemoryError, ServiceError):
             raise
-        except Exception as error:  # whatever a schema may bring about
+        except Exception as error:  # noqa: BLE001 - whatever a schema may bring about
             self._note_defect()
             why = f"{type(error).__name__}: {error}"
             _log.exception("schema %s cannot be used: please report this", name_of(key))
-            schema = Schema(SchemaKind.UNUSABLE, (why[:_LONGEST_COMPLAINT].encode(errors="backslashreplace"),))
+            schema = Schema(
+                SchemaKind.UNUSABLE, (why[:_LONGEST_COMPLAINT].encode(errors="backslashreplace"),)
+            )
         if len(self._found) >= _MOST_REMEMBERED:
             self._found.pop(next(iter(self._found)))
         self._found[key] = schema

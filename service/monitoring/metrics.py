@@ -72,8 +72,8 @@ class Metrics:
         )
         self.format_defects = Counter(
             "perceptron_format_defects",
-            "Records, and schemas, that became dead letters since reading them failed as nobody foresaw: the log "
-            "has the traceback.",
+            "Records and schemas on which reading has failed as nobody foresaw, which made dead letters: the "
+            "log has the traceback.",
             registry=self.registry,
         )
         self.snapshot_duration = Histogram(

@@ -1,6 +1,6 @@
-"""Small inputs that stand for much: `python -m tests.service.amplified GROUP FOLDER`, in a process of its own.
+"""Small inputs that stand for much, in their own process: `python -m tests.service.amplified GROUP FOLDER`.
 
-Prints, for each, the processor time in seconds and what came of it, and the process's peak of memory in bytes.
+Prints, for each, the processor time in seconds and what came of it; and the process's peak of memory.
 """
 
 import io
@@ -75,7 +75,7 @@ def cases(group, folder):
 
 
 def peak_bytes():
-    """Return the peak of this process; that of `getrusage` is at least that of the one that has started it."""
+    """Return the peak of this process: `getrusage` has that of its parent too."""
     with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return int(status.partition("VmHWM:")[2].split()[0]) << 10
@@ -91,7 +91,7 @@ def main():
         except Exception as error:  # noqa: BLE001 - is printed
             said = str(error)
         found[name] = [time.process_time() - began, said]
-    print(json.dumps({"found": found, "peak_bytes": peak_bytes()}))
+    sys.stdout.write(json.dumps({"found": found, "peak_bytes": peak_bytes()}))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ def test_parquet_files_hold_no_more_than_their_length_allows(tmp_path):
     from pyarrow import parquet  # noqa: PLC0415
 
     def write(name, column, **options):
-        parquet.write_table(pa.table({"text": column}), tmp_path / f"{name}.parquet", compression="zstd", **options)
+        parquet.write_table(
+            pa.table({"text": column}), tmp_path / f"{name}.parquet", compression="zstd", **options
+        )
 
     indices = pa.array([0] * 100, pa.int32())
     whole = {"dictionary_pagesize_limit": 1 << 30}

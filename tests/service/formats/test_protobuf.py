@@ -161,7 +161,14 @@ def test_files_import_each_other_by_the_names_of_their_references():
         ([("../../up.proto", "x"), ("", 'syntax = "proto3";')], "it imports '../../up.proto'"),
         *(
             ([*((name, "x") for name in names), ("", 'syntax = "proto3";')], "cannot be the name of a file")
-            for names in (["n" * 300], ["d/" * 3000], ["a\0b"], ["."], ["f.proto", "f.proto/g.proto"], ["confluent"])
+            for names in (
+                ["n" * 300],
+                ["d/" * 3000],
+                ["a\0b"],
+                ["."],
+                ["f.proto", "f.proto/g.proto"],
+                ["confluent"],
+            )
         ),
     ],
 )
@@ -178,10 +185,15 @@ def test_a_text_that_protoc_does_not_compile_in_time_is_refused(monkeypatch):
 
 @pytest.mark.parametrize(
     "fields",
-    ["string seconds = 1; int32 nanos = 2;", "int64 seconds = 1;", "repeated int64 seconds = 1; int32 nanos = 2;"],
+    [
+        "string seconds = 1; int32 nanos = 2;",
+        "int64 seconds = 1;",
+        "repeated int64 seconds = 1; int32 nanos = 2;",
+    ],
 )
 def test_a_message_with_the_name_of_a_known_one_and_other_fields_is_refused(fields):
-    text = f'syntax = "proto3"; package google.protobuf; message Timestamp {{ {fields} }} message M {{ Timestamp t = 1; }}'
+    messages = f"message Timestamp {{ {fields} }} message M {{ Timestamp t = 1; }}"
+    text = f'syntax = "proto3"; package google.protobuf; {messages}'
     file = ProtobufFile(descriptors([("", text)]))
     with pytest.raises(UnusableSchema, match=r"its google\.protobuf\.Timestamp is not the known one"):
         file.reader_at((1,))
@@ -210,7 +222,9 @@ def test_messages_may_be_nested_two_hundred_deep_and_no_deeper():
             file.reader_at((0,))
 
 
-@pytest.mark.parametrize("name", ["google/" + "a/" * 500_000 + "b.proto", "google/../os.proto", "google/a\0.proto"])
+@pytest.mark.parametrize(
+    "name", ["google/" + "a/" * 500_000 + "b.proto", "google/../os.proto", "google/a\0.proto"]
+)
 def test_an_import_of_no_package_is_taken_for_one_of_options(name):
     file = FileDescriptorProto(name="a.proto", syntax="proto3", dependency=[name])
     file.message_type.add(name="M")

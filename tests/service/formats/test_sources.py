@@ -90,7 +90,9 @@ def test_many_slow_answers_hold_a_batch_up_and_the_next_attempt_goes_on_from_the
     assert asking(*range(101, 115), 1)[0] == {key(1)}
 
 
-def test_a_schema_on_which_reading_fails_as_nobody_foresaw_is_unusable_and_counted(registry, monkeypatch, caplog):
+def test_a_schema_on_which_reading_fails_as_nobody_foresaw_is_unusable_and_counted(
+    registry, monkeypatch, caplog
+):
     registry.register("a", SCHEMA)
     defects = []
     asking = Asking(registry)

@@ -1,7 +1,7 @@
 """The bytes of a compressed batch, piece by piece. In: a batch of kafka-python. Out: its records' bytes.
 
-A batch of 300 KB may hold 30 million records, or a gigabyte of zeros: kafka-python would uncompress all of it. Here
-as much is as the records that are asked for need.
+A batch of 300 KB may hold 30 million records, or 300 MB of zeros: kafka-python would uncompress all of it.
+Here as much is as the records that are asked for need.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PIECE_BYTES: Final = 1 << 18
 _MOST_BYTES: Final = 64 << 20
 _MOST_TIMES: Final = 20
 """Of one record: so many bytes, or so many times those of its batch."""
-_HINT: Final = "kafka-python's client reads no such records from a compressed batch: use --kafka-client confluent"
+_HINT: Final = "kafka-python reads none so long from a compressed batch: use --kafka-client confluent"
 
 
 def _zstd(data: io.BytesIO) -> Any:  # noqa: ANN401 - of a package that may be missing
@@ -32,8 +32,8 @@ class Uncompressed:
     Parameters
     ----------
     batch
-        A `DefaultRecordBatch`, from whose private attributes it takes the bytes, and to which `read_all` gives
-        the rest of them.
+        A `DefaultRecordBatch`: the bytes are taken from its private attributes, and `read_all` gives it the
+        rest of them.
 
     Attributes
     ----------
