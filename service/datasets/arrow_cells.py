@@ -6,11 +6,14 @@ the integers of the file: what pyarrow makes of nanoseconds depends on whether p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
+from itertools import islice, pairwise
 from typing import Any, Final
+
+from service.datasets.table_limits import MOST_CELL_BYTES, MOST_VALUES, is_list, map_parts, n_values, weight
 
 _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NANOSECONDS: Final = 10**9
@@ -28,7 +31,7 @@ class Unreadable:
     complaint: str
 
 
-def cells(column: Any) -> list[Any]:  # noqa: ANN401 - pyarrow has no types
+def cells(column: Any) -> Iterable[Any]:  # noqa: ANN401 - pyarrow has no types
     """Return the values of a `pyarrow.Array`; what is none is `Unreadable`."""
     import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
 
@@ -36,12 +39,83 @@ def cells(column: Any) -> list[Any]:  # noqa: ANN401 - pyarrow has no types
     if write := _writer(kind):
         numbers = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).to_pylist()  # noqa: PLR2004
         return [None if number is None else _tried(write, number) for number in numbers]
-    if not _has_times(kind):
+    if kind.num_fields and n_values(column) > MOST_VALUES:
+        return _few_at_once(column)
+    if _has(kind, _is_shared):
+        return _shared(column)
+    if not _has(kind, _is_time):
         try:
             return list(column.to_pylist())
         except (ValueError, OverflowError):  # one of them: which, is found below
             pass
     return [_tried(_value, scalar) for scalar in column]
+
+
+def may_be_long(batch: Any) -> bool:  # noqa: ANN401 - as above
+    """Return whether a row of a `pyarrow.RecordBatch` may be longer than `MOST_CELL_BYTES`."""
+    is_repeated = any(kind.num_fields and _has(kind, _is_shared) for kind in batch.schema.types)
+    return is_repeated or bool(batch.nbytes > MOST_CELL_BYTES)
+
+
+def _few_at_once(column: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
+    """Yield the values of a column that has too many of them to hold them all."""
+    count = len(column)
+    if count == 1:
+        yield Unreadable(f"more than {MOST_VALUES} values in one row")
+        return
+    for half in (column.slice(0, count // 2), column.slice(count // 2)):
+        yield from cells(half)
+
+
+def _shared(column: Any) -> Iterable[Any]:  # noqa: ANN401 - as above
+    """Return values that are written once and occur many times; each is one object in Python as well."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    from pyarrow import types  # noqa: PLC0415
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        indices = column.indices.to_pylist()
+        used = sorted(set(indices) - {None})
+        taken = column.dictionary.take(pa.array(used, pa.int64()))
+        values = cells(taken)
+        if taken.nbytes > MOST_CELL_BYTES:
+            values = map(_checked, values)
+        found = dict(zip(used, values, strict=True))
+        return [None if index is None else found[index] for index in indices]
+    if not kind.num_fields or types.is_run_end_encoded(kind):
+        return (_tried(_value, scalar) for scalar in column)  # one at a time
+    return map(_checked, _nested(column))
+
+
+def _nested(column: Any) -> Iterator[Any]:  # noqa: ANN401 - as above
+    """Yield lists, dictionaries of a struct, and pairs of a map, made of the values in them."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+    from pyarrow import types  # noqa: PLC0415
+
+    kind, are_valid = column.type, column.is_valid().to_pylist()
+    if types.is_struct(kind):
+        names = [kind.field(i).name for i in range(kind.num_fields)]
+        rows = zip(*map(cells, column.flatten()), strict=True)
+        for is_valid, row in zip(are_valid, rows, strict=True):
+            yield dict(zip(names, row, strict=True)) if is_valid else None
+        return
+    if types.is_map(kind):
+        items = iter([list(pair) for pair in zip(*map(cells, map_parts(column)), strict=True)])
+        offsets = column.offsets.to_pylist()
+        lengths = [end - start for start, end in pairwise(offsets)]
+    else:
+        items = iter(cells(column.flatten()))
+        lengths = [length or 0 for length in pc.list_value_length(column).to_pylist()]
+    for is_valid, length in zip(are_valid, lengths, strict=True):
+        found = list(islice(items, length))
+        yield found if is_valid else None
+
+
+def _checked(value: Any) -> Any:  # noqa: ANN401 - any value
+    """Return a value, unless it is too long to be written as JSON."""
+    if weight(value) > MOST_CELL_BYTES:
+        return Unreadable(f"longer than {MOST_CELL_BYTES} bytes")
+    return value
 
 
 def _tried(convert: Callable[[Any], Any], cell: object) -> Any:  # noqa: ANN401 - any value
@@ -68,25 +142,35 @@ def _value(scalar: Any) -> Any:  # noqa: ANN401 - as above
         return {kind.field(i).name: _value(scalar[i]) for i in range(kind.num_fields)}
     if types.is_map(kind):
         return [[_value(each[0]), _value(each[1])] for each in scalar.values]
-    if _is_list(kind):
+    if is_list(kind):
         return [_value(each) for each in scalar.values]
     return _value(scalar.value) if types.is_dictionary(kind) else scalar.as_py()
 
 
-def _is_list(kind: Any) -> bool:  # noqa: ANN401 - as above
+@cache
+def _has(kind: Any, is_wanted: Callable[[Any], bool]) -> bool:  # noqa: ANN401 - as above
+    """Return whether there are values of a sort in a value of a type, at any depth."""
     from pyarrow import types  # noqa: PLC0415 - as above
 
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-def _has_times(kind: Any) -> bool:  # noqa: ANN401 - as above
-    """Return whether there are times in a value of a type, at any depth."""
-    from pyarrow import types  # noqa: PLC0415 - as above
-
+    if is_wanted(kind):
+        return True
     if types.is_dictionary(kind):
-        return _has_times(kind.value_type)
-    inner = (kind.field(i).type for i in range(kind.num_fields))
-    return types.is_temporal(kind) or any(map(_has_times, inner))
+        return _has(kind.value_type, is_wanted)
+    return any(_has(kind.field(i).type, is_wanted) for i in range(kind.num_fields))
+
+
+def _is_time(kind: Any) -> bool:  # noqa: ANN401 - as above
+    from pyarrow import types  # noqa: PLC0415 - as above
+
+    return bool(types.is_temporal(kind))
+
+
+def _is_shared(kind: Any) -> bool:  # noqa: ANN401 - as above
+    """Return whether several values of a type may be the same bytes in memory."""
+    from pyarrow import types  # noqa: PLC0415 - as above
+
+    tests = ("is_dictionary", "is_run_end_encoded", "is_string_view", "is_binary_view")
+    return any(test(kind) for name in tests if (test := getattr(types, name, None)))
 
 
 @cache

@@ -14,12 +14,16 @@ from typing import Any, BinaryIO, Final
 
 from pydantic_core import to_json
 
-from service.datasets.arrow_cells import Unreadable, cells
+from service.datasets.arrow_cells import Unreadable, cells, may_be_long
 from service.datasets.bad_rows import BadRow
 from service.datasets.columns import Columns, HeaderError
+from service.datasets.table_limits import MOST_CELL_BYTES, TooMuch, check_groups, weight
 from service.formats.extra import need
 
 _BATCH_ROWS: Final = 1024
+_READ_ROWS: Final = 8192
+"""As each batch that is read of a Parquet file has its dictionaries once more."""
+_SHOWN_CHARS: Final = 100
 _ARROW_FILE: Final = b"ARROW1"
 _FEATHER_1: Final = b"FEA1"
 Fields = dict[str, Any]
@@ -63,17 +67,31 @@ class Table:
             header, found = batches(self._stream)
             place = self._as_document() if self._columns.mapping else self._as_event(header)
             for batch in found:
-                for row in zip(*map(cells, batch.columns), strict=True):
-                    self.number += 1
-                    yield self._event(dict(zip(header, row, strict=True)), place)
+                for start in range(0, batch.num_rows, _BATCH_ROWS):
+                    yield from self._events(batch.slice(start, _BATCH_ROWS), header, place)
         except pa.ArrowException as error:
             raise DamagedTable(f"the file is damaged, or of another format: {error}") from None
+
+    def _events(
+        self,
+        batch: Any,  # noqa: ANN401 - pyarrow has no types
+        header: Sequence[str],
+        place: Callable[[Fields], Fields],
+    ) -> Iterator[bytes]:
+        is_checked = may_be_long(batch)
+        for cells_of_row in zip(*map(cells, batch.columns), strict=True):
+            self.number += 1
+            row = dict(zip(header, cells_of_row, strict=True))
+            if is_checked and weight(row) > MOST_CELL_BYTES:
+                yield _bad(row, f"longer than {MOST_CELL_BYTES} bytes")
+            else:
+                yield self._event(row, place)
 
     def _event(self, row: Fields, place: Callable[[Fields], Fields]) -> bytes:
         try:
             return to_json(self._columns.name(self.number) | place(row), inf_nan_mode="constants")
         except ValueError as error:
-            return BadRow(repr(row).encode(errors="replace"), str(error))
+            return _bad(row, str(error))
 
     def _as_document(self) -> Callable[[Fields], Fields]:
         is_used = cache(self._columns.is_mapped)
@@ -112,14 +130,33 @@ class Table:
         return event
 
 
+def _bad(row: Fields, why: str) -> BadRow:
+    """Return a row that cannot be an event, as Python shows it; of one that is too long, the beginnings."""
+    shown = row
+    if weight(row) > MOST_CELL_BYTES:
+        shown = {
+            name: repr(value)[:_SHOWN_CHARS] for name, value in row.items() if not isinstance(value, list)
+        }
+    return BadRow(repr(shown).encode(errors="replace"), why)
+
+
 def parquet_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:
     """Open a Parquet file; return the names of its columns, and its record batches."""
     from pyarrow import parquet  # noqa: PLC0415 - an extra
 
     if not stream.seekable():
         raise DamagedTable("a Parquet file cannot be read from a pipe: name the file")
-    file = parquet.ParquetFile(stream)
-    return _checked(file.schema_arrow.names), file.iter_batches(_BATCH_ROWS)
+    found = parquet.ParquetFile(stream)
+    try:
+        check_groups(found.metadata)
+    except TooMuch as error:
+        raise DamagedTable(f"{error}: write it in smaller row groups") from None
+    columns = [found.schema.column(each) for each in range(len(found.schema))]
+    texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    file = parquet.ParquetFile(stream, metadata=found.metadata, read_dictionary=texts)
+    width = sum(column.length for column in columns if column.physical_type == "FIXED_LEN_BYTE_ARRAY")
+    n_rows = max(1, min(_READ_ROWS, MOST_CELL_BYTES // max(1, width)))
+    return _checked(file.schema_arrow.names), file.iter_batches(n_rows)
 
 
 def arrow_batches(stream: BinaryIO) -> tuple[Sequence[str], Iterator[Any]]:

@@ -16,7 +16,9 @@ from typing import Any, Final
 
 from service.formats import avro_decoder as plans
 from service.formats.avro_decoder import AvroDecoder, Plan
+from service.formats.budget import TooManyValues
 from service.formats.extra import need
+from service.formats.plain_values import is_utf8
 from service.formats.protobuf_files import UnusableSchema
 
 _PRIMITIVES: Final = {
@@ -35,6 +37,9 @@ _PER_MILLISECOND: Final = {
     for unit, divisor in (("millis", 1), ("micros", 1000), ("nanos", 1_000_000))
 }
 _UUID_BYTES: Final = 16
+_MOST_SCALE: Final = 1 << 31
+_LONGEST_SYMBOL: Final = 256
+"""Characters: a byte of a record names a symbol, and an array of such bytes may become one text."""
 
 
 def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
@@ -57,12 +62,12 @@ def avro_reader(parts: Sequence[bytes]) -> Callable[..., Any]:
     named: dict[str, Any] = {}
     try:
         parsed = [parse_schema(json.loads(part), named_schemas=named) for part in parts]
-        return AvroDecoder(_Planner(named).plan(parsed[-1])).read
+        return _tried(AvroDecoder(_Planner(named).plan(parsed[-1])).read)
     except UnknownType as error:
         raise UnusableSchema(f"it names a type that is not known: {error}") from None
     except SchemaParseException as error:
         raise UnusableSchema(f"this is no Avro schema: {error}") from None
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise UnusableSchema(f"this is no Avro schema: {_reason(error)}") from None
 
 
@@ -75,6 +80,17 @@ def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return str(error)
+
+
+def _tried(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `read` unless values are too many that take no bytes. Raises `UnusableSchema`."""
+    try:
+        read(b"", 0)
+    except TooManyValues as error:
+        raise UnusableSchema(f"its values hold {error}") from None
+    except (RecursionError, ValueError):  # bytes are wanted
+        pass
+    return read
 
 
 class _Planner:
@@ -105,11 +121,13 @@ class _Planner:
             schema = self._named[name]
             kind = schema["type"]
             if kind == "enum":
-                self._plans[name] = Plan(plans.ENUM, list(schema["symbols"]))
+                self._plans[name] = Plan(plans.ENUM, _names(schema["symbols"], _LONGEST_SYMBOL))
             elif kind == "fixed":
-                self._plans[name] = _logical(schema) or Plan(plans.FIXED, size=schema["size"])
+                self._plans[name] = _logical(schema) or Plan(plans.FIXED, size=_size(schema))
             else:
-                record = self._plans[name] = Plan(plans.RECORD, [field["name"] for field in schema["fields"]])
+                record = self._plans[name] = Plan(
+                    plans.RECORD, _names([field["name"] for field in schema["fields"]])
+                )
                 record.children.extend(self.plan(field["type"]) for field in schema["fields"])
         return self._plans[name]
 
@@ -118,7 +136,8 @@ def _logical(schema: Mapping[str, Any]) -> Plan | None:
     """Return the plan of a logical type; None for one that is unknown, or not of its underlying type."""
     logical, kind = schema.get("logicalType"), schema["type"]
     if logical == "decimal" and kind in {"bytes", "fixed"}:
-        return Plan(plans.DECIMAL, size=schema.get("size", -1), scale=schema.get("scale", 0))
+        size = _size(schema) if kind == "fixed" else -1
+        return Plan(plans.DECIMAL, size=size, scale=_number(schema.get("scale", 0), "scale", -_MOST_SCALE))
     if kind in {"int", "long"}:
         if logical == "date":
             return Plan(plans.DATE)
@@ -127,3 +146,25 @@ def _logical(schema: Mapping[str, Any]) -> Plan | None:
     if logical == "uuid" and kind == "fixed" and schema["size"] == _UUID_BYTES:
         return Plan(plans.UUID)
     return None
+
+
+def _names(found: Sequence[object], longest: int | None = None) -> list[str]:
+    """Return names of fields or symbols. Raises `UnusableSchema` for what is no text in UTF-8."""
+    names: list[str] = []
+    for name in found:
+        if type(name) is not str or not is_utf8(name):
+            raise UnusableSchema(f"{name!r:.80} is no name")
+        if longest is not None and len(name) > longest:
+            raise UnusableSchema(f"a symbol has {len(name)} characters, more than {longest}: {name!r:.80}")
+        names.append(name)
+    return names
+
+
+def _size(schema: Mapping[str, Any]) -> int:
+    return _number(schema["size"], "size", 0)
+
+
+def _number(found: object, what: str, least: int) -> int:
+    if type(found) is not int or not least <= found < _MOST_SCALE:
+        raise UnusableSchema(f"{what} {found!r:.80} is no number of 32 bits, or too small")
+    return found

@@ -23,6 +23,7 @@ cdef class AvroDecoder:
     cdef int _long(self, long long* value) except -1
     cdef Py_ssize_t _index(self, Py_ssize_t count) except -1
     cdef Py_ssize_t _count(self) except -1
+    cdef int _spend(self, long long count) except -1
     cdef str _text(self)
     cdef str _name(self, Plan plan, Py_ssize_t position)
     cdef list _read_array(self, Plan plan, int depth)

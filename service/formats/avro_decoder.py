@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
+from service.formats.budget import TooManyValues, most_values
 from service.formats.plain_values import iso_date, scaled, uuid_text
 
 NOTHING, BOOLEAN, LONG, FLOAT, DOUBLE, STRING = range(6)
@@ -18,9 +19,6 @@ DECIMAL, DATE, SCALED, UUID = range(13, 17)
 
 MAX_DEPTH: Final = 100
 """Values within values: as many as Protobuf and JSON allow at least, and no stack overflows."""
-
-_FREE_ITEMS: Final = 1000
-"""Items that a value may have besides as many as it has bytes: nulls take none."""
 
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
@@ -74,7 +72,7 @@ class AvroDecoder:
         self._data = b""
         self._at = 0
         self._left = 0
-        """Items of arrays and maps that may still come: of nulls, which have no bytes, any number could."""
+        """Values that may still come: of nulls, which have no bytes, any number could."""
 
     def read(self, data: bytes, start: int, instead: bytes | None = None) -> object:
         """Read one value that begins at `start` and ends with the data, or all of `instead`.
@@ -82,7 +80,7 @@ class AvroDecoder:
         Raises
         ------
         ValueError
-            The bytes are no such value.
+            The bytes are no such value; or, `TooManyValues`, they hold more than `most_values`.
         RecursionError
             Values are nested more than `MAX_DEPTH` deep.
 
@@ -91,7 +89,7 @@ class AvroDecoder:
             data, start = instead, 0
         if not 0 <= start <= len(data):
             raise ValueError(f"{start} lies outside the data")
-        self._data, self._at, self._left = data, start, len(data) + _FREE_ITEMS
+        self._data, self._at, self._left = data, start, most_values(len(data))
         value = self._read(self._plan, MAX_DEPTH)
         if self._at != len(data):
             raise ValueError(f"{len(data) - self._at} bytes are left behind the value")
@@ -181,16 +179,24 @@ class AvroDecoder:
         if count < 0:
             count = -count
             self._long()  # its length in bytes
-        if count > self._left:
-            raise ValueError(f"{count} items are announced in {len(self._data)} bytes")
-        self._left -= count
+        self._spend(count)
         return count
+
+    def _spend(self, count: int) -> None:
+        """Take values off those that may come; a union is none besides what it holds."""
+        self._left -= count
+        if self._left < 0:
+            raise TooManyValues(len(self._data))
 
     def _read_union(self, plan: Plan, depth: int) -> object:
         return self._read(plan.children[self._index(len(plan.children))], depth)
 
     def _read_record(self, plan: Plan, depth: int) -> dict[str, Any]:
-        return {name: self._read(child, depth) for name, child in zip(plan.names, plan.children, strict=True)}
+        fields = {
+            name: self._read(child, depth) for name, child in zip(plan.names, plan.children, strict=True)
+        }
+        self._spend(len(plan.names))  # now, since bytes may end before
+        return fields
 
     def _read_decimal(self, plan: Plan, _depth: int) -> float:
         return scaled(self._take(self._long() if plan.size < 0 else plan.size), plan.scale)

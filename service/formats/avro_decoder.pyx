@@ -5,6 +5,7 @@ from cpython.dict cimport PyDict_SetItem
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp
 
+from service.formats.budget import TooManyValues
 from service.formats.plain_values import iso_date, scaled, uuid_text
 
 cdef extern from *:
@@ -59,7 +60,11 @@ MAX_DEPTH = _MAX_DEPTH
 
 # Names of a map that are remembered by their position: most maps have the same names in the same order.
 cdef enum: MOST_SEEN = 256
-cdef enum: FREE_ITEMS = 1000
+
+cdef enum:  # of budget.py
+    FREE_VALUES = 10_000
+    VALUES_PER_BYTE = 16
+    MOST_VALUES = 1 << 20
 
 
 cdef class Plan:
@@ -86,7 +91,8 @@ cdef class AvroDecoder:
         self._data = data
         self._at = <const unsigned char*>PyBytes_AS_STRING(data) + start
         self._end = <const unsigned char*>PyBytes_AS_STRING(data) + PyBytes_GET_SIZE(data)
-        self._left = PyBytes_GET_SIZE(data) + FREE_ITEMS
+        cdef Py_ssize_t n_bytes = PyBytes_GET_SIZE(data)
+        self._left = max(n_bytes, min(FREE_VALUES + VALUES_PER_BYTE * n_bytes, MOST_VALUES))
         value = self._read(self._plan, _MAX_DEPTH)
         if self._at != self._end:
             raise ValueError(f"{self._end - self._at} bytes are left behind the value")
@@ -184,6 +190,7 @@ cdef class AvroDecoder:
             else:
                 value = self._read(child, left)
             PyDict_SetItem(fields, plan.names[k], value)
+        self._spend(len(plan.names))
         return fields
 
     cdef str _text(self):
@@ -245,10 +252,15 @@ cdef class AvroDecoder:
         self._long(&count)
         if count < 0:
             self._long(&n_bytes)
-            if count < -self._left:
-                raise ValueError(f"{-<object>count} items are announced in {PyBytes_GET_SIZE(self._data)} bytes")
-            count = -count
-        if count > self._left:
-            raise ValueError(f"{count} items are announced in {PyBytes_GET_SIZE(self._data)} bytes")
-        self._left -= count
+            count = -(count + 1)  # not its opposite yet, which the lowest one has not
+            self._spend(1)
+            self._spend(count)
+            return count + 1
+        self._spend(count)
         return count
+
+    cdef int _spend(self, long long count) except -1:
+        if count > self._left:
+            raise TooManyValues(PyBytes_GET_SIZE(self._data))
+        self._left -= count
+        return 0

@@ -1,25 +1,35 @@
 """HTTP within a bounded time. In: a request. Out: its answer, or `TimeoutError`.
 
 A timeout of a socket bounds each wait for some bytes: an answer that trickles would never end. Here it bounds
-the answer as a whole, from the beginning of the connection on.
+the answer as a whole, from the beginning of the connection on, and with it those that redirected to it. Only
+the address that was asked may answer: a redirect elsewhere, which could be any host within reach, is refused.
 """
 
 from __future__ import annotations
 
 import io
 import ssl
-from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPMessage, HTTPResponse, HTTPSConnection
 from socket import socket
 from time import monotonic
-from typing import Any
-from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, Request, build_opener
+from typing import IO, Any
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import (
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    Request,
+    build_opener,
+)
 
 from typing_extensions import Buffer
 
 
 def bounded_opener(context: ssl.SSLContext) -> OpenerDirector:
     """Return what opens URLs as `urllib` does, and reads each answer within the timeout that it is given."""
-    return build_opener(_Handler(), _TlsHandler(context))
+    return build_opener(_Handler(), _TlsHandler(context), _RedirectHandler())
 
 
 class _Answer(io.RawIOBase):
@@ -72,8 +82,39 @@ class _BoundedTls(_Bounded, HTTPSConnection):
     """The same, encrypted: `_Bounded.connect` calls that of `HTTPSConnection`."""
 
 
+class _RedirectHandler(HTTPRedirectHandler):
+    """Follows redirects to the same host, port and scheme, within what is left of the time."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        if _origin(newurl) != _origin(req.full_url):
+            raise URLError("it redirects to another address")
+        new = super().redirect_request(req, fp, code, msg, headers, newurl)
+        fp.close()  # the base class would read it, however long it is
+        if new is not None:
+            new.deadline = _deadline(req)  # type: ignore[attr-defined] # of all that follow
+            req.timeout = _deadline(req) - monotonic()  # which the base class gives to the new one
+            if req.timeout <= 0:
+                raise TimeoutError("timed out")
+        return new
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    place = urlsplit(url)
+    return place.scheme, place.hostname, place.port or {"http": 80, "https": 443}.get(place.scheme)
+
+
+def _deadline(request: Request) -> float:
+    """Return when the answers to a request have to be there: counted from when it is first asked for."""
+    if not hasattr(request, "deadline"):
+        request.deadline = monotonic() + (request.timeout or 0.0)  # type: ignore[attr-defined]
+    return float(request.deadline)  # type: ignore[attr-defined]
+
+
 class _Handler(HTTPHandler):
     def http_open(self, request: Request) -> HTTPResponse:
+        _deadline(request)
         return self.do_open(_Bounded, request)
 
 
@@ -83,4 +124,5 @@ class _TlsHandler(HTTPSHandler):
         self._tls = context
 
     def https_open(self, request: Request) -> HTTPResponse:
+        _deadline(request)
         return self.do_open(_BoundedTls, request, context=self._tls)

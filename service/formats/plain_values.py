@@ -49,3 +49,12 @@ def uuid_text(data: bytes) -> str:
     """
     digits = data.hex()
     return "-".join(digits[start:end] for start, end in pairwise(_GROUPS))
+
+
+def is_utf8(text: str) -> bool:
+    """Return whether a text can be written in UTF-8: half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -7,12 +7,14 @@ is milliseconds since 1970, a duration seconds, a decimal a number. Bytes are mi
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from service.formats.extra import need
 from service.formats.plain_values import scaled
 from service.formats.protobuf_files import UnusableSchema
+from service.formats.protobuf_values import ValueCounter
 from service.messages.rejection import Reason, Rejection
 
 if TYPE_CHECKING:
@@ -20,9 +22,12 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message import Message
 
-_PACKAGED: Final = "google/"
+_PACKAGED: Final = re.compile(r"(google/(?:\w{1,60}/){0,8}\w{1,60})\.proto", re.ASCII)
 """Files that come with Protobuf, or with googleapis-common-protos where that is installed."""
 _DECIMAL: Final = "confluent/type/decimal.proto"
+_LONGEST_WORD: Final = 256
+"""Characters of an enum's name, or of a default: a byte of a message, or none, stands for it."""
+_MOST_DEPTH: Final = 200
 _WRAPPERS: Final = frozenset(
     f"google.protobuf.{name}Value"
     for name in ("Bool", "Bytes", "Double", "Float", "Int32", "Int64", "String", "UInt32", "UInt64")
@@ -30,6 +35,7 @@ _WRAPPERS: Final = frozenset(
 
 Read = Callable[[bytes], object]
 _Convert = Callable[[Any], object]
+_FieldReader = tuple[str, "Callable[[Message], bool] | None", _Convert]
 
 
 class ProtobufFile:
@@ -44,21 +50,23 @@ class ProtobufFile:
 
     def __init__(self, parts: Sequence[bytes]) -> None:
         need("google.protobuf", "a Protobuf schema")
-        from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415 - an extra
+        from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415 - an extra
+        from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415
 
         self._pool = DescriptorPool()
         self._converters: dict[str, _Convert] = {}
+        self._to_do: list[tuple[Descriptor, list[_FieldReader]]] = []
+        """Messages whose fields have no converters yet."""
         try:
-            self._names = [_add(self._pool, part) for part in parts]
+            names = [_add(self._pool, part) for part in parts]
         except TypeError as error:
             raise UnusableSchema(f"its descriptors do not fit together: {error}") from None
+        self._file = FileDescriptorProto()
+        self._pool.FindFileByName(names[-1]).CopyToProto(self._file)
 
     def reader_at(self, indexes: Sequence[int]) -> Read:
         """Return what reads the message at these indexes: in the file, then in the message around it."""
-        from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415
-
-        file = FileDescriptorProto()
-        self._pool.FindFileByName(self._names[-1]).CopyToProto(file)
+        file = self._file
         names, messages = [file.package] if file.package else [], file.message_type
         for index in indexes:
             if not 0 <= index < len(messages):
@@ -83,9 +91,16 @@ class ProtobufFile:
             descriptor = self._pool.FindMessageTypeByName(name)
         except KeyError:
             raise UnusableSchema(f"it has no message {name!r:.200}") from None
+        _check_depth(descriptor)
+        self._converters, self._to_do = {}, []
         parse, convert = GetMessageClass(descriptor).FromString, self._converter(descriptor)
+        while self._to_do:
+            each, fields = self._to_do.pop()
+            fields.extend((f.name, _presence(f), self._field(f)) for f in each.fields)
+        check = ValueCounter(descriptor, self._pool).check
 
         def read(data: bytes) -> object:
+            check(data)
             try:
                 return convert(parse(data))
             except DecodeError as error:
@@ -96,14 +111,16 @@ class ProtobufFile:
     def _converter(self, descriptor: Descriptor) -> _Convert:
         """Return what turns such a message into plain values; one that contains itself finds itself."""
         name = descriptor.full_name
+        if name in _WRAPPERS or name in _SPECIAL:
+            _check_genuine(descriptor)
         if name in _WRAPPERS:
             return self._scalar(descriptor.fields_by_name["value"], lambda message: message.value)
         if (special := _SPECIAL.get(name)) is not None:
             return special
         if name not in self._converters:
-            fields: list[tuple[str, Callable[[Message], bool] | None, _Convert]] = []
+            fields: list[_FieldReader] = []
             self._converters[name] = _converter_of(fields)
-            fields.extend((f.name, _presence(f), self._field(f)) for f in descriptor.fields)
+            self._to_do.append((descriptor, fields))
         return self._converters[name]
 
     def _field(self, field: FieldDescriptor) -> _Convert:
@@ -122,15 +139,62 @@ class ProtobufFile:
         if field.message_type is not None:
             convert = self._converter(field.message_type)
             return lambda holder: convert(get(holder))
+        if field.has_default_value and isinstance(field.default_value, str):
+            _check_word(field.default_value, f"the default of {field.full_name}")
         if field.enum_type is not None:
             names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
+            _check_word(max(names.values(), key=len), f"a name in {field.enum_type.full_name}")
             return lambda holder: names.get(number := get(holder), number)
         if field.type == field.TYPE_BYTES:
             return lambda _: None
         return get
 
 
-def _converter_of(fields: Iterable[tuple[str, Callable[[Message], bool] | None, _Convert]]) -> _Convert:
+def _check_depth(descriptor: Descriptor) -> None:
+    """Refuse types of messages on which Protobuf, which makes a class of each, would overflow the stack."""
+    seen, around = {descriptor.full_name}, [iter(descriptor.fields)]
+    while around:
+        field = next(around[-1], None)
+        if field is None:
+            around.pop()
+        elif (inner := field.message_type) is not None and inner.full_name not in seen:
+            seen.add(inner.full_name)
+            around.append(iter(inner.fields))
+            if len(around) > _MOST_DEPTH:
+                raise UnusableSchema(f"its messages refer to each other more than {_MOST_DEPTH} deep")
+
+
+def _check_word(word: str, what: str) -> None:
+    if len(word) > _LONGEST_WORD:
+        raise UnusableSchema(f"{what:.200} has {len(word)} characters, more than {_LONGEST_WORD}")
+
+
+def _check_genuine(descriptor: Descriptor) -> None:
+    """Refuse a message that has the name of one that stands for a plain value, and other fields."""
+    from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415 - an extra
+
+    pool = DescriptorPool()
+    for file in (_DECIMAL, *(f"google/protobuf/{name}.proto" for name in _STANDING_FOR_VALUES)):
+        _has(pool, file)
+    if _signature(descriptor) != _signature(pool.FindMessageTypeByName(descriptor.full_name)):
+        raise UnusableSchema(f"its {descriptor.full_name} is not the known one")
+
+
+def _signature(descriptor: Descriptor) -> object:
+    """Return what a message's fields are, and those of the messages among them."""
+    messages, seen = [descriptor], {}
+    while messages:
+        message = messages.pop()
+        if message.full_name not in seen:
+            seen[message.full_name] = [
+                (field.name, field.number, field.type, field.is_repeated, field.has_presence)
+                for field in message.fields
+            ]
+            messages += [field.message_type for field in message.fields if field.message_type is not None]
+    return seen
+
+
+def _converter_of(fields: Iterable[_FieldReader]) -> _Convert:
     return lambda message: {
         name: convert(message) for name, is_set, convert in fields if is_set is None or is_set(message)
     }
@@ -163,10 +227,11 @@ def _has(pool: DescriptorPool, name: str) -> bool:
     if name == _DECIMAL:
         pool.AddSerializedFile(_decimal_file())
         return True
-    if not name.startswith(_PACKAGED) or not name.endswith(".proto"):
+    packaged = _PACKAGED.fullmatch(name)
+    if packaged is None:
         return False
     try:
-        module = importlib.import_module(f"{name.removesuffix('.proto').replace('/', '.')}_pb2")
+        module = importlib.import_module(f"{packaged[1].replace('/', '.')}_pb2")
     except ImportError:
         return False
     _add(pool, module.DESCRIPTOR.serialized_pb)
@@ -221,6 +286,7 @@ def _value(value: Any) -> object:  # noqa: ANN401
     return _struct(found) if kind == "struct_value" else _list(found) if kind == "list_value" else found
 
 
+_STANDING_FOR_VALUES: Final = ("timestamp", "duration", "struct", "wrappers")
 _SPECIAL: Final[dict[str, _Convert]] = {
     "google.protobuf.Timestamp": _milliseconds,
     "google.protobuf.Duration": _seconds,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import errno
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,13 @@ from typing import Final
 from service.formats.extra import need
 
 _MAIN: Final = "online_perceptron_schema.proto"
-_SECONDS: Final = 60.0
+_SECONDS: Final = 20.0
+"""For protoc, which takes a fraction of one."""
+_LONGEST_COMPLAINT: Final = 1000
+_OF_NAMES: Final = frozenset(
+    {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EINVAL, errno.ELOOP}
+)
+"""Errors of a file's name; any other is one of this machine, and no reason to refuse a schema for ever."""
 
 _KNOWN: Final[Mapping[str, str]] = {
     "confluent/meta.proto": """syntax = "proto3";
@@ -98,10 +105,20 @@ def _compile(files: Mapping[str, str]) -> tuple[bytes, ...]:
             inside = PurePosixPath(name or _MAIN)
             if inside.is_absolute() or ".." in inside.parts:
                 raise UnusableSchema(f"it imports {name!r:.200}")
-            place = Path(folder, inside)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
+            try:
+                _write(Path(folder, inside), text)
+            except (OSError, ValueError) as error:
+                if isinstance(error, OSError) and error.errno not in _OF_NAMES:
+                    raise
+                raise UnusableSchema(
+                    f"it imports {name!r:.200}, which cannot be the name of a file"
+                ) from None
         return _protoc(Path(folder), _MAIN)
+
+
+def _write(place: Path, text: str) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text, encoding="utf-8")
 
 
 def _protoc(folder: Path, name: str) -> tuple[bytes, ...]:
@@ -115,11 +132,15 @@ def _protoc(folder: Path, name: str) -> tuple[bytes, ...]:
         places = [f"--proto_path={place}" for place in (folder, Path(spec.origin).with_name("_proto"))]
         command = [sys.executable, "-m", "grpc_tools.protoc", *places]
         options = ["--include_imports", f"--descriptor_set_out={result}", name]
-        run = subprocess.run(  # noqa: S603 - no shell; the name is our own or the settings'
-            [*command, *options], check=False, capture_output=True, text=True, timeout=_SECONDS
-        )
+        try:
+            run = subprocess.run(  # noqa: S603 - no shell; the name is our own or the settings'
+                [*command, *options], check=False, capture_output=True, timeout=_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            raise UnusableSchema(f"protoc has not compiled it within {_SECONDS:g} s") from None
         if run.returncode:
-            raise UnusableSchema(f"protoc: {run.stderr.strip()}")
+            said = run.stderr.decode(errors="replace").strip()
+            raise UnusableSchema(f"protoc: {said[:_LONGEST_COMPLAINT]}")
         return _files_of(result.read_bytes())
 
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import ssl
-from collections.abc import Iterator, Mapping
-from http.client import HTTPException
-from typing import Any, Final
+from collections.abc import Iterator
+from http.client import HTTPException, InvalidURL
+from time import monotonic
+from typing import Final, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request
+
+from pydantic import BaseModel, Field, ValidationError
 
 from service.errors import RegistryUnavailable
 from service.formats.bounded_http import bounded_opener
@@ -25,8 +29,12 @@ from service.settings.registry import RegistrySettings
 
 _TIMEOUT_SECONDS: Final = 3.0
 """Of connecting, and of an answer as a whole."""
+_LOOKUP_SECONDS: Final = 10.0
+"""Of a schema with all that it refers to: then the batch waits, and the next attempt goes on from there."""
 _MOST_BYTES: Final = 16 << 20
+"""Of an answer, and of a schema with all that it refers to."""
 _MOST_REFERENCES: Final = 1000
+_LONGEST_MESSAGE: Final = 500
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
 
 _CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
@@ -35,6 +43,34 @@ _NOT_FOUND: Final = 404
 _NOT_FOUND_CODES: Final = frozenset({40401, 40402, 40403})
 """No such subject, version, schema. Any other 404 is of something that is no registry."""
 _REFUSED: Final = frozenset({401, 403})
+
+
+class _Reference(BaseModel, frozen=True):
+    """What a schema refers to."""
+
+    name: str
+    subject: str
+    version: int = Field(gt=0)
+
+
+class _Found(BaseModel):
+    """A schema, as a registry answers."""
+
+    text: str = Field(alias="schema")
+    schema_type: str | None = Field(None, alias="schemaType", max_length=100)
+    references: list[_Reference] | None = None
+
+
+class _Registered(BaseModel):
+    id: int = Field(ge=0, lt=1 << 32)
+
+
+class _Refusal(BaseModel):
+    error_code: int | None = None
+    message: str | None = None
+
+
+_Answer = TypeVar("_Answer", _Found, _Registered)
 
 
 class SchemaMissing(Exception):
@@ -59,6 +95,8 @@ class SchemaRegistry:
         self._urls = [url.strip().rstrip("/") for url in settings.url.split(",")]
         context = ssl.create_default_context(cafile=settings.ssl_cafile or None)
         self._opener = bounded_opener(context)
+        self._referred_before: dict[_Reference, _Found] = {}
+        """Found by lookups that had no end in time: their next attempt goes on from there."""
         password = settings.password.get_secret_value()
         given = f"{settings.username}:{password}".encode()
         self._authorization = (
@@ -78,18 +116,25 @@ class SchemaRegistry:
         SchemaMissing
             The registry has none of that id; or, `ReferenceMissing`, not all that it refers to.
         RegistryUnavailable
-            It does not answer, or not as a registry does.
+            It does not answer, or not as a registry does; or not in time.
 
         """
-        found = self._get(f"/schemas/{'guids' if is_guid(key) else 'ids'}/{name_of(key)}?format=serialized")
-        kind = found.get("schemaType") or SchemaKind.AVRO
-        named = [*self._referred(found), ("", found)]
-        if kind == SchemaKind.PROTOBUF:
-            try:
-                return Schema(kind, descriptors([(name, _text(each)) for name, each in named]))
-            except UnusableSchema as error:
-                return Schema(SchemaKind.UNUSABLE, (str(error).encode(),))
-        return Schema(kind, tuple(_text(each).encode() for _, each in named))
+        deadline = monotonic() + _LOOKUP_SECONDS
+        path = f"/schemas/{'guids' if is_guid(key) else 'ids'}/{name_of(key)}?format=serialized"
+        found = self._get(path, deadline)
+        kind = found.schema_type or SchemaKind.AVRO
+        try:
+            named = [*self._referred(found, deadline), ("", found)]
+            if kind == SchemaKind.PROTOBUF:
+                parts = descriptors([(name, each.text) for name, each in named])
+            else:
+                parts = tuple(each.text.encode() for _, each in named)
+        except UnusableSchema as error:
+            kind, parts = SchemaKind.UNUSABLE, (str(error).encode(errors="backslashreplace"),)
+        except OSError as error:
+            raise RegistryUnavailable(f"schema {name_of(key)} cannot be compiled here: {error}") from None
+        self._referred_before.clear()
+        return Schema(kind, parts)
 
     def register(self, subject: str, schema: Schema) -> int:
         """Register a schema that refers to no others, if it is not yet; return its id.
@@ -102,83 +147,95 @@ class SchemaRegistry:
         """
         body = {"schema": schema.parts[-1].decode(), "schemaType": schema.kind}
         url = f"{self._urls[0]}/subjects/{quote(subject, safe='')}/versions"
-        found = json.loads(self._send(url, json.dumps(body).encode()))
-        if not isinstance(found, dict) or not isinstance(found.get("id"), int):
-            raise _unavailable(url, _NO_REGISTRY)
-        return int(found["id"])
+        answer = self._send(url, _TIMEOUT_SECONDS, json.dumps(body).encode())
+        return _read(_Registered, answer, url).id
 
-    def _referred(self, schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def _referred(self, schema: _Found, deadline: float) -> Iterator[tuple[str, _Found]]:
         """Yield what a schema refers to with the names used, each after what it refers to itself."""
         seen: set[tuple[str, int]] = set()
+        left = _MOST_BYTES - len(schema.text)
+        waiting: list[tuple[str, _Found, Iterator[_Reference]]] = [
+            ("", schema, iter(schema.references or ()))
+        ]
+        while waiting:
+            name, found, references = waiting[-1]
+            reference = next(references, None)
+            if reference is None:
+                waiting.pop()
+                if waiting:
+                    yield name, found
+            elif (reference.subject, reference.version) not in seen:
+                seen.add((reference.subject, reference.version))
+                if len(seen) > _MOST_REFERENCES:
+                    raise UnusableSchema(f"it refers to more than {_MOST_REFERENCES} others")
+                other = self._ask_for(reference, deadline)
+                left -= len(other.text)
+                if left < 0:
+                    raise UnusableSchema(f"it has more than {_MOST_BYTES} characters, with what it refers to")
+                waiting.append((reference.name, other, iter(other.references or ())))
 
-        def walk(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-            for reference in schema.get("references") or ():
-                subject, version = reference["subject"], reference["version"]
-                if (subject, version) in seen or len(seen) >= _MOST_REFERENCES:
-                    continue
-                seen.add((subject, version))
-                path = f"/subjects/{quote(subject, safe='')}/versions/{version}"
-                try:
-                    found = self._get(f"{path}?format=serialized&deleted=true")
-                except SchemaMissing:
-                    named = f"{reference['name']!r:.150}, version {version} of the subject {subject!r:.150}"
-                    raise ReferenceMissing(f"it refers to {named}: the Schema Registry has none") from None
-                yield from walk(found)
-                yield reference["name"], found
+    def _ask_for(self, reference: _Reference, deadline: float) -> _Found:
+        known = self._referred_before.get(reference)
+        if known is None:
+            path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}"
+            try:
+                known = self._get(f"{path}?format=serialized&deleted=true", deadline)
+            except SchemaMissing:
+                named = f"{reference.name!r:.150}, version {reference.version} of the subject"
+                raise ReferenceMissing(
+                    f"it refers to {named} {reference.subject!r:.150}: the Schema Registry has none"
+                ) from None
+            self._referred_before[reference] = known
+        return known
 
-        return walk(schema)
-
-    def _get(self, path: str) -> Mapping[str, Any]:
+    def _get(self, path: str, deadline: float) -> _Found:
         """Ask each address in turn; the first that answers decides."""
         for url in self._urls[:-1]:
             try:
-                return self._ask(url + path)
+                return self._ask(url, path, deadline)
             except RegistryUnavailable:
                 continue
-        return self._ask(self._urls[-1] + path)
+        return self._ask(self._urls[-1], path, deadline)
 
-    def _ask(self, url: str) -> Mapping[str, Any]:
-        return _object(self._send(url), url)
+    def _ask(self, url: str, path: str, deadline: float) -> _Found:
+        seconds = min(_TIMEOUT_SECONDS, deadline - monotonic())
+        if seconds <= 0:
+            raise _unavailable(url + path, f"no whole schema within {_LOOKUP_SECONDS:g} s")
+        return _read(_Found, self._send(url + path, seconds), url + path)
 
-    def _send(self, url: str, body: bytes | None = None) -> bytes:
+    def _send(self, url: str, seconds: float, body: bytes | None = None) -> bytes:
         headers = {"Accept": _ACCEPT} | ({"Content-Type": _CONTENT_TYPE} if body else {})
         request = Request(url, body, headers)  # noqa: S310 - the settings take http and https
         if self._authorization:
             request.add_unredirected_header("Authorization", self._authorization)
         try:
-            with self._opener.open(request, timeout=_TIMEOUT_SECONDS) as response:
+            with self._opener.open(request, timeout=seconds) as response:
                 return bytes(response.read(_MOST_BYTES))
         except HTTPError as error:
             raise _explain(error, url) from None
-        except (URLError, HTTPException, OSError) as error:
+        except InvalidURL:  # which shows it
+            raise _unavailable(url, "this is no URL") from None
+        except (URLError, HTTPException, OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or str(error) or type(error).__name__
             raise _unavailable(url, reason) from None
 
 
-def _object(body: bytes, url: str) -> Mapping[str, Any]:
+def _read(kind: type[_Answer], body: bytes, url: str) -> _Answer:
     """Read what was answered, as far as it is needed here."""
     try:
-        found = json.loads(body)
-        references = found.get("references") or ()
-        named = all(
-            isinstance(each["name"], str) and isinstance(each["subject"], str) and int(each["version"]) > 0
-            for each in references
-        )
-    except (ValueError, TypeError, KeyError, AttributeError):
-        named = False
-    if not named or not isinstance(found.get("schema"), str):
-        raise _unavailable(url, _NO_REGISTRY)
-    return dict(found)
+        return kind.model_validate_json(body)
+    except ValidationError:
+        raise _unavailable(url, _NO_REGISTRY) from None
 
 
 def _explain(error: HTTPError, url: str) -> Exception:
     with error:
         try:
-            said = json.loads(error.read(_MOST_BYTES))
-            code, message = said.get("error_code"), str(said.get("message", ""))
-        except (ValueError, AttributeError, OSError, HTTPException):
-            code, message = None, ""
-    if error.code == _NOT_FOUND and code in _NOT_FOUND_CODES:
+            said = _Refusal.model_validate_json(error.read(_MOST_BYTES))
+        except (ValueError, OSError, HTTPException):
+            said = _Refusal()
+    message = said.message or ""
+    if error.code == _NOT_FOUND and said.error_code in _NOT_FOUND_CODES:
         return SchemaMissing(message)
     hint = "check schema_registry.username and schema_registry.password" if error.code in _REFUSED else _HINT
     return _unavailable(url, f"HTTP {error.code} {message or error.reason}", hint)
@@ -188,8 +245,5 @@ _HINT: Final = "check schema_registry.url, and whether the registry runs"
 
 
 def _unavailable(url: str, reason: object, hint: str = _HINT) -> RegistryUnavailable:
-    return RegistryUnavailable(f"schema registry: {url}: {reason}", hint=hint)
-
-
-def _text(found: Mapping[str, Any]) -> str:
-    return str(found["schema"])
+    place = re.split("[?#]", url)[0]  # a query may hold a key
+    return RegistryUnavailable(f"schema registry: {place}: {str(reason)[:_LONGEST_MESSAGE]}", hint=hint)

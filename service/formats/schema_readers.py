@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable
 from typing import Any, Final
 
+from service.errors import ServiceError
 from service.formats.avro import avro_reader
+from service.formats.budget import TooManyValues
 from service.formats.protobuf import ProtobufFile
 from service.formats.protobuf_files import UnusableSchema
 from service.formats.readers import read_json
@@ -15,6 +18,8 @@ from service.formats.wire import ID_END, frame, message_indexes, name_of
 from service.messages.rejection import Reason, Rejection
 from service.stream import Headers
 
+_log = logging.getLogger(__name__)
+
 KINDS: Final = {"avro": SchemaKind.AVRO, "protobuf": SchemaKind.PROTOBUF, "json-schema": SchemaKind.JSON}
 """The formats with a schema, and what a registry calls it."""
 
@@ -22,7 +27,97 @@ _Read = Callable[..., Any]
 """Reads what begins at a position of some bytes, or the value in the third place, if those are a header's."""
 
 
-class WireReader:
+class SchemaReader:
+    """The boundary of the formats: whatever is wrong with a value or its schema, a `Rejection` comes out.
+
+    Parameters
+    ----------
+    value_format
+        One of `KINDS`.
+    schemas
+        Those that are known.
+    readers_of
+        Names the readers that are made of them.
+
+    """
+
+    def __init__(self, value_format: str, schemas: Schemas, readers_of: str) -> None:
+        self._kind = KINDS[value_format]
+        self._schemas = schemas
+        self._readers: dict[bytes, _Read] = schemas.readers(readers_of)
+        self._reported: set[str] = set()
+
+    def _reader(self, key: bytes) -> _Read:
+        """Return what reads values of a schema: if that cannot be used, what refuses them."""
+        read = self._readers.get(key)
+        if read is not None:
+            return read
+        schema, what = self._schemas[key], self._name(key)
+        if schema is None:  # as yet: it may be found later
+            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what}{self._why_absent(key)}")
+        try:
+            read = self._make(schema, what)
+        except Rejection as error:
+            read = _refusing(error.message)
+        except UnusableSchema as error:
+            read = _refusing(f"{what} cannot be used: {error}")
+        except (MemoryError, ServiceError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a schema may bring about
+            read = _refusing(self._defect(error, f"{what} cannot be used").message)
+        self._readers[key] = read
+        return read
+
+    def _name(self, key: bytes) -> str:
+        return f"schema {name_of(key)}"
+
+    def _why_absent(self, key: bytes) -> str:
+        return f": {self._schemas.complaints.get(key, 'the Schema Registry has none of this id')}"
+
+    def _make(self, schema: Schema, what: str) -> _Read:
+        """Return what reads values of a schema. Raises `UnusableSchema`, and `Rejection`."""
+        raise NotImplementedError
+
+    def _document(self, read: _Read, prefix: bytes, start: int, data: bytes | None) -> object:
+        try:
+            document = read(prefix, start, data)
+        except Exception as error:  # noqa: BLE001 - whatever a value may bring about
+            raise self._refusal(error) from None
+        if type(document) is not dict:
+            raise Rejection(Reason.NOT_AN_OBJECT, "the value is no record")
+        return document
+
+    def _refusal(self, error: Exception) -> Exception:
+        """Return what refuses a value that cannot be read."""
+        if isinstance(error, TooManyValues):
+            return Rejection(Reason.TOO_LARGE, str(error))
+        if isinstance(error, RecursionError):
+            return Rejection(Reason.TOO_DEEP, str(error))
+        if isinstance(error, ValueError):
+            return Rejection(Reason.INVALID_DATA, f"not written with its schema: {error}")
+        if isinstance(error, (Rejection, MemoryError)):  # which is no property of the value
+            return error
+        return self._defect(error, "the value cannot be read")
+
+    def _defect(self, error: Exception, what: str) -> Rejection:
+        """Report an error that nobody foresaw; return the refusal that takes its place."""
+        self._schemas.note_defect()
+        kind = type(error).__name__
+        rejection = Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: {kind}: {error}")
+        if kind not in self._reported:  # a traceback for each record would fill the log
+            self._reported.add(kind)
+            _log.error("%s; such records are dead letters: please report this", rejection, exc_info=error)
+        return rejection
+
+
+def _refusing(message: str) -> _Read:
+    def read(*_: object) -> object:
+        raise Rejection(Reason.UNKNOWN_SCHEMA, message)
+
+    return read
+
+
+class WireReader(SchemaReader):
     """Reads values in Confluent's wire format.
 
     Parameters
@@ -35,9 +130,7 @@ class WireReader:
     """
 
     def __init__(self, value_format: str, schemas: Schemas) -> None:
-        self._kind = KINDS[value_format]
-        self._schemas = schemas
-        self._readers: dict[bytes, _Read] = schemas.readers(value_format)
+        super().__init__(value_format, schemas, value_format)
 
     def __call__(self, value: bytes, headers: Headers = ()) -> object:
         """Read a value.
@@ -51,32 +144,23 @@ class WireReader:
         if not headers and (read := self._readers.get(value[:ID_END])) is not None:
             try:  # as `_document`, for nearly every record
                 document = read(value, ID_END)
-            except (RecursionError, ValueError) as error:
-                raise _refusal(error) from None
+            except Exception as error:  # noqa: BLE001 - as there
+                raise self._refusal(error) from None
             if type(document) is dict:
                 return document
         key, prefix, start, in_header = frame(value, headers)
-        read = self._readers.get(key)
-        if read is None:
-            read = self._readers[key] = self._make(key)
-        return _document(read, prefix, start, value if in_header else None)
+        read = self._reader(key)
+        return self._document(read, prefix, start, value if in_header else None)
 
-    def _make(self, key: bytes) -> _Read:
-        what, schema = f"schema {name_of(key)}", self._schemas[key]
-        if schema is None:
-            why = self._schemas.complaints.get(key, "the Schema Registry has none of this id")
-            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what}: {why}")
+    def _make(self, schema: Schema, what: str) -> _Read:
         if schema.kind == SchemaKind.UNUSABLE:
-            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what} cannot be used: {schema.parts[0].decode()}")
+            raise UnusableSchema(schema.parts[0].decode())
         if schema.kind != self._kind:
             raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what} is of type {schema.kind}, not {self._kind}")
-        try:
-            return _MAKERS[self._kind](schema)
-        except UnusableSchema as error:
-            raise Rejection(Reason.UNKNOWN_SCHEMA, f"{what} cannot be used: {error}") from None
+        return _MAKERS[self._kind](schema)
 
 
-class FileReader:
+class FileReader(SchemaReader):
     """Reads values that were all written with one schema, that of a file.
 
     Parameters
@@ -93,23 +177,21 @@ class FileReader:
     """
 
     def __init__(self, value_format: str, schemas: Schemas, key: bytes, message: str = "") -> None:
-        self._kind = KINDS[value_format]
-        self._schemas = schemas
+        super().__init__(value_format, schemas, key.decode())
         self._key = key
         self._message = message
-        self._readers: dict[bytes, _Read] = schemas.readers(key.decode())
 
     def __call__(self, value: bytes, _headers: Headers = ()) -> object:
         """Read a value. Raises `Rejection`: it was not written with the schema."""
-        read = self._readers.get(self._key)
-        if read is None:
-            read = self._readers[self._key] = self._make()
-        return _document(read, value, 0, None)
+        return self._document(self._reader(self._key), value, 0, None)
 
-    def _make(self) -> _Read:
-        schema = self._schemas[self._key]
-        if schema is None:
-            raise Rejection(Reason.UNKNOWN_SCHEMA, "the schema of the file is not known")
+    def _name(self, _key: bytes) -> str:
+        return "the schema of the file"
+
+    def _why_absent(self, _key: bytes) -> str:
+        return " is not known"
+
+    def _make(self, schema: Schema, _what: str) -> _Read:
         return plain_reader(schema, self._message)
 
 
@@ -129,35 +211,23 @@ def plain_reader(schema: Schema, message: str) -> _Read:
     return lambda value, _start, _data: read(value)
 
 
-def _document(read: _Read, prefix: bytes, start: int, data: bytes | None) -> object:
-    try:
-        document = read(prefix, start, data)
-    except (RecursionError, ValueError) as error:
-        raise _refusal(error) from None
-    if type(document) is not dict:
-        raise Rejection(Reason.NOT_AN_OBJECT, "the value is no record")
-    return document
-
-
-def _refusal(error: RecursionError | ValueError) -> Rejection:
-    if isinstance(error, RecursionError):
-        return Rejection(Reason.TOO_DEEP, str(error))
-    return Rejection(Reason.INVALID_DATA, f"not written with its schema: {error}")
-
-
 def _avro(schema: Schema) -> _Read:
     return avro_reader(schema.parts)
 
 
 def _protobuf(schema: Schema) -> _Read:
     file = ProtobufFile(schema.parts)
-    readers: dict[Sequence[int], Callable[[bytes], object]] = {}
+    readers: dict[tuple[int, ...], Callable[[bytes], object]] = {}
 
     def read(prefix: bytes, start: int, data: bytes | None = None) -> object:
         indexes, start = message_indexes(prefix, start)
         found = readers.get(indexes)
         if found is None:
-            found = readers[indexes] = file.reader_at(indexes)
+            try:
+                found = file.reader_at(indexes)
+            except UnusableSchema as error:
+                found = _refusing(f"its schema cannot be used: {error}")
+            readers[indexes] = found
         return found(prefix[start:] if data is None else data)
 
     return read

@@ -34,6 +34,8 @@ class Schemas:
     ----------
     complaints
         Why schemas that were looked for last were not found, by key, where more is to be said than that.
+    note_defect
+        Called for each record whose reading has failed as nobody foresaw.
 
     """
 
@@ -43,6 +45,7 @@ class Schemas:
         """The one last used is last."""
         self._readers: dict[str, dict[bytes, Any]] = {}
         self.complaints: Mapping[bytes, str] = {}
+        self.note_defect: Callable[[], None] = lambda: None
 
     def __getitem__(self, key: bytes) -> Schema | None:
         return self._known.get(key)

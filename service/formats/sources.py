@@ -6,14 +6,15 @@ again for a moment, as it may be a replica that lags; then the records of that i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from threading import Event
 from typing import Final
 
 from service.clock import SYSTEM_CLOCK, Clock
-from service.errors import ConfigurationError
+from service.errors import ConfigurationError, RegistryUnavailable, ServiceError
 from service.formats.answers import ANSWER_KEY, schema_of
 from service.formats.extra import need
 from service.formats.protobuf_files import UnusableSchema, compile_file
@@ -22,7 +23,7 @@ from service.formats.schema import Schema, SchemaKind
 from service.formats.schema_readers import KINDS, plain_reader
 from service.formats.schemas import Schemas
 from service.formats.topics import file_key
-from service.formats.wire import ID_END
+from service.formats.wire import ID_END, name_of
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
 from service.stream import Record
@@ -32,8 +33,12 @@ _PATIENCE_SECONDS: Final = 2.0
 _AGAIN_SECONDS: Final = 0.25
 _DOUBT_SECONDS: Final = 60.0
 """How long it is believed afterwards: records of ids that never existed must not slow down the others."""
+_FETCH_SECONDS: Final = 10.0
+"""How long all schemas of a batch are asked for at once; then it waits like one whose registry is away."""
 _MOST_REMEMBERED: Final = 1000
+_LONGEST_COMPLAINT: Final = 500
 _NEVER: Final = Event()
+_log = logging.getLogger(__name__)
 _MODULES: Final = {"avro": "fastavro", "protobuf": "google.protobuf"}
 """What has to be installed, by format."""
 
@@ -47,6 +52,8 @@ class Sources:
         Formats, files, the registry.
     clock
         Waits.
+    note_defect
+        Called for each schema whose reading has failed as nobody foresaw.
 
     Raises
     ------
@@ -55,8 +62,11 @@ class Sources:
 
     """
 
-    def __init__(self, settings: Settings, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, settings: Settings, clock: Clock = SYSTEM_CLOCK, note_defect: Callable[[], None] = lambda: None
+    ) -> None:
         _check(settings)
+        self._note_defect = note_defect
         self._files = schema_files(settings)
         self._registry = SchemaRegistry(settings.schema_registry) if settings.schema_registry.url else None
         written = settings.predictions_format
@@ -103,15 +113,31 @@ class Sources:
     def _fetch(self, keys: Sequence[bytes]) -> dict[bytes, Schema]:
         """Ask for schemas; for those that are not there again, until patience ends."""
         now = self._clock.monotonic()
-        absent = [key for key in keys if self._absent.get(key, -inf) <= now and not self._ask(key)]
+        keys_to_ask = [key for key in keys if self._absent.get(key, -inf) <= now]
+        absent = self._ask_all(keys_to_ask, now + _FETCH_SECONDS)
         deadline = now + _PATIENCE_SECONDS if now >= self._patient_from else now
         while absent and self._clock.monotonic() < deadline:
             self._clock.wait(_NEVER, _AGAIN_SECONDS)
-            absent = [key for key in absent if not self._ask(key)]
+            absent = self._ask_all(absent, now + _FETCH_SECONDS)
         if absent:
             self._patient_from = self._clock.monotonic() + _DOUBT_SECONDS
             self._remember_absent(absent)
         return {key: self._found[key] for key in keys if key in self._found}
+
+    def _ask_all(self, keys: Sequence[bytes], deadline: float) -> list[bytes]:
+        """Ask for schemas; return those that are not there. Raises `RegistryUnavailable` at the deadline.
+
+        What was answered until then is remembered: the next attempt goes on from there.
+        """
+        absent: list[bytes] = []
+        for n_asked, key in enumerate(keys):
+            if self._clock.monotonic() >= deadline:
+                self._remember_absent(absent)
+                answered = f"has answered for {n_asked} of {len(keys)} schemas"
+                raise RegistryUnavailable(f"schema registry: it {answered} within {_FETCH_SECONDS:g} s")
+            if not self._ask(key):
+                absent.append(key)
+        return absent
 
     def _ask(self, key: bytes) -> bool:
         """Return whether a schema is known now."""
@@ -124,6 +150,15 @@ class Sources:
             if isinstance(error, ReferenceMissing):
                 self._complaints[key] = str(error)
             return False
+        except (MemoryError, ServiceError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a schema may bring about
+            self._note_defect()
+            why = f"{type(error).__name__}: {error}"
+            _log.exception("schema %s cannot be used: please report this", name_of(key))
+            schema = Schema(
+                SchemaKind.UNUSABLE, (why[:_LONGEST_COMPLAINT].encode(errors="backslashreplace"),)
+            )
         if len(self._found) >= _MOST_REMEMBERED:
             self._found.pop(next(iter(self._found)))
         self._found[key] = schema

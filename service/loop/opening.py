@@ -72,7 +72,9 @@ class TaskOpener:
         self._observe = observe
         self._tracer = tracer
         self._clock = clock
-        self._sources = Sources(settings, clock) if needs_schemas(settings) else None
+        self._sources = (
+            Sources(settings, clock, metrics.format_defects.inc) if needs_schemas(settings) else None
+        )
         self.lanes = metrics.lanes = Lanes(transport, settings, clock) if settings.share_model else None
         self._consumer: Consumer
         self._growth: Growth
@@ -123,6 +125,8 @@ class TaskOpener:
             writer.close()
             raise
         restored.processor.observe = self._observer(partition, restored.processor, live)
+        if restored.processor.schemas is not None:
+            restored.processor.schemas.note_defect = self._metrics.format_defects.inc
         return task
 
     def _restore(self, partition: int, committed: Mapping[str, int]) -> Restored:

@@ -45,6 +45,7 @@ class Metrics:
     label_delay: Buckets = field(default_factory=lambda: Buckets(_DELAY_BUCKETS))
     rebalances: Counter = field(init=False)
     events_lost: Counter = field(init=False)
+    format_defects: Counter = field(init=False)
     snapshot_duration: Histogram = field(init=False)
     snapshot_size: Gauge = field(init=False)
     snapshot_time: Gauge = field(init=False)
@@ -67,6 +68,12 @@ class Metrics:
             "Records that were gone before they were processed, or learned again by recovery, as far as is "
             "known; only with on_data_loss=continue.",
             ["topic"],
+            registry=self.registry,
+        )
+        self.format_defects = Counter(
+            "perceptron_format_defects",
+            "Records and schemas on which reading has failed as nobody foresaw, which made dead letters: the "
+            "log has the traceback.",
             registry=self.registry,
         )
         self.snapshot_duration = Histogram(

@@ -33,6 +33,15 @@ def redacted_url(url: str) -> str:
     return f"{scheme}://{shown}"
 
 
+def without_query(url: str) -> str:
+    """Return HTTP addresses, which may be several, up to the first query or fragment: a key may be there.
+
+    >>> without_query("https://h:8081/api?token=pw,https://g"), without_query("http://h:8081")
+    ('https://h:8081/api?**********', 'http://h:8081')
+    """
+    return re.sub("[?#].*", f"?{STARS}", url, flags=re.DOTALL)
+
+
 def redacted(value: object) -> str:
     """Return the `repr` of a setting's value, without what may be a password in a URL."""
     if isinstance(value, str) and ("://" in value or "@" in value):

@@ -12,7 +12,7 @@ from service.cli.completion import complete_setting
 from service.cli.options import setting_options
 from service.cli.output import echo
 from service.settings.load import Loaded, option_settings, setting_values
-from service.settings.redaction import redacted_url
+from service.settings.redaction import redacted_url, without_query
 
 _Row = tuple[object, str]
 
@@ -69,6 +69,8 @@ def _plain(name: str, value: object) -> object:
         return str(value)
     if name == "broker":
         return redacted_url(str(value))
+    if name == "schema_registry.url":
+        return without_query(str(value))
     if value is None:
         return "auto"
     return list(value) if isinstance(value, tuple) else value

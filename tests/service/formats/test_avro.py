@@ -90,6 +90,34 @@ def test_what_is_no_schema_is_refused(text):
         avro_reader([text])
 
 
+def of_nulls(depth):
+    """Return a schema whose values hold 2**depth nulls and take no bytes."""
+    kind = "null"
+    for level in range(depth):
+        kind = record(f"R{level}", a=kind, b=f"R{level - 1}" if level else "null")
+    return kind
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        (of_nulls(30), "its values hold more than 10000 values in 0 bytes"),
+        (record(it=logical("bytes", "decimal", precision=10**30, scale=10**30)), "scale 1000000"),
+        (record(it={"type": "fixed", "name": "F", "size": 10**30}), "size 1000000"),
+        (record(it={"type": "fixed", "name": "F", "size": -1}), "size -1"),
+        (record(it={"type": "fixed", "name": "F", "size": "2"}), "size '2'"),
+        (record(**{"\ud800": "double"}), r"'\\ud800' is no name"),
+        (record(it={"type": "enum", "name": "E", "symbols": ["A" * 257]}), "a symbol has 257 characters"),
+        ({"type": "record", "name": "N", "fields": [{"name": 5, "type": "int"}]}, "5 is no name"),
+        ({"type": "record", "name": ["N"], "fields": []}, "unhashable"),
+    ],
+    ids=lambda value: value[:20] if isinstance(value, str) else "",
+)
+def test_a_schema_that_nothing_sensible_is_written_with_is_refused(schema, reason):
+    with pytest.raises(UnusableSchema, match=reason):
+        reader(schema)
+
+
 def test_without_fastavro_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr("service.formats.extra.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match="needs the package fastavro") as caught:

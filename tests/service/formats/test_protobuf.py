@@ -159,11 +159,84 @@ def test_files_import_each_other_by_the_names_of_their_references():
         ([("", "message M {")], "protoc"),
         ([("", 'syntax = "proto3"; import "gone.proto";')], "gone.proto"),
         ([("../../up.proto", "x"), ("", 'syntax = "proto3";')], "it imports '../../up.proto'"),
+        *(
+            ([*((name, "x") for name in names), ("", 'syntax = "proto3";')], "cannot be the name of a file")
+            for names in (
+                ["n" * 300],
+                ["d/" * 3000],
+                ["a\0b"],
+                ["."],
+                ["f.proto", "f.proto/g.proto"],
+                ["confluent"],
+            )
+        ),
     ],
 )
 def test_texts_that_cannot_be_compiled_are_refused(files, message):
     with pytest.raises(UnusableSchema, match=message):
         descriptors(files)
+
+
+def test_a_text_that_protoc_does_not_compile_in_time_is_refused(monkeypatch):
+    monkeypatch.setattr("service.formats.protobuf_files._SECONDS", 0.001)
+    with pytest.raises(UnusableSchema, match=r"protoc has not compiled it within 0\.001 s"):
+        descriptors([("", PROTO)])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "string seconds = 1; int32 nanos = 2;",
+        "int64 seconds = 1;",
+        "repeated int64 seconds = 1; int32 nanos = 2;",
+    ],
+)
+def test_a_message_with_the_name_of_a_known_one_and_other_fields_is_refused(fields):
+    messages = f"message Timestamp {{ {fields} }} message M {{ Timestamp t = 1; }}"
+    text = f'syntax = "proto3"; package google.protobuf; {messages}'
+    file = ProtobufFile(descriptors([("", text)]))
+    with pytest.raises(UnusableSchema, match=r"its google\.protobuf\.Timestamp is not the known one"):
+        file.reader_at((1,))
+
+
+def test_a_decimal_of_ones_own_is_refused():
+    text = 'syntax = "proto3"; package confluent.type; message Decimal { string value = 1; }'
+    with pytest.raises(UnusableSchema, match=r"its confluent\.type\.Decimal is not the known one"):
+        ProtobufFile(descriptors([("", text)])).reader_at((0,))
+
+
+def linked(count):
+    """Return a file of messages, each of which has the next one as a field."""
+    file = FileDescriptorProto(name="a.proto", syntax="proto3")
+    for number in range(count):
+        message = file.message_type.add(name=f"M{number}")
+        message.field.add(name="n", number=1, type=11, type_name=f".M{(number + 1) % count}", label=1)
+    return ProtobufFile([file.SerializeToString()])
+
+
+def test_messages_may_be_nested_two_hundred_deep_and_no_deeper():
+    read = linked(200).reader_at((0,))
+    assert read(b"\x0a\x02\x0a\x00") == {"n": {"n": {}}}
+    for file in (linked(201), linked(3000)):
+        with pytest.raises(UnusableSchema, match="more than 200 deep"):
+            file.reader_at((0,))
+
+
+@pytest.mark.parametrize(
+    "name", ["google/" + "a/" * 500_000 + "b.proto", "google/../os.proto", "google/a\0.proto"]
+)
+def test_an_import_of_no_package_is_taken_for_one_of_options(name):
+    file = FileDescriptorProto(name="a.proto", syntax="proto3", dependency=[name])
+    file.message_type.add(name="M")
+    assert ProtobufFile([file.SerializeToString()]).reader_at((0,))(b"") == {}
+
+
+def test_long_defaults_and_names_of_enums_are_refused_as_a_byte_would_stand_for_them():
+    default = f'syntax = "proto2"; message M {{ optional string s = 1 [default = "{"x" * 257}"]; }}'
+    enum = f'syntax = "proto3"; enum E {{ {"X" * 257} = 0; }} message M {{ repeated E e = 1; }}'
+    for text in (default, enum):
+        with pytest.raises(UnusableSchema, match="has 257 characters, more than 256"):
+            ProtobufFile(descriptors([("", text)])).reader_at((0,))
 
 
 def test_a_file_is_a_text_or_a_descriptor_set(tmp_path):

@@ -3,13 +3,14 @@
 import json
 import ssl
 import warnings
+from contextlib import suppress
 
 import pytest
 import trustme
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from service.errors import RegistryUnavailable
-from service.formats.registry import SchemaMissing, SchemaRegistry
+from service.formats.registry import SchemaMissing, SchemaRegistry, _Found
 from service.formats.schema import Schema, from_bytes, to_bytes
 from service.settings.registry import RegistrySettings
 from tests.service.formats.avro_values import record
@@ -106,6 +107,93 @@ def test_an_answer_that_is_not_a_registrys_is_none(registry, monkeypatch, answer
     monkeypatch.setattr(registry, "answer", lambda *_: answer)
     with pytest.raises(RegistryUnavailable, match="not that of a Schema Registry"):
         client(registry).schema(key(1))
+
+
+def answered(body, status=b"200 OK"):
+    """Serve one answer of these bytes."""
+    head = b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
+    return trickling(head + body, len(head) + len(body))
+
+
+REFERRING = b'{"schema": "x", "references": [{"name": "a", "subject": "%b", "version": %b}]}'
+DEEP = b"[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        DEEP,
+        b'{"schema": "x", "more": ' + DEEP,
+        REFERRING % (b"a", b"1e999"),
+        REFERRING % (b"a", b"[]"),
+        REFERRING % (b"\\ud800", b"1"),
+        b'{"schema": "\\ud800"}',
+        b'{"schema": "x", "schemaType": ' + b"9" * 100 + b"}",
+        b'{"schema": "x", "schemaType": "' + b"9" * 101 + b'"}',
+        b"\xff",
+    ],
+    ids=lambda body: body[-40:].decode(errors="replace"),
+)
+def test_nonsense_is_no_answer_of_a_registry(body):
+    with answered(body) as port, pytest.raises(RegistryUnavailable, match="not that of a Schema Registry"):
+        SchemaRegistry(RegistrySettings(url=f"http://127.0.0.1:{port}")).schema(key(1))
+
+
+@pytest.mark.parametrize("body", [DEEP, b'{"error_code": []}', b'{"error_code": 1e999}', b"5", b"\xff"])
+def test_a_404_of_nonsense_says_nothing_of_the_schema(body):
+    with (
+        answered(body, b"404 Not Found") as port,
+        pytest.raises(RegistryUnavailable, match="HTTP 404 Not Found"),
+    ):
+        SchemaRegistry(RegistrySettings(url=f"http://127.0.0.1:{port}")).schema(key(1))
+
+
+def chain(length, text="x"):
+    """Return a client whose registry has a schema that refers to another, which refers to another …"""
+    asked = []
+
+    def get(path, _deadline):
+        number = len(asked)
+        asked.append(path)
+        reference = {"name": f"n{number}", "subject": f"s{number}", "version": 1}
+        return _Found(schema=text, references=[reference] if number < length else [])
+
+    made = SchemaRegistry(RegistrySettings(url="http://127.0.0.1:1"))
+    made._get = get
+    return made
+
+
+def test_a_chain_of_a_thousand_references_is_followed_and_a_longer_one_makes_the_schema_unusable():
+    assert chain(1000).schema(key(1)) == Schema("AVRO", (b"x",) * 1001)
+    assert chain(1001).schema(key(1)) == Schema("UNUSABLE", (b"it refers to more than 1000 others",))
+
+
+def test_a_schema_that_is_too_large_with_what_it_refers_to_is_unusable():
+    kind, (why,) = chain(20, "x" * (1 << 20)).schema(key(1))
+    assert (kind, why[:32]) == ("UNUSABLE", b"it has more than 16777216 charac")
+
+
+def test_a_lookup_has_a_total_time_and_the_next_one_goes_on_from_there(registry, monkeypatch):
+    monkeypatch.setattr("service.formats.registry._LOOKUP_SECONDS", 0.2)
+    for number in range(8):
+        references = [{"name": f"R{number - 1}", "subject": f"s{number - 1}", "version": 1}] if number else []
+        fields = {"a": f"R{number - 1}"} if number else {}
+        last = registry.register(f"s{number}", record(f"R{number}", **fields), references=references)
+    registry.delay_seconds, asking = 0.06, client(registry)
+    with pytest.raises(RegistryUnavailable, match=r"no whole schema within 0\.2 s|timed out"):
+        asking.schema(key(last))
+    for _ in range(8):
+        with suppress(RegistryUnavailable):
+            assert len(asking.schema(key(last)).parts) == 8
+            return
+    pytest.fail("no lookup has gone on from where the one before it ended")
+
+
+def test_a_query_in_the_address_is_shown_nowhere():
+    registry = SchemaRegistry(RegistrySettings(url="http://127.0.0.1:1/a b?token=secret"))
+    with pytest.raises(RegistryUnavailable) as caught:
+        registry.schema(key(1))
+    assert "secret" not in str(caught.value)
 
 
 def test_the_first_address_that_answers_decides(registry):

@@ -77,6 +77,37 @@ def test_a_registry_that_does_not_answer_is_an_error_each_time(asking):
     assert asking(1) == ({key(1)}, 1)
 
 
+def test_many_slow_answers_hold_a_batch_up_and_the_next_attempt_goes_on_from_there(asking):
+    answer = asking.registry.answer
+
+    def slowly(*asked):
+        asking.clock.seconds += 1
+        return answer(*asked)
+
+    asking.registry.answer = slowly
+    with pytest.raises(RegistryUnavailable, match="has answered for 10 of 15 schemas within 10 s"):
+        asking(*range(101, 115), 1)
+    assert asking(*range(101, 115), 1)[0] == {key(1)}
+
+
+def test_a_schema_on_which_reading_fails_as_nobody_foresaw_is_unusable_and_counted(
+    registry, monkeypatch, caplog
+):
+    registry.register("a", SCHEMA)
+    defects = []
+    asking = Asking(registry)
+    asking.sources._note_defect = lambda: defects.append(1)
+
+    def fail(*_):
+        raise AttributeError("nobody \ud800 foresaw this")
+
+    monkeypatch.setattr(asking.sources._registry, "schema", fail)
+    found = asking.sources.find(make_schemas(asking.settings), batch(1))
+    assert found == {key(1): Schema("UNUSABLE", (b"AttributeError: nobody \\ud800 foresaw this",))}
+    assert defects == [1]
+    assert "Traceback" in caplog.text
+
+
 def test_the_schema_of_a_file_is_found_until_it_is_known(tmp_path, registry):
     path = tmp_path / "event.avsc"
     path.write_bytes(*PARTS)

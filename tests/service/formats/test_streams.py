@@ -24,6 +24,7 @@ from service.stream import Output
 from service.transport import open_transport
 from tests.service.building import settings
 from tests.service.formats.avro_values import record, written
+from tests.support.schema_registry import SchemaRegistryServer
 
 PROTO = """syntax = "proto3";
 message Event {
@@ -352,3 +353,73 @@ def test_a_reference_that_the_registry_does_not_have_is_named(stream, registry, 
         f"schema {schema_id}: it refers to 'Person', version 1 of the subject 'person-value': "
         "the Schema Registry has none"
     )
+
+
+ODD = 'syntax = "proto3"; package google.protobuf; message Timestamp { string seconds = 1; }'
+ODD_REFERENCE = {"name": "confluent/meta.proto/b.proto", "subject": "a", "version": 1}
+
+
+def odd_avro(registry):
+    nulls = "null"
+    for level in range(30):
+        nulls = record(f"R{level}", a=nulls, b=f"R{level - 1}" if level else "null")
+    surrogate = record(id="string", **{"\ud800": "double"})
+    scale = {"type": "bytes", "logicalType": "decimal", "precision": 10**30, "scale": 10**30}
+    odd = [nulls, surrogate, record(id="string", it=scale)]
+    return [framed(registry.register(f"odd{n}", each), b"\x02a" + bytes(16)) for n, each in enumerate(odd)]
+
+
+def odd_protobuf(registry):
+    registry.register("a", 'syntax = "proto3";', "PROTOBUF")
+    ids = [
+        registry.register("odd0", ODD, "PROTOBUF"),
+        registry.register("odd1", 'syntax = "proto3"; message M {}', "PROTOBUF", [ODD_REFERENCE]),
+        registry.register(
+            "odd2", 'syntax = "proto3"; message M {}', "PROTOBUF", [ODD_REFERENCE | {"name": "."}]
+        ),
+    ]
+    return [framed(schema_id, bytes(1)) for schema_id in ids]
+
+
+@pytest.mark.parametrize("transport", ["memory", "sqlite"])
+@pytest.mark.parametrize(
+    ("value_format", "write", "write_odd"),
+    [("avro", in_avro, odd_avro), ("protobuf", in_protobuf, odd_protobuf)],
+    ids=["avro", "protobuf"],
+)
+def test_records_of_odd_schemas_are_dead_letters_and_the_service_goes_on(
+    transport, value_format, write, write_odd, tmp_path, monkeypatch
+):
+    stream = open_transport("memory://" if transport == "memory" else f"sqlite:///{tmp_path}/stream.db")
+    monkeypatch.setattr("service.loop.task.Task.hand_over", lambda task: task.close())  # killed
+    with SchemaRegistryServer(serialized=False) as registry:
+        given = given_for(registry, value_format, hash_bits=18)
+        good = write(registry, some_events(2))
+        odd = write_odd(registry)
+        produce(stream, [good[0], *odd])
+        run(stream, given)
+        produce(stream, [good[1], odd[0]], since=9)
+        run(stream, given)
+    assert len(outputs(stream)) == 2
+    assert reasons(stream) == ["unknown_schema"] * (len(odd) + 1)
+    assert restore(stream, given, 0).processor.counters.predictions == 2
+    stream.close()
+
+
+@pytest.mark.parametrize(
+    "place", ["service.formats.schema_readers.avro_reader", "service.formats.avro._tried"]
+)
+def test_what_nobody_foresaw_is_a_dead_letter_with_a_traceback_and_a_metric(
+    stream, registry, monkeypatch, caplog, place
+):
+    def fail(*_):
+        raise SystemError("nobody foresaw this")
+
+    monkeypatch.setattr(place, fail if place.endswith("avro_reader") else lambda _: fail)
+    produce(stream, in_avro(registry, some_events(3)))
+    metrics = Metrics(CollectorRegistry())
+    Runner(stream, given_for(registry), metrics=metrics, health=Health()).run(exit_at_end=True)
+    assert reasons(stream) == ["unknown_schema"] * 3
+    assert caplog.text.count("Traceback") == 1
+    n_defects = metrics.registry.get_sample_value("perceptron_format_defects_total")
+    assert n_defects == (1 if place.endswith("avro_reader") else 3)

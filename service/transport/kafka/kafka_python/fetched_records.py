@@ -14,10 +14,13 @@ from kafka.structs import TopicPartition
 from service.batches.record_batch import RecordBatch
 from service.records import Record
 from service.transport.kafka.kafka_python.record_reader import RecordReader
+from service.transport.kafka.kafka_python.uncompressed import Uncompressed
 
 _CURRENT_FORMAT: Final = 2
 _NO_TIME_MS: Final = -1
 """As Kafka itself says that a record has no time."""
+_ROOM: Final = 10_000
+"""Records that are decoded at once where all are asked for."""
 _BEYOND: Final = 2**63
 """The first number that is none of Kafka's."""
 
@@ -95,6 +98,8 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
     ) -> None:
         super().__init__(fetch_offset, tp, records, **options)
         self.record_iterator = self._decode(records)
+        self._room = _ROOM
+        """How many records are asked for: no more are decoded."""
         self._left = RecordBatch()
         """What was decoded and not taken."""
 
@@ -118,12 +123,13 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
 
     def _fill(self, taken: TakenRecords, n: int | None) -> None:
         while n is None or len(taken) < n:
+            room = _ROOM if n is None else n - len(taken)
             if not self._left:
+                self._room = room
                 decoded = next(self.record_iterator, None)
                 if decoded is None:
                     return
                 self._left = decoded
-            room = len(self._left) if n is None else n - len(taken)
             taken.add(self._left[:room])
             self._left = self._left[room:]
 
@@ -135,11 +141,8 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
             if batch.magic == _CURRENT_FORMAT and self._is_passed_over(batch):
                 self.next_fetch_offset = batch.next_offset
                 continue
-            records = RecordBatch()
-            try:
-                self._read(batch, records)
-            finally:  # what precedes an error comes before it
-                self.bytes_read += batch.size_in_bytes
+            self.bytes_read += batch.size_in_bytes
+            for records in self._read(batch):
                 yield records
                 if records:
                     self.next_fetch_offset = records[-1].offset + 1
@@ -159,24 +162,42 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
                 return True
         return bool(batch.is_control_batch)
 
-    def _read(self, batch: Any, records: RecordBatch) -> None:  # noqa: ANN401 - kafka-python has no types
+    def _read(self, batch: Any) -> Iterator[RecordBatch]:  # noqa: ANN401 - kafka-python has no types
+        """Yield the records of a batch, as many as there is room for, and at last those before an error."""
+        records = RecordBatch()
         if batch.magic == _CURRENT_FORMAT:
-            iter(batch)  # uncompresses it
-            has_append_time = batch.timestamp_type == batch.LOG_APPEND_TIME
-            reader = RecordReader(
-                batch._buffer,  # noqa: SLF001 - nothing public holds the records
-                batch._pos,  # noqa: SLF001
-                *self.topic_partition,
-                base_offset=batch.base_offset,
-                timestamp_ms=batch.max_timestamp if has_append_time else batch.first_timestamp,
-                has_append_time=has_append_time,
-            )
-            n_read = reader.read(records, batch.records_count, self.fetch_offset)
-            batch._next_record_index, batch._pos = n_read, reader.at  # noqa: SLF001
-        for record in batch:
-            self._check(record, "Record", record.offset)
-            if record.offset >= self.fetch_offset:
-                records.append(self._as_record(record))
+            left = batch.records_count
+            uncompressed = Uncompressed(batch)
+            while left > 0:
+                reader = self._reader(batch, uncompressed)
+                n_read = reader.read(records, min(left, self._room), self.fetch_offset)
+                left -= n_read
+                uncompressed.at = reader.at
+                if records:
+                    yield records
+                    records = RecordBatch()
+                if not n_read and not uncompressed.read_on():
+                    break
+            uncompressed.read_all()
+            batch._next_record_index = batch.records_count - max(left, 0)  # noqa: SLF001
+        try:
+            for record in batch:
+                self._check(record, "Record", record.offset)
+                if record.offset >= self.fetch_offset:
+                    records.append(self._as_record(record))
+        finally:  # what precedes an error comes before it
+            yield records
+
+    def _reader(self, batch: Any, uncompressed: Uncompressed) -> RecordReader:  # noqa: ANN401 - as above
+        has_append_time = batch.timestamp_type == batch.LOG_APPEND_TIME
+        return RecordReader(
+            uncompressed.data,
+            uncompressed.at,
+            *self.topic_partition,
+            base_offset=batch.base_offset,
+            timestamp_ms=batch.max_timestamp if has_append_time else batch.first_timestamp,
+            has_append_time=has_append_time,
+        )
 
     def _check(self, checked: Any, kind: str, offset: int) -> None:  # noqa: ANN401 - kafka-python has no types
         if self.check_crcs and not checked.validate_crc():

@@ -21,8 +21,9 @@ from kafka.record.util import calc_crc32c
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.batches.record_batch import RecordBatch
+from service.errors import TransportError
 from service.records import Record
-from service.transport.kafka.kafka_python import fetched_records, record_reader
+from service.transport.kafka.kafka_python import fetched_records, record_reader, uncompressed
 from service.transport.kafka.kafka_python.fetched_records import FetchedRecords, RecordConsumer, joined
 
 PLACE, OTHER = TopicPartition("events", 3), TopicPartition("events", 4)
@@ -159,6 +160,7 @@ def taken(kind, fetch, n, **options):
 def both(reader, fetch, n, **options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fetched_records, "RecordReader", reader)
+        patch.setattr(uncompressed, "_PIECE_BYTES", 16)
         return taken(FetchedRecords, fetch, n, **options), taken(
             Fetcher.PartitionRecords, fetch, n, **options
         )
@@ -253,6 +255,28 @@ def test_a_reader_that_is_garbage_lets_go_of_its_data(reader):
     del made
     gc.collect()
     data.append(1)  # a BufferError as long as somebody reads it
+
+
+def test_a_record_that_does_not_end_within_the_limit_is_an_error_that_names_it(monkeypatch):
+    monkeypatch.setattr(uncompressed, "_MOST_BYTES", 100_000)
+    sent = batch([(0, 0, None, b"before", []), (1, 0, None, bytes(1_000_000), [])], codec=GZIP)
+    found = FetchedRecords(0, PLACE, MemoryRecords(sent))
+    assert joined([*found.take(9)]).value(0) == b"before"
+    with pytest.raises(TransportError, match="batch at offset 0 is longer than 100000 bytes"):
+        found.take(9)
+
+
+def test_as_many_records_of_a_batch_are_decoded_as_are_asked_for(monkeypatch):
+    asked = []
+
+    class Counting(_interpreted()):
+        def read(self, records, count, first_offset):
+            asked.append(count)
+            return super().read(records, count, first_offset)
+
+    monkeypatch.setattr(fetched_records, "RecordReader", Counting)
+    found = FetchedRecords(0, PLACE, MemoryRecords(batch([(n, 0, None, b"x", []) for n in range(20)])))
+    assert [len(found.take(n)) for n in (3, 5, 1)] == asked == [3, 5, 1]
 
 
 def test_an_error_is_raised_again_at_each_call():

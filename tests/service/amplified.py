@@ -1,0 +1,98 @@
+"""Small inputs that stand for much, in their own process: `python -m tests.service.amplified GROUP FOLDER`.
+
+Prints, for each, the processor time in seconds and what came of it; and the process's peak of memory.
+"""
+
+import io
+import json
+import resource
+import struct
+import sys
+import time
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+
+def protobuf(n_fields):
+    from service.formats.protobuf import ProtobufFile  # noqa: PLC0415
+    from service.formats.protobuf_files import descriptors  # noqa: PLC0415
+
+    fields = " ".join(f"double f{number} = {number};" for number in range(1, n_fields + 1))
+    text = f'syntax = "proto3"; message L {{ {fields} }} message M {{ repeated L lines = 1; }}'
+    read = ProtobufFile(descriptors([("", text)])).reader_of("M")
+    return lambda: len(read(b"\x0a\x00" * 500_000)["lines"])
+
+
+def avro():
+    from tests.service.formats.avro_values import reader, record  # noqa: PLC0415
+
+    nulls = record("Nulls", **{f"f{number}": "null" for number in range(40)})
+    read = reader(record(many={"type": "array", "items": nulls}, rest="bytes"))
+    count = b"\xc0\xee\x6d"  # 900,000
+    return lambda: len(read(count + b"\x00" + count + bytes(900_000), 0)["many"])
+
+
+def kafka_batch():
+    from kafka.record.default_records import DefaultRecordBatchBuilder  # noqa: PLC0415
+    from kafka.record.memory_records import MemoryRecords  # noqa: PLC0415
+    from kafka.record.util import calc_crc32c  # noqa: PLC0415
+    from kafka.structs import TopicPartition  # noqa: PLC0415
+
+    from service.transport.kafka.kafka_python.fetched_records import FetchedRecords  # noqa: PLC0415
+
+    count, deflate = 6_000_000, zlib.compressobj(9, zlib.DEFLATED, 31)
+    records = b"".join(deflate.compress(b"\x0c\0\0\0\x01\x01\0" * 100_000) for _ in range(count // 100_000))
+    records += deflate.flush()
+    header = DefaultRecordBatchBuilder.HEADER_STRUCT
+    sent = bytearray(header.size) + records
+    header.pack_into(sent, 0, 0, len(sent) - 12, 0, 2, 0, 1, count - 1, 0, 0, -1, -1, -1, count)
+    start = DefaultRecordBatchBuilder.ATTRIBUTES_OFFSET
+    struct.pack_into(">I", sent, DefaultRecordBatchBuilder.CRC_OFFSET, calc_crc32c(memoryview(sent)[start:]))
+    return lambda: len(FetchedRecords(0, TopicPartition("events", 0), MemoryRecords(bytes(sent))).take(500))
+
+
+def table(path):
+    from service.datasets.columns import Columns  # noqa: PLC0415
+    from service.datasets.tables import Table, parquet_batches  # noqa: PLC0415
+
+    with suppress(ImportError):  # before the time is taken
+        import pyarrow.parquet  # noqa: F401, PLC0415
+
+    def rows():
+        stream = io.BufferedReader(io.FileIO(path))
+        return sum(1 for _ in Table(stream, Columns()).rows(parquet_batches))
+
+    return rows
+
+
+def cases(group, folder):
+    if group == "formats":
+        return {"avro": avro(), "protobuf 40": protobuf(40), "protobuf 1000": protobuf(1000)}
+    if group == "kafka":
+        return {"batch": kafka_batch()}
+    return {path.stem: table(path) for path in sorted(Path(folder).glob("*.parquet"))}
+
+
+def peak_bytes():
+    """Return the peak of this process: `getrusage` has that of its parent too."""
+    with suppress(OSError):
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.partition("VmHWM:")[2].split()[0]) << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def main():
+    found = {}
+    for name, run in cases(*sys.argv[1:]).items():
+        began = time.process_time()
+        try:
+            said = run()
+        except Exception as error:  # noqa: BLE001 - is printed
+            said = str(error)
+        found[name] = [time.process_time() - began, said]
+    sys.stdout.write(json.dumps({"found": found, "peak_bytes": peak_bytes()}))
+
+
+if __name__ == "__main__":
+    main()
