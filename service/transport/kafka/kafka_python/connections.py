@@ -19,6 +19,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
 _RECEIVE_BYTES: Final = 262_144
+_ASK_AGAIN_MILLISECONDS: Final = 50
 _NOTHING_THERE: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _REFUSALS: Final = (AuthorizationError, SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
 _BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
@@ -32,7 +33,26 @@ UNRESOLVED: Final = "unresolved"
 def connected_client(failures: dict[str, Exception], **settings: object) -> Any:  # noqa: ANN401 - no types
     """Make a client that records the last connection failure of each kind in `failures`."""
     network = Network(**settings)
-    return KafkaNetClient(net=network, manager=_ConnectionManager(network, failures, **settings), **settings)
+    return _Client(net=network, manager=_ConnectionManager(network, failures, **settings), **settings)
+
+
+class _Client(KafkaNetClient):  # type: ignore[misc] # kafka-python has no types
+    """Client that reports a node without a connection as its sender expects to hear of it.
+
+    kafka-python's own raises instead. Its sender (3.0.12) then looks for the coordinator and forgets the
+    request that it wanted to send: the transaction stands still until its time is over. After an answer of
+    False it sends the request to the coordinator that it finds.
+    """
+
+    def await_ready(self, node_id: object, timeout_ms: float = 30_000) -> bool:
+        """Wait for a connection; return whether there is one."""
+        try:
+            super().await_ready(node_id, timeout_ms=timeout_ms)
+        except KafkaConnectionError:
+            # Until the cluster has noticed the death of a coordinator, it names the dead one.
+            self.poll(timeout_ms=_ASK_AGAIN_MILLISECONDS)
+            return False
+        return True
 
 
 class Network(NetworkSelector):  # type: ignore[misc] # kafka-python has no types
