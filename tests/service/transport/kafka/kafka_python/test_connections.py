@@ -12,9 +12,9 @@ from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import TransactionManager
 
 from service.transport.kafka.kafka_python.connections import (
+    Connections,
     Network,
     PlainSelector,
-    connected_client,
     received,
 )
 
@@ -129,7 +129,7 @@ def test_no_socket_is_left_open_when_connecting_is_given_up(n_polls):
 
 
 def test_a_request_to_a_coordinator_that_is_gone_is_kept_for_the_next_one(dead_address):
-    with contextlib.closing(connected_client({}, bootstrap_servers=dead_address)) as client:
+    with contextlib.closing(Connections({}, bootstrap_servers=dead_address)) as client:
         transactions = TransactionManager(transactional_id="events-0")
         transactions._transaction_coordinator = client.cluster.bootstrap_brokers()[0].node_id
         wanted = transactions.initialize_transactions()
