@@ -116,7 +116,7 @@ class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-
 
     def _note_end(self, node_id: object, reason: object) -> None:
         self.n_ended += 1
-        broker = self.cluster.broker_metadata(node_id)
+        broker = None if self.cluster.is_bootstrap(node_id) else self.cluster.broker_metadata(node_id)
         if isinstance(reason, Exception) and broker is not None:
             self.lost[node_id] = f"{broker.host}:{broker.port}"
 

@@ -11,16 +11,10 @@ from collections.abc import Iterator
 
 import kafka
 import pytest
-from kafka import KafkaProducer, errors
+from kafka import errors
 from kafka.consumer.fetcher import Fetcher
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import KafkaError
-from kafka.net.manager import KafkaConnectionManager
-from kafka.net.transport import KafkaTCPTransport
-from kafka.producer.record_accumulator import RecordAccumulator
-from kafka.producer.sender import Sender
-from kafka.producer.transaction_manager import TransactionalRequestResult, TransactionManager
-from kafka.record.default_records import DefaultRecordBatch
 from kafka.structs import TopicPartition
 
 from service.errors import (
@@ -145,35 +139,6 @@ def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away() -> 
     with pytest.raises(TransportUnavailable, match=f"{url}: no such host") as caught:
         open_transport(url)
     assert "name server" in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        (KafkaProducer, "_unregister_cleanup"),
-        (RecordAccumulator, "_tp_lock"),
-        (Sender, "force_close"),
-        (Sender, "wakeup"),
-        (TransactionManager, "begin_commit"),
-        (TransactionManager, "maybe_add_partition_to_transaction"),
-        (TransactionManager, "send_offsets_to_transaction"),
-        (TransactionManager, "last_error"),
-        (TransactionalRequestResult, "wait"),
-        (ConsumerCoordinator, "_send_heartbeat_request"),
-        (ConsumerCoordinator, "_do_join_and_sync_async"),
-        (KafkaConnectionManager, "_build_transport"),
-        (KafkaTCPTransport, "_sock_recv"),
-        (Fetcher.PartitionRecords, "_consume_aborted_transactions_up_to"),
-        (Fetcher.PartitionRecords, "_contains_abort_marker"),
-        (Fetcher.PartitionRecords, "_is_batch_aborted"),
-        (DefaultRecordBatch, "_buffer"),
-        (DefaultRecordBatch, "_next_record_index"),
-        (DefaultRecordBatch, "_pos"),
-    ],
-    ids=lambda place: f"{place[0].__name__}.{place[1]}",
-)
-def test_what_we_use_of_the_clients_inside_is_still_there(place: tuple[type, str]) -> None:
-    assert hasattr(*place)
 
 
 def test_a_fetch_is_still_decoded_by_what_we_replace() -> None:

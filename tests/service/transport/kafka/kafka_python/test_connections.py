@@ -138,3 +138,12 @@ def test_a_request_to_a_coordinator_that_is_gone_is_kept_for_the_next_one(dead_a
         kept = [request.result for *_, request in transactions._pending_requests]
     assert wanted in kept
     assert len(kept) == 2  # the other one looks for the coordinator
+
+
+def test_brokers_whose_connection_broke_are_named(dead_address):
+    with contextlib.closing(Connections({}, bootstrap_servers=dead_address)) as client:
+        client.cluster.is_bootstrap = lambda _: False
+        assert client.silent_brokers() == []
+        assert not client.await_ready(client.cluster.bootstrap_brokers()[0].node_id)
+        assert client.silent_brokers() == [dead_address]
+        assert client.n_ended == 1
