@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import kafka
 import pytest
@@ -32,6 +33,7 @@ from service.transport import open_transport
 from service.transport.kafka.errors import HINTS, MEANINGS, by_name
 from service.transport.kafka.kafka_python.cluster import end_offsets
 from service.transport.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, translate, translated
+from service.transport.kafka.kafka_python.producer import DeadlineProducer
 
 # The packages of kafka-python that this adapter lives in; the others are programs and codecs.
 ROOMS = {"admin", "consumer", "coordinator", "errors", "net", "producer"}
@@ -198,3 +200,16 @@ def test_a_codec_that_is_missing_is_refused_with_what_to_install():
     refused = translate(errors.UnsupportedCodecError("Libraries for lz4 compression codec not found"), "here")
     assert type(refused) is TransportError
     assert "pip install lz4" in refused.hint
+
+
+def test_a_commit_that_gets_no_answer_names_the_brokers_that_are_silent(monkeypatch):
+    def silent(*_):
+        raise errors.KafkaTimeoutError("no answer to a step of the commit")
+
+    producer = object.__new__(DeadlineProducer)
+    producer._closed, producer._transaction_manager = True, None
+    producer.config = dict.fromkeys(("client_id", "transactional_id"))
+    producer.connections = SimpleNamespace(silent_brokers=lambda: ["127.0.0.1:9093"])
+    monkeypatch.setattr(producer, "_transact", silent)
+    with pytest.raises(TransportUnavailable, match=r"step of the commit; no answer from 127\.0\.0\.1:9093"):
+        producer.transact([], {}, None, deadline=0.0, where="events[0]")
