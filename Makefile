@@ -5,6 +5,7 @@
 # make test-lowest   the fast tests with the lowest releases of what the package depends on
 # make test-pythons  the fast tests on each Python from 3.11 to 3.14 that is found
 # make test-waiting, make test-computing   make test in two halves, to be run side by side, as CI does
+# make test-published  what the service asks of Kafka clients, with what they publish alone
 # make nightly  make test with all repetitions and the long forms of what is short by default
 # make coverage  the fast tests, and which lines they leave out
 # make lock   renew constraints.txt, the releases that CI installs
@@ -32,6 +33,7 @@ SEEDS ?= 10000
 export PIP_CONSTRAINT := $(if $(LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAINT))
 # These wait for brokers and processes, so that four share two cores; the others compute.
 WAITING_TESTS := tests/chaos tests/integration tests/conformance/test_transport_contract.py
+PUBLISHED_TESTS := tests/conformance/test_transport_contract.py tests/chaos/test_kill.py
 WAITING ?= -n 4 --dist loadfile --no-loadscope-reorder
 COMPUTING ?= -n 2 --dist loadfile --no-loadscope-reorder
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
@@ -53,7 +55,7 @@ LOWEST_TESTS ?= $(addprefix tests/service/,datasets messages models partition se
 QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
 PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-4].*/bin/python3),python3.11 python3.12 python3.13 python3.14)
 
-.PHONY: demo dev quick test test-waiting test-computing test-uncompiled test-sanitized test-lowest test-pythons nightly \
+.PHONY: demo dev quick test test-waiting test-computing test-published test-uncompiled test-sanitized test-lowest test-pythons nightly \
   coverage lock lint chaos simulate bench profile docs docs-plots dist release-check clean
 
 demo: $(VENV)/installed
@@ -67,6 +69,10 @@ test-waiting: $(VENV)/installed-dev
 
 test-computing: $(VENV)/installed-dev
 	$(BIN)/pytest $(addprefix --ignore=,$(WAITING_TESTS)) $(COMPUTING) $(PYTEST_ARGS)
+
+# The clients as they are published: no other name of theirs that serves speed alone is used.
+test-published: $(VENV)/installed-dev
+	PERCEPTRON_PUBLISHED_ONLY=1 $(BIN)/pytest $(PUBLISHED_TESTS) -m kafka -k 'contract or labels-among or labels-apart' $(WAITING) $(PYTEST_ARGS)
 
 nightly: $(VENV)/installed-dev
 	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long PERCEPTRON_SIMULATION_SEEDS=100000 PERCEPTRON_TORN_TRIALS=50 PERCEPTRON_FUZZ_INPUTS=10000000 \

@@ -16,11 +16,11 @@ from service.transport.kafka.errors import away, no_tls, unresolved
 from service.transport.kafka.kafka_python.connections import (
     REFUSED,
     UNRESOLVED,
+    Connections,
     PlainSelector,
-    connected_client,
 )
 from service.transport.kafka.kafka_python.errors import translate
-from service.transport.kafka.kafka_python.fetched_records import RecordConsumer
+from service.transport.kafka.kafka_python.messages import RecordConsumer
 from service.transport.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
     METADATA_SECONDS,
@@ -79,11 +79,11 @@ class Cluster:
         failures: dict[str, Exception] = {}
 
         def connect(**settings: object) -> Any:  # noqa: ANN401 - kafka-python has no types
-            connections.append(connected_client(failures, **settings))
+            connections.append(Connections(failures, **settings))
             return connections[-1]
 
         try:
-            return make(kafka_client=connect, **{**self._options, **options})
+            client: Any = make(kafka_client=connect, **{**self._options, **options})
         except (KafkaError, OSError, RuntimeError, ValueError) as error:
             reason = failures.get(REFUSED, error)
             for connection in connections:
@@ -96,6 +96,8 @@ class Cluster:
             if isinstance(reason, ssl.SSLError):
                 raise no_tls(self.name, getattr(reason, "verify_message", str(reason))) from error
             raise translate(reason, self.name) from error
+        client.connections = connections[-1]
+        return client  # type: ignore[no-any-return] # what `make` made
 
     def open_consumer(self, **options: object) -> Any:  # noqa: ANN401 - kafka-python has no types
         """Make a consumer that sees committed records only."""

@@ -18,7 +18,10 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
+from service.transport.kafka.kafka_python.private import CLOSING, RECEIVING, may_use
+
 _RECEIVE_BYTES: Final = 262_144
+_ASK_AGAIN_MILLISECONDS: Final = 50
 _NOTHING_THERE: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _REFUSALS: Final = (AuthorizationError, SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
 _BROKEN_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
@@ -29,10 +32,43 @@ REFUSED: Final = "refused"
 UNRESOLVED: Final = "unresolved"
 
 
-def connected_client(failures: dict[str, Exception], **settings: object) -> Any:  # noqa: ANN401 - no types
-    """Make a client that records the last connection failure of each kind in `failures`."""
-    network = Network(**settings)
-    return KafkaNetClient(net=network, manager=_ConnectionManager(network, failures, **settings), **settings)
+class Connections(KafkaNetClient):  # type: ignore[misc] # kafka-python has no types
+    """Connections of one client, which records the last failure of each kind in `failures`.
+
+    It reports a node without a connection as the sender expects to hear of it. kafka-python's own raises
+    instead: its sender (3.0.12) then looks for the coordinator and forgets the request that it wanted to
+    send, and the transaction stands still until its time is over. After an answer of False it sends the
+    request to the coordinator that it finds.
+    """
+
+    def __init__(self, failures: dict[str, Exception], **settings: object) -> None:
+        self.network = Network(**settings)
+        self._watched = _ConnectionManager(self.network, failures, **settings)
+        super().__init__(net=self.network, manager=self._watched, **settings)
+
+    @property
+    def n_ended(self) -> int:
+        """Number of connections that have ended, for any reason."""
+        return self._watched.n_ended
+
+    def silent_brokers(self) -> list[str]:
+        """Return the addresses of brokers whose connection broke, or that have not answered yet."""
+        asked = {
+            broker.node_id: f"{broker.host}:{broker.port}"
+            for broker in self.cluster.brokers()
+            if self.in_flight_request_count(broker.node_id)
+        }
+        return sorted({*self._watched.lost.copy().values(), *asked.values()})
+
+    def await_ready(self, node_id: object, timeout_ms: float = 30_000) -> bool:
+        """Wait for a connection; return whether there is one."""
+        try:
+            super().await_ready(node_id, timeout_ms=timeout_ms)
+        except KafkaConnectionError:
+            # Until the cluster has noticed the death of a coordinator, it names the dead one.
+            self.poll(timeout_ms=_ASK_AGAIN_MILLISECONDS)
+            return False
+        return True
 
 
 class Network(NetworkSelector):  # type: ignore[misc] # kafka-python has no types
@@ -44,6 +80,9 @@ class Network(NetworkSelector):  # type: ignore[misc] # kafka-python has no type
 
     def close(self) -> None:
         """Stop, cancel what waits for a socket, and close the sockets."""
+        if not may_use(CLOSING):
+            super().close()
+            return
         if self._closed:
             return
         self.stop()
@@ -64,17 +103,22 @@ class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-
         super().__init__(network, **settings)
         self._failures = failures
         self.n_ended = 0
-        """Number of connections that have ended, for any reason."""
+        self.lost: dict[object, str] = {}
+        """Addresses of brokers whose last connection broke, by node."""
 
-    def get_connection(self, *node: object, **options: object) -> Any:  # noqa: ANN401 - no types
-        connection = super().get_connection(*node, **options)
+    def get_connection(self, node_id: object, *given: object, **options: object) -> Any:  # noqa: ANN401 - no types
+        connection = super().get_connection(node_id, *given, **options)
         if not connection.init_future.is_done:
+            connection.init_future.add_callback(lambda _: self.lost.pop(node_id, None))
             connection.init_future.add_errback(self._note)
-            connection.close_future.add_both(self._count_end)
+            connection.close_future.add_both(partial(self._note_end, node_id))
         return connection
 
-    def _count_end(self, _: object) -> None:
+    def _note_end(self, node_id: object, reason: object) -> None:
         self.n_ended += 1
+        broker = None if self.cluster.is_bootstrap(node_id) else self.cluster.broker_metadata(node_id)
+        if isinstance(reason, Exception) and broker is not None:
+            self.lost[node_id] = f"{broker.host}:{broker.port}"
 
     def _note(self, error: Exception) -> None:
         reason = _tls_failure(error) or error
@@ -82,6 +126,8 @@ class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-
 
     async def _build_transport(self, *node: object, **options: object) -> Any:  # noqa: ANN401 - no types
         transport = await super()._build_transport(*node, **options)
+        if not may_use(RECEIVING):
+            return transport
         receive = partial(received, transport._sock.recv)  # noqa: SLF001 - nothing public reaches it
         transport._sock_recv = receive  # noqa: SLF001
         return transport

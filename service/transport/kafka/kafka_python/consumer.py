@@ -171,7 +171,7 @@ class KafkaPythonConsumer(KafkaMember):
 
     def _check_alive(self) -> None:
         """Distinguish a stream without records from an unreachable one: kafka-python reports neither."""
-        nodes = [client._client for client in self._clients]  # noqa: SLF001 - nothing public tells it
+        nodes = [client.connections for client in self._clients]
         if all(any(node.connected(broker.node_id) for broker in node.cluster.brokers()) for node in nodes):
             self._last_alive = monotonic()
         elif monotonic() - self._last_alive > AWAY_AFTER_SECONDS:

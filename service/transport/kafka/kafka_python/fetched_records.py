@@ -5,47 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
 from kafka.protocol.consumer import IsolationLevel
-from kafka.structs import TopicPartition
 
 from service.batches.record_batch import RecordBatch
-from service.records import Record
+from service.transport.kafka.kafka_python.messages import as_record
 from service.transport.kafka.kafka_python.record_reader import RecordReader
 from service.transport.kafka.kafka_python.uncompressed import Uncompressed
 
 _CURRENT_FORMAT: Final = 2
-_NO_TIME_MS: Final = -1
-"""As Kafka itself says that a record has no time."""
 _ROOM: Final = 10_000
 """Records that are decoded at once where all are asked for."""
-_BEYOND: Final = 2**63
-"""The first number that is none of Kafka's."""
-
-
-class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no types
-    """A `KafkaConsumer` whose `poll` returns `RecordBatch`es; it takes no deserializers."""
-
-    def __init__(self, **options: object) -> None:
-        super().__init__(**options)
-        self._fetcher.PartitionRecords = FetchedRecords
-
-    def poll(self, *args: object, **options: object) -> dict[TopicPartition, RecordBatch]:
-        """Return the records that are there; see `KafkaConsumer.poll`."""
-        found = super().poll(*args, **options)
-        return {place: joined(parts) for place, parts in found.items()}
-
-
-def joined(parts: list[RecordBatch]) -> RecordBatch:
-    """Return batches as one; a single one as it is."""
-    if len(parts) == 1:
-        return parts[0]
-    whole = RecordBatch()
-    for part in parts:
-        whole.extend(part)
-    return whole
 
 
 class TakenRecords:
@@ -84,7 +55,7 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
     `_unpack_records` there step by step. What `RecordReader` does not read, which are the formats 0 and 1 and
     records that are not well formed, is left to the library's batch, with its errors.
 
-    It rests on attributes that kafka-python does not publish; a test fails if a release moves them.
+    It rests on attributes that kafka-python does not publish: `READING` in `private`.
     """
 
     next_fetch_offset: int
@@ -184,7 +155,7 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
             for record in batch:
                 self._check(record, "Record", record.offset)
                 if record.offset >= self.fetch_offset:
-                    records.append(self._as_record(record))
+                    records.append(as_record(record, self.topic_partition))
         finally:  # what precedes an error comes before it
             yield records
 
@@ -204,16 +175,3 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
             raise CorruptRecordError(
                 f"{kind} for partition {self.topic_partition} at offset {offset} failed crc check"
             )
-
-    def _as_record(self, found: Any) -> Record:  # noqa: ANN401 - kafka-python has no types
-        """Return a record that the library has read. Format 0 has no time.
-
-        The format has times of 64 bits, of which other clients drop what does not fit. So does this.
-        """
-        timestamp_ms = _NO_TIME_MS if found.timestamp is None else found.timestamp
-        timestamp_ms = (timestamp_ms + _BEYOND) % (2 * _BEYOND) - _BEYOND
-        if not -_BEYOND <= found.offset < _BEYOND:
-            raise CorruptRecordError(f"Record for partition {self.topic_partition} at offset {found.offset}")
-        headers = tuple((name, value or b"") for name, value in found.headers)
-        topic, partition = self.topic_partition
-        return Record(topic, partition, found.offset, timestamp_ms, found.key, found.value, headers)

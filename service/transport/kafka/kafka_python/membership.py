@@ -113,7 +113,7 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
         """
         coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
         try:
-            self._consumer._net.run(coordinator._send_heartbeat_request)  # noqa: SLF001
+            self._consumer.connections.network.run(coordinator._send_heartbeat_request)  # noqa: SLF001
         except RebalanceInProgressError:
             return True  # what is ours stays so until it is revoked
         except (IllegalGenerationError, UnknownMemberIdError):
@@ -148,7 +148,7 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
         self._remove(partitions)
 
     async def _sleep(self) -> None:
-        await self._consumer._net.sleep(_LOOK_AGAIN_SECONDS)  # noqa: SLF001 - the only loop to sleep on
+        await self._consumer.connections.network.sleep(_LOOK_AGAIN_SECONDS)
 
 
 def hold_still(consumer: Any, places: Collection[TopicPartition]) -> None:  # noqa: ANN401 - kafka-python has no types

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from time import time
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kafka import KafkaProducer
 from kafka.errors import (
@@ -19,12 +19,14 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from service.errors import TransactionFailed, TransportError
+from service.errors import TransactionFailed, TransportError, TransportUnavailable
 from service.stream import Output, Place
 from service.transport.kafka.errors import hinted
+from service.transport.kafka.kafka_python.connections import Connections
 from service.transport.kafka.kafka_python.errors import translate
+from service.transport.kafka.kafka_python.private import WRITING, may_use
 from service.transport.kafka.kafka_python.record_writer import written_batches
-from service.transport.kafka.kafka_python.written_batch import hand_over
+from service.transport.kafka.kafka_python.sent_records import NullableSerializer, SentRecord, arguments_of
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
     MOMENT_SECONDS,
@@ -37,12 +39,21 @@ from service.transport.kafka.limits import (
 _RETRY_MILLISECONDS: Final = 5
 
 
+class Sent(Protocol):
+    """What was sent."""
+
+    def settle(self, deadline: float) -> None:
+        """See it acknowledged before a `time.monotonic` deadline, or raise why it was not."""
+
+
 class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
     """A `KafkaProducer` whose every step ends: with success, with an error, or at its deadline.
 
-    It rests on attributes that kafka-python does not publish (`_transaction_manager`, `_sender`,
-    `_accumulator`, `_unregister_cleanup`); a test fails if a release moves them.
+    It rests on attributes that kafka-python does not publish; see `private`.
     """
+
+    connections: Connections
+    """Set by `Cluster.open`."""
 
     _n_ended_before: int | None = None
 
@@ -53,8 +64,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
 
     @property
     def _n_ended(self) -> int:
-        count: int = self._sender._client._manager.n_ended  # noqa: SLF001 - nothing public reaches it
-        return count
+        return self.connections.n_ended
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
         """Write `outputs` and see each of them acknowledged.
@@ -63,28 +73,39 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         with neither key nor value: the protocol has such records, and the dead letters of those that other
         clients send have to be written.
         """
-        batches = [
+        sent = self._hand_over(outputs) if may_use(WRITING) else self._send_each(outputs)
+        # A batch that had to be split counts as an unknown error here, and one whose answer came while the
+        # process was frozen as a late one; the batches know better.
+        with contextlib.suppress(UnknownError, KafkaTimeoutError):
+            self.flush(timeout=seconds_left(deadline))
+        for each in sent:
+            # flush() only logs what failed: an unchecked batch is records lost without a word.
+            each.settle(deadline)
+
+    def _hand_over(self, outputs: Iterable[Output]) -> Sequence[Sent]:
+        # It cannot be imported where the release lacks what it extends.
+        from service.transport.kafka.kafka_python.written_batch import hand_over  # noqa: PLC0415
+
+        return [
             hand_over(self._accumulator, self._begin(*place), writer)
             for place, writer in written_batches(
                 outputs,
-                lambda topic: len(self.partitions_for(topic)),
+                self._n_partitions,
                 batch_bytes=self.config["batch_size"],
                 most_bytes=self._most_bytes,
                 now_ms=int(time() * 1000),
             )
         ]
-        # A batch that had to be split counts as an unknown error here, and one whose answer came while the
-        # process was frozen as a late one; the batches know better.
-        with contextlib.suppress(UnknownError, KafkaTimeoutError):
-            self.flush(timeout=seconds_left(deadline))
-        for batch in batches:
-            # flush() only logs what failed: an unchecked batch is records lost without a word.
-            batch.settle(deadline)
+
+    def _send_each(self, outputs: Iterable[Output]) -> Sequence[Sent]:
+        return [SentRecord(self.send(**each)) for each in arguments_of(outputs, self._n_partitions)]
+
+    def _n_partitions(self, topic: str) -> int:
+        return len(self.partitions_for(topic))
 
     @property
     def _most_bytes(self) -> int:
-        is_compressed = self.config["compression_type"] is not None
-        return CLIENT_LIMIT.uncompressed_bytes if is_compressed else CLIENT_LIMIT.n_bytes
+        return _most_bytes(compress=self.config["compression_type"] is not None)
 
     def _begin(self, topic: str, partition: int) -> TopicPartition:
         """Note that the transaction will write to a partition."""
@@ -108,12 +129,18 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         }
         try:
             self._transact(outputs, next_offsets, group_metadata, deadline)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised again, translated
             failure = translate(self._reason or error, where)
+            silent = self.connections.silent_brokers()
+            if isinstance(failure, TransportUnavailable) and silent:
+                failure = hinted(TransportUnavailable, f"{failure}; no answer from {', '.join(silent)}")
             # What it did not expect, kafka-python reports as a bare KafkaError: it ended the transaction.
             if type(failure) is TransportError and isinstance(error, KafkaError):
                 failure = hinted(TransactionFailed, str(failure))
-            raise failure from error
+            try:
+                raise failure from error
+            finally:
+                del failure  # its traceback leads to this frame, and to those of all who wait
 
     def _transact(
         self,
@@ -176,6 +203,7 @@ def producer_options(
 ) -> dict[str, object]:
     """Return the options of producers that have to have finished, or failed, after `timeout_seconds`."""
     return {
+        **({} if may_use(WRITING) else _one_by_one(compress=compress)),
         "allow_auto_create_topics": False,
         "metrics_enabled": False,
         # As large as the topics take: each batch is a request and its answer.
@@ -189,3 +217,13 @@ def producer_options(
         # Every call flushes; until then the sender's thread should not take half-filled batches.
         "linger_ms": 1000,
     }
+
+
+def _one_by_one(*, compress: bool) -> dict[str, object]:
+    """Return the options of producers that are given records one by one."""
+    return {"value_serializer": NullableSerializer(), "max_request_size": _most_bytes(compress=compress)}
+
+
+def _most_bytes(*, compress: bool) -> int:
+    """Return how large a record may be, uncompressed."""
+    return CLIENT_LIMIT.uncompressed_bytes if compress else CLIENT_LIMIT.n_bytes

@@ -22,8 +22,8 @@ class WrittenBatch(ProducerBatch):  # type: ignore[misc] # kafka-python has no t
     """A batch with one future, instead of one for each record, unless it is split.
 
     The client compresses it, writes its header with the producer's id, epoch and sequence, sends it, again if
-    need be, and splits it. This rests on attributes that kafka-python does not publish; a test fails if a
-    release moves them.
+    need be, and splits it. This rests on attributes that kafka-python does not publish: `WRITING` in
+    `private`.
     """
 
     def __init__(self, place: TopicPartition, records: MemoryRecordsBuilder) -> None:

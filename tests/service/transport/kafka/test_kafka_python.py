@@ -8,19 +8,14 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import kafka
 import pytest
-from kafka import KafkaProducer, errors
+from kafka import errors
 from kafka.consumer.fetcher import Fetcher
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import KafkaError
-from kafka.net.manager import KafkaConnectionManager
-from kafka.net.transport import KafkaTCPTransport
-from kafka.producer.record_accumulator import RecordAccumulator
-from kafka.producer.sender import Sender
-from kafka.producer.transaction_manager import TransactionalRequestResult, TransactionManager
-from kafka.record.default_records import DefaultRecordBatch
 from kafka.structs import TopicPartition
 
 from service.errors import (
@@ -38,6 +33,7 @@ from service.transport import open_transport
 from service.transport.kafka.errors import HINTS, MEANINGS, by_name
 from service.transport.kafka.kafka_python.cluster import end_offsets
 from service.transport.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, translate, translated
+from service.transport.kafka.kafka_python.producer import DeadlineProducer
 
 # The packages of kafka-python that this adapter lives in; the others are programs and codecs.
 ROOMS = {"admin", "consumer", "coordinator", "errors", "net", "producer"}
@@ -147,35 +143,6 @@ def test_a_host_name_without_an_address_is_told_from_a_broker_that_is_away() -> 
     assert "name server" in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        (KafkaProducer, "_unregister_cleanup"),
-        (RecordAccumulator, "_tp_lock"),
-        (Sender, "force_close"),
-        (Sender, "wakeup"),
-        (TransactionManager, "begin_commit"),
-        (TransactionManager, "maybe_add_partition_to_transaction"),
-        (TransactionManager, "send_offsets_to_transaction"),
-        (TransactionManager, "last_error"),
-        (TransactionalRequestResult, "wait"),
-        (ConsumerCoordinator, "_send_heartbeat_request"),
-        (ConsumerCoordinator, "_do_join_and_sync_async"),
-        (KafkaConnectionManager, "_build_transport"),
-        (KafkaTCPTransport, "_sock_recv"),
-        (Fetcher.PartitionRecords, "_consume_aborted_transactions_up_to"),
-        (Fetcher.PartitionRecords, "_contains_abort_marker"),
-        (Fetcher.PartitionRecords, "_is_batch_aborted"),
-        (DefaultRecordBatch, "_buffer"),
-        (DefaultRecordBatch, "_next_record_index"),
-        (DefaultRecordBatch, "_pos"),
-    ],
-    ids=lambda place: f"{place[0].__name__}.{place[1]}",
-)
-def test_what_we_use_of_the_clients_inside_is_still_there(place: tuple[type, str]) -> None:
-    assert hasattr(*place)
-
-
 def test_a_fetch_is_still_decoded_by_what_we_replace() -> None:
     assert "PartitionRecords" in Fetcher._parse_fetched_data.__code__.co_names
 
@@ -233,3 +200,16 @@ def test_a_codec_that_is_missing_is_refused_with_what_to_install():
     refused = translate(errors.UnsupportedCodecError("Libraries for lz4 compression codec not found"), "here")
     assert type(refused) is TransportError
     assert "pip install lz4" in refused.hint
+
+
+def test_a_commit_that_gets_no_answer_names_the_brokers_that_are_silent(monkeypatch):
+    def silent(*_):
+        raise errors.KafkaTimeoutError("no answer to a step of the commit")
+
+    producer = object.__new__(DeadlineProducer)
+    producer._closed, producer._transaction_manager = True, None
+    producer.config = dict.fromkeys(("client_id", "transactional_id"))
+    producer.connections = SimpleNamespace(silent_brokers=lambda: ["127.0.0.1:9093"])
+    monkeypatch.setattr(producer, "_transact", silent)
+    with pytest.raises(TransportUnavailable, match=r"step of the commit; no answer from 127\.0\.0\.1:9093"):
+        producer.transact([], {}, None, deadline=0.0, where="events[0]")

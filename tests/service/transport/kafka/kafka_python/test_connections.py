@@ -1,13 +1,22 @@
 """Connections hand over all that has come, close their sockets, and look sockets up without a system call."""
 
+import contextlib
 import selectors
 import socket
 
 import pytest
 from kafka.errors import KafkaConnectionError
 from kafka.net.inet import create_connection
+from kafka.producer.record_accumulator import RecordAccumulator
+from kafka.producer.sender import Sender
+from kafka.producer.transaction_manager import TransactionManager
 
-from service.transport.kafka.kafka_python.connections import Network, PlainSelector, received
+from service.transport.kafka.kafka_python.connections import (
+    Connections,
+    Network,
+    PlainSelector,
+    received,
+)
 
 
 @pytest.fixture
@@ -57,6 +66,12 @@ def test_what_broke_a_connection_is_told():
     assert data == b""
     assert isinstance(error, KafkaConnectionError)
     assert "reset" in str(error)
+
+
+@pytest.fixture
+def dead_address():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
 
 
 class Quiet(socket.socket):
@@ -111,3 +126,24 @@ def test_no_socket_is_left_open_when_connecting_is_given_up(n_polls):
         network.close()
     assert [each.fileno() for each in sockets] == [-1, -1]
     network.close()
+
+
+def test_a_request_to_a_coordinator_that_is_gone_is_kept_for_the_next_one(dead_address):
+    with contextlib.closing(Connections({}, bootstrap_servers=dead_address)) as client:
+        transactions = TransactionManager(transactional_id="events-0")
+        transactions._transaction_coordinator = client.cluster.bootstrap_brokers()[0].node_id
+        wanted = transactions.initialize_transactions()
+        sender = Sender(client, client.cluster, RecordAccumulator(), transaction_manager=transactions)
+        sender._maybe_send_pending_request()
+        kept = [request.result for *_, request in transactions._pending_requests]
+    assert wanted in kept
+    assert len(kept) == 2  # the other one looks for the coordinator
+
+
+def test_brokers_whose_connection_broke_are_named(dead_address):
+    with contextlib.closing(Connections({}, bootstrap_servers=dead_address)) as client:
+        client.cluster.is_bootstrap = lambda _: False
+        assert client.silent_brokers() == []
+        assert not client.await_ready(client.cluster.bootstrap_brokers()[0].node_id)
+        assert client.silent_brokers() == [dead_address]
+        assert client.n_ended == 1

@@ -24,7 +24,8 @@ from service.batches.record_batch import RecordBatch
 from service.errors import TransportError
 from service.records import Record
 from service.transport.kafka.kafka_python import fetched_records, record_reader, uncompressed
-from service.transport.kafka.kafka_python.fetched_records import FetchedRecords, RecordConsumer, joined
+from service.transport.kafka.kafka_python.fetched_records import FetchedRecords
+from service.transport.kafka.kafka_python.messages import RecordConsumer, joined
 
 PLACE, OTHER = TopicPartition("events", 3), TopicPartition("events", 4)
 NO_CODEC, GZIP = 0, 1

@@ -1,0 +1,129 @@
+"""What kafka-python does not publish is named in one place; a release without it is refused, or slower."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+import kafka
+import pytest
+from kafka.consumer.fetcher import Fetcher
+from kafka.producer.sender import Sender
+from kafka.record.memory_records import MemoryRecordsBuilder
+
+import service.transport.kafka.kafka_python
+from service.errors import ConfigurationError
+from service.transport.kafka import published
+from service.transport.kafka.kafka_python import private
+from service.transport.kafka.kafka_python.private import (
+    NEEDED,
+    OLDEST,
+    OPTIONAL,
+    READING,
+    WRITING,
+    check,
+    first_lack,
+    may_use,
+)
+
+MODULES = sorted(Path(service.transport.kafka.kafka_python.__file__).parent.glob("*.py"))
+USES = [use for part in NEEDED + OPTIONAL for use in part.uses]
+DECLARED = {name for use in USES for name in use.names.split()}
+DECLARED_MODULES = {use.module for use in USES}
+PUBLISHED_MODULES = {"kafka", "kafka.admin", "kafka.errors", "kafka.structs"}
+
+
+@pytest.fixture
+def anew(monkeypatch):
+    """Let the release be looked at again, before and after."""
+    monkeypatch.delenv(published.PUBLISHED_ONLY, raising=False)
+    for cached in (private._reason_against, published.report_published_way):
+        cached.cache_clear()
+    yield
+    for cached in (private._reason_against, published.report_published_way):
+        cached.cache_clear()
+
+
+def private_names(tree):
+    """Return the attributes that begin with an underscore, and those that the module has or sets itself."""
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    own = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    own |= {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value)
+    }
+    own |= {
+        node.target.id for node in ast.walk(tree) if isinstance(node, ast.AnnAssign) and is_name(node.target)
+    }
+    return {name for name in used if name.startswith("_") and not name.startswith("__")}, own
+
+
+def is_name(node):
+    return isinstance(node, ast.Name)
+
+
+def is_self(node):
+    return is_name(node) and node.id == "self"
+
+
+def test_the_installed_release_has_every_name():
+    assert first_lack(USES) is None
+
+
+def test_no_module_uses_an_unpublished_name_that_is_not_declared():
+    used, own = set(), set()
+    for path in [*MODULES, *MODULES[0].parents[1].glob("*.py")]:
+        names, defined = private_names(ast.parse(path.read_text()))
+        own |= defined
+        used |= names if path in MODULES else set()
+    assert used - own - DECLARED == set()
+
+
+def test_no_module_imports_from_an_unpublished_module_that_is_not_declared():
+    imported = {
+        node.module
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "kafka"
+    }
+    assert imported - PUBLISHED_MODULES <= DECLARED_MODULES
+
+
+def test_a_release_that_lacks_what_a_commit_rests_on_is_refused(monkeypatch):
+    monkeypatch.delattr(Sender, "force_close")
+    with pytest.raises(ConfigurationError, match=r"Sender\.force_close is gone, .* commit") as caught:
+        check()
+    assert kafka.__version__ in str(caught.value)
+    assert f"kafka-python[crc32c]=={private.TESTED[-1]}" in caught.value.hint
+
+
+def test_a_release_older_than_the_lowest_declared_one_is_refused(monkeypatch):
+    monkeypatch.setattr(kafka, "__version__", "3.0.11")
+    with pytest.raises(ConfigurationError, match=f"3.0.11 cannot be used: it is older than {OLDEST}"):
+        check()
+
+
+def test_the_lowest_release_is_the_declared_one():
+    project = tomllib.loads((Path(__file__).parents[5] / "pyproject.toml").read_text())["project"]
+    (declared,) = [each for each in project["dependencies"] if each.startswith("kafka-python")]
+    assert f">={OLDEST}" in declared
+
+
+def test_a_release_that_lacks_what_serves_speed_does_it_in_the_published_way(monkeypatch, anew, caplog):
+    monkeypatch.delattr(Fetcher, "PartitionRecords")
+    assert not may_use(READING)
+    assert not may_use(READING)
+    (message,) = caplog.messages
+    assert message.endswith("kafka.consumer.fetcher.Fetcher.PartitionRecords is gone")
+
+
+def test_a_release_whose_batches_are_built_otherwise_writes_in_the_published_way(monkeypatch, anew, caplog):
+    monkeypatch.setattr(MemoryRecordsBuilder, "__init__", lambda _, *, magic: None)
+    assert not may_use(WRITING)
+    assert "a trial of its batches fails: TypeError" in caplog.text
+
+
+def test_the_published_way_may_be_forced(monkeypatch, anew):
+    assert all(map(may_use, OPTIONAL))
+    monkeypatch.setenv(published.PUBLISHED_ONLY, "1")
+    assert not any(map(may_use, OPTIONAL))
