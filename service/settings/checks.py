@@ -9,6 +9,8 @@ from service.settings.addresses import split_address
 
 MAX_NGRAM: Final = 10
 
+_HOST_NAME: Final = re.compile(r"[a-z0-9._-]+")
+_IPV6: Final = re.compile(r"[0-9a-f:.]+")
 _TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
 
 
@@ -47,3 +49,16 @@ def check_http(address: str) -> str:
     if address:
         split_address(address)
     return address
+
+
+def check_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names as the header Host has them: in lower case, an IPv6 address in brackets, without a port."""
+    return tuple(_host(name) for name in names)
+
+
+def _host(name: str) -> str:
+    bare = name.lower().removeprefix("[").removesuffix("]")
+    is_ipv6 = bare.count(":") > 1
+    if not (_IPV6 if is_ipv6 else _HOST_NAME).fullmatch(bare):
+        raise ValueError(f"{name!r}: expected a name or an address without a port, such as localhost or [::1]")
+    return f"[{bare}]" if is_ipv6 else bare

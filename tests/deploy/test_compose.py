@@ -11,6 +11,7 @@ import yaml
 
 from service.cli.app import cli
 from service.settings.load import Settings, load_settings
+from service.web.guard import LOOPBACK_NAMES
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -96,6 +97,13 @@ def test_every_command_line_is_understood(service):
     # With its parent: a command remembers the help option that it was first asked with.
     parent = cli.make_context("perceptron", [name])
     assert cli.get_command(parent, name).make_context(name, arguments, parent=parent)
+
+
+@serving
+def test_only_this_machine_s_names_are_answered_in_the_image_as_in_compose(service):
+    names = service["environment"]["PERCEPTRON_HTTP_HOSTS"]
+    assert set(Settings(http_hosts=names).http_hosts) == LOOPBACK_NAMES
+    assert f"PERCEPTRON_HTTP_HOSTS={names}\n" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
 
 @serving

@@ -89,6 +89,7 @@ def test_settings_are_frozen():
     [
         ("hash_bits", "31", "less than or equal to 30"),
         ("hash_bits", "many", "valid integer"),
+        ("http_hosts", "localhost:8000", "a name or an address without a port"),
         ("partitions", "0", "greater than or equal to 1"),
         ("commit_interval_seconds", "-1", "greater than 0"),
         ("workers", "many", "a whole number, or auto"),
