@@ -52,7 +52,7 @@ def check_http(address: str) -> str:
 
 
 def check_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names as the header Host has them: in lower case, an IPv6 address in brackets, without a port."""
+    """Return names as the header Host has them, without a port: in lower case, IPv6 in brackets."""
     return tuple(_host(name) for name in names)
 
 
@@ -60,5 +60,5 @@ def _host(name: str) -> str:
     bare = name.lower().removeprefix("[").removesuffix("]")
     is_ipv6 = bare.count(":") > 1
     if not (_IPV6 if is_ipv6 else _HOST_NAME).fullmatch(bare):
-        raise ValueError(f"{name!r}: expected a name or an address without a port, such as localhost or [::1]")
+        raise ValueError(f"{name!r}: expected a name or an address without a port, such as localhost")
     return f"[{bare}]" if is_ipv6 else bare

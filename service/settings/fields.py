@@ -12,7 +12,14 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from service.logs import LogFormat
 from service.settings.addresses import default_stream_path, is_loopback
-from service.settings.checks import check_broker, check_classes, check_hosts, check_http, check_ngrams, check_topic_name
+from service.settings.checks import (
+    check_broker,
+    check_classes,
+    check_hosts,
+    check_http,
+    check_ngrams,
+    check_topic_name,
+)
 from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, parse_workers, split_names
 from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.settings.mapping import EventSettings, LabelSettings

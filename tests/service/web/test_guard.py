@@ -94,7 +94,7 @@ def test_a_rebound_name_neither_reads_nor_writes_where_others_may_listen(open_to
 
 
 @pytest.mark.parametrize("host", ["localhost:8000", "192.0.2.7:8000", "[2001:db8::1]:8000", "192.0.2.7"])
-def test_where_others_may_listen_addresses_are_answered_as_no_name_can_be_rebound_to_them(open_to_others, host):
+def test_where_others_may_listen_addresses_are_answered_as_none_can_be_rebound(open_to_others, host):
     assert open_to_others.get("/state", headers={"Host": host}).status_code == 200
 
 
