@@ -11,6 +11,7 @@ from service.errors import SettingsDiffer
 from service.messages.labels import BINARY
 from service.settings.fields import Settings
 from service.settings.forms import written
+from service.settings.hash_key import HASH_KEY, key_given
 from service.settings.mapping import MAPPED_FEATURES, MAPPING, mapping_given
 from service.settings.names import MODEL_SETTINGS
 
@@ -26,7 +27,7 @@ _STREAM_SETTINGS: Final = (
 )
 """Settings that decide what a record does: a batch must be learned again under those it was learned under."""
 
-_OF_A_MODEL: Final = (*MODEL_SETTINGS, *MAPPED_FEATURES)
+_OF_A_MODEL: Final = (*MODEL_SETTINGS, HASH_KEY, *MAPPED_FEATURES)
 _OF_RECORDS: Final = (*_STREAM_SETTINGS, *(name for name in MAPPING if name not in MAPPED_FEATURES))
 
 
@@ -34,16 +35,18 @@ def identity(settings: Settings) -> dict[str, Any]:
     """List the settings that a state depends on."""
     names = (*MODEL_SETTINGS, *_STREAM_SETTINGS)
     plain = {name: getattr(settings, name) for name in names}
-    found: dict[str, Any] = unpack(pack(plain | mapping_given(settings.events, settings.labels)))
+    found: dict[str, Any] = unpack(
+        pack(plain | key_given(settings) | mapping_given(settings.events, settings.labels))
+    )
     return found  # as it will come back from a snapshot
 
 
 def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
     """Refuse to go on under settings that would make another model."""
-    unmapped = dict.fromkeys(MAPPING, ())
-    wanted = unmapped | identity(settings)
+    unset = dict.fromkeys(MAPPING, ()) | {HASH_KEY: ""}
+    wanted = unset | identity(settings)
     unshared = {"share_model": False}
-    made = {**wanted, **unmapped, **unshared, **snapshot.identity}  # an earlier release lacks newer ones
+    made = {**wanted, **unset, **unshared, **snapshot.identity}  # an earlier release lacks newer ones
     for name in (*_OF_A_MODEL, *_OF_RECORDS) if n_batches else _OF_A_MODEL:
         if name == "classes" and _names_two_classes(snapshot.identity, wanted) and not n_batches:
             continue

@@ -17,6 +17,7 @@ from service.settings.checks import (
     check_classes,
     check_hosts,
     check_http,
+    check_key,
     check_ngrams,
     check_topic_name,
 )
@@ -94,6 +95,11 @@ class Settings(BaseSettings):
     )
     hash_bits: int = Field(
         0, ge=0, le=30, description="Hash the features into 2 to this power weights (0: off)."
+    )
+
+    hash_key: SecretStr = Field(
+        SecretStr(""),
+        description="Secret that seeds the hash of features that events.tenant makes, with hash_bits.",
     )
 
     share_model: bool = Field(
@@ -234,6 +240,8 @@ class Settings(BaseSettings):
     _check_ngrams = field_validator("ngrams")(check_ngrams)
     _check_address = field_validator("http")(check_http)
     _check_hosts = field_validator("http_hosts")(check_hosts)
+
+    _check_key = field_validator("hash_key")(check_key)
 
     @field_validator("token_pattern")
     @classmethod

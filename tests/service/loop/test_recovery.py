@@ -274,6 +274,34 @@ def test_a_model_made_under_other_settings_is_refused_by_name(stream, changed):
         restored(stream, **changed)
 
 
+KEYED = {"events": {"id": "id", "text": "text", "label": "label", "tenant": "id"}, "hash_bits": 12}
+KEY = "a secret of some length"
+
+
+@pytest.mark.parametrize(("made_with", "changed_to"), [(KEY, KEY + "!"), (KEY, ""), ("", KEY)])
+def test_a_model_made_with_another_hash_key_is_refused_and_no_key_shown(stream, made_with, changed_to):
+    produce(stream, MESSAGES)
+    run(stream, hash_key=made_with, **KEYED)
+    with pytest.raises(CheckpointError, match="hash_key: the checkpoint was made with") as refused:
+        restored(stream, hash_key=changed_to, **KEYED)
+    assert KEY not in str(refused.value)
+    assert restored(stream, hash_key=made_with, **KEYED)
+
+
+def test_a_snapshot_holds_a_fingerprint_of_the_hash_key_and_not_the_key(stream):
+    produce(stream, MESSAGES)
+    run(stream, hash_key=KEY, **KEYED)
+    values = b"".join(record.value for record in stream.read("checkpoints", 0) if record.value)
+    assert b"fingerprint" in values
+    assert KEY.encode() not in values
+
+
+def test_a_hash_key_that_hashes_nothing_may_change(stream):
+    produce(stream, MESSAGES)
+    run(stream, hash_key=KEY)
+    assert restored(stream)
+
+
 def test_a_setting_of_the_stream_may_change_once_nothing_is_to_be_learned_again(stream, monkeypatch):
     produce(stream, MESSAGES[:10])
     run(stream)
