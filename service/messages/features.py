@@ -47,7 +47,7 @@ class FeatureOptions:
     has_tenants: bool = False
     """Whether names like those of tenants' own features are reserved to them."""
     hash_key: bytes = b""
-    """Seeds the hash of tenants' own features, 64 bytes at most; empty: anybody can compute it."""
+    """Goes into the hash of tenants' own features, 64 bytes at most; empty: anybody can compute it."""
 
 
 class FeatureExtractor:
@@ -60,8 +60,8 @@ class FeatureExtractor:
     With a tenant, each feature counts once for all and once for this tenant, and `tenant=acme` is its bias:
     feature hashing for multitask learning (Weinberger et al. 2009). Hashed, the index of a tenant's
     feature is MurmurHash3, as above, of `tenant=acme×` in UTF-8 and the index of the feature for all in four
-    bytes, little-endian; that of the tenant's bias of `tenant=acme`. With `hash_key`, it is MurmurHash3 of
-    those four bytes, or of none, with a seed that BLAKE2b makes of key and `tenant=acme`: a producer cannot
+    bytes, little-endian; that of the tenant's bias of `tenant=acme`. With `hash_key`, eight bytes that
+    BLAKE2b makes of the key and `tenant=acme` stand for the tenant, behind the index: a producer cannot
     compute which features meet another tenant's weights.
     """
 
@@ -140,13 +140,13 @@ class FeatureExtractor:
         return {bias: 1.0} | {f"{bias}×{name}": value for name, value in x.items()}
 
     def _hashed_of_tenant(self, x: X, tenant: str) -> X:
-        bias, times, seed, mask = tenant.encode(), f"{tenant}×".encode(), 0, self._mask
+        bias, before, behind, mask = tenant.encode(), f"{tenant}×".encode(), b"", self._mask
         if self._key:
-            seed = int.from_bytes(blake2b(bias, key=self._key, digest_size=4).digest(), "little")
-            bias = times = b""
-        own: X = {mmh3.hash(bias, seed, False) & mask: 1.0}  # noqa: FBT003 - signed; by name takes twice the time
+            bias = behind = blake2b(bias, key=self._key, digest_size=8).digest()
+            before = b""
+        own: X = {mmh3.hash(bias, 0, False) & mask: 1.0}  # noqa: FBT003 - signed; by name takes twice the time
         for shared, value in x.items():
-            index = mmh3.hash(times + shared.to_bytes(4, "little"), seed, False) & mask  # noqa: FBT003
+            index = mmh3.hash(before + shared.to_bytes(4, "little") + behind, 0, False) & mask  # noqa: FBT003
             own[index] = own.get(index, 0.0) + value
         return own
 

@@ -99,7 +99,7 @@ class Settings(BaseSettings):
 
     hash_key: SecretStr = Field(
         SecretStr(""),
-        description="Secret that seeds the hash of features that events.tenant makes, with hash_bits.",
+        description="Secret that goes into the hash of a tenant's features (events.tenant, hash_bits).",
     )
 
     share_model: bool = Field(

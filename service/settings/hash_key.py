@@ -1,4 +1,4 @@
-"""The secret that seeds the hash of tenants' features. In: settings. Out: the key, and its fingerprint."""
+"""The secret in the hash of tenants' features. In: settings. Out: the key, and its fingerprint."""
 
 from __future__ import annotations
 
