@@ -1,4 +1,4 @@
-"""The image is built of what is tested, on a base that does not change, and again only where something changed."""
+"""The image is built of what is tested, on a base that stays, and again only where something changed."""
 
 import re
 import subprocess
