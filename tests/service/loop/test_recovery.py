@@ -11,11 +11,13 @@ from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.model_bytes import pack
 from service.checkpoints.identity import identity
-from service.checkpoints.log import progress_record
+from service.checkpoints.log import Address, progress_record
+from service.clock import SYSTEM_CLOCK
 from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
 from service.loop import recovery
 from service.loop.recovery import restore
 from service.loop.runner import Runner
+from service.loop.snapshots import Snapshots
 from service.loop.task import Task
 from service.models.registry import BUILT_IN
 from service.monitoring.health import Health
@@ -322,6 +324,19 @@ def test_a_setting_of_the_stream_that_has_changed_holds_for_what_is_learned_agai
     produce(stream, MESSAGES[10:])
     run(stream, max_pending=7)
     assert restored(stream, max_pending=7)
+
+
+def test_until_the_first_snapshot_of_a_process_the_time_of_the_one_it_loaded_is_shown(stream):
+    produce(stream, MESSAGES)
+    run(stream)
+    metrics = Metrics(CollectorRegistry())
+    where = {"transport": stream, "settings": settings(), "metrics": metrics, "clock": SYSTEM_CLOCK}
+    Snapshots(Address("checkpoints", 0, "group"), restored(stream), **where)
+    shown = metrics.registry.get_sample_value(
+        "perceptron_checkpoint_last_success_timestamp_seconds", {"partition": "0"}
+    )
+    written = [r for r in stream.read("checkpoints", 0) if dict(r.headers)["kind"] == b"snapshot"]
+    assert shown == written[-1].timestamp_ms / 1000
 
 
 LARGE = [(n, event(f"e{n}", " ".join(f"{n}-{m}" for m in range(2000)))) for n in range(40)]
