@@ -13,6 +13,7 @@ from service.formats.topics import file_key
 from service.messages.labels import BINARY
 from service.settings.fields import Settings
 from service.settings.forms import written
+from service.settings.hash_key import HASH_KEY, key_given
 from service.settings.mapping import (
     MAPPED_FEATURES,
     MAPPING,
@@ -34,7 +35,7 @@ _STREAM_SETTINGS: Final = (
 )
 """Settings that decide what a record does: a batch must be learned again under those it was learned under."""
 
-_OF_A_MODEL: Final = (*MODEL_SETTINGS, *MAPPED_FEATURES)
+_OF_A_MODEL: Final = (*MODEL_SETTINGS, HASH_KEY, *MAPPED_FEATURES)
 _OF_RECORDS: Final = (*_STREAM_SETTINGS, *(name for name in MAPPING if name not in MAPPED_FEATURES))
 
 _IN_THE_LOG: Final = "in the checkpoint log"
@@ -48,7 +49,9 @@ def identity(settings: Settings) -> dict[str, Any]:
     """List the settings that a state depends on."""
     names = (*MODEL_SETTINGS, *_STREAM_SETTINGS)
     plain = {name: getattr(settings, name) for name in names}
-    found: dict[str, Any] = unpack(pack(plain | mapping_given(settings.events, settings.labels)))
+    found: dict[str, Any] = unpack(
+        pack(plain | key_given(settings) | mapping_given(settings.events, settings.labels))
+    )
     return found  # as it will come back from a snapshot
 
 
@@ -100,7 +103,7 @@ def names_settings(made_with: Mapping[str, Any], settings: Settings) -> bool:
 def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> dict[str, Any]:
     """Return the settings that an identity names, in the form of a command line: dotted names and values.
 
-    A setting of the mapping that it does not name has its default.
+    A setting of the mapping that it does not name has its default; of the hash key only a fingerprint is known.
 
     Parameters
     ----------
@@ -116,7 +119,7 @@ def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> di
         for name, field in table.model_fields.items()
         if name != "schema_file"
     }
-    found |= {name: value for name, value in made_with.items() if name != EARLIER}
+    found |= {name: value for name, value in made_with.items() if name not in {EARLIER, HASH_KEY}}
     keys = tuple(schemas)
     for table in ("events", "labels"):
         if any(key.startswith(file_key(table)) for key in keys):
@@ -126,9 +129,10 @@ def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> di
 
 def check_identity(snapshot: Snapshot, settings: Settings, *, n_batches: int) -> None:
     """Refuse to go on under settings that would make another model."""
-    wanted = {**_UNMAPPED, **identity(settings)}
+    unset = {**_UNMAPPED, HASH_KEY: ""}
+    wanted = unset | identity(settings)
     unshared = {"share_model": False}
-    made = {**wanted, **_UNMAPPED, **unshared, **snapshot.identity}  # an earlier release lacks newer ones
+    made = {**wanted, **unset, **unshared, **snapshot.identity}  # an earlier release lacks newer ones
     for name in (*_OF_A_MODEL, *_OF_RECORDS) if n_batches else _OF_A_MODEL:
         if name == "classes" and _names_two_classes(snapshot.identity, wanted) and not n_batches:
             continue

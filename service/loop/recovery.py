@@ -52,6 +52,8 @@ class Restored:
     """Where in the checkpoint log the snapshots begin, oldest first; empty if there is no log yet."""
     snapshot_sequence: int
     """Number of the batch behind the newest snapshot."""
+    snapshot_seconds: float | None = None
+    """When that was committed, since the Unix epoch; None if there is none."""
     settings_changed: bool = False
     """Whether that snapshot names other settings than those the next batch will be learned under."""
     offsets_are_committed: bool = True
@@ -128,6 +130,8 @@ def restore(
         offsets={**offsets, **resumed},
         snapshot_offsets=[each.first_offset for each in log.snapshots],
         snapshot_sequence=snapshot.sequence,
+        snapshot_seconds=next(s for s in log.snapshots if s.sequence == snapshot.sequence).timestamp_ms
+        / 1000,
         settings_changed=not names_settings(snapshot.identity, settings),
         offsets_are_committed=all(committed.get(topic) == offset for topic, offset in unread.items()),
         losses=losses,

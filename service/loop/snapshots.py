@@ -67,6 +67,8 @@ class Snapshots:
         self._first_offset = 0
         self._next_sequence = 0
         self._size_bytes = 0
+        if restored.snapshot_seconds is not None:
+            metrics.snapshot_time.labels(address.partition).set(restored.snapshot_seconds)
 
     @property
     def is_empty(self) -> bool:

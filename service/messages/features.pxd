@@ -11,6 +11,8 @@ cdef class FeatureExtractor:
     cdef object _of_text
     cdef bint _l2
     cdef object _mask
+    cdef bint _has_tenants
+    cdef object _key
 
     @cython.locals(x=dict)
     cpdef dict extract(self, dict features, text, tenant=*)
@@ -21,8 +23,10 @@ cdef class FeatureExtractor:
     @cython.locals(x=dict)
     cdef dict _hashed(self, dict named)
 
-    @cython.locals(own=dict)
     cdef dict _of_tenant(self, dict x, tenant)
+
+    @cython.locals(own=dict)
+    cdef dict _hashed_of_tenant(self, dict x, tenant)
 
 
 cdef class RawFeatures:
@@ -35,6 +39,10 @@ cdef bint _are_doubles(dict features)
 
 @cython.locals(x=dict)
 cdef dict _as_numbers(dict features)
+
+
+@cython.locals(x=dict, name=str)
+cdef dict _reserved(dict named)
 
 
 cdef dict _sum(dict x, dict more)

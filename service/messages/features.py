@@ -1,8 +1,9 @@
-"""Features from an event. In: named values and text. Out: x, a dictionary of numbers.
+r"""Features from an event. In: named values and text. Out: x, a dictionary of numbers.
 
 Numbers stay as they are, booleans become 0 and 1, a string becomes the category `name=value` with
 value 1, a token of the text becomes `text=token`. With hashing, names become indices below 2**bits. Of a
-tenant, every feature stands there once more: `tenant=acme×name`.
+tenant, every feature stands there once more: `tenant=acme×name`. Where there are tenants, no other feature
+has such a name: one that begins with `tenant=` gets a backslash, `tenant\=`, and so do × and \ in a tenant.
 
 `features.pxd` gives this module its C types.
 """
@@ -13,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Literal
 
 import mmh3
@@ -25,6 +27,7 @@ from service.messages.schema import Features
 
 _TEXT_PREFIX = "text="
 _TEXT_NAME = "text"
+_TENANT = "tenant"
 
 X = dict[Any, Any]
 """Feature values by name (str) or, hashed, by index (int): numbers, and what `RawFeatures` leaves."""
@@ -32,7 +35,7 @@ X = dict[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class FeatureOptions:
-    """How features are made; each field is the setting of the same name."""
+    """How features are made; each field is the setting of the same name, but for the last two."""
 
     text: Literal["words", "chars"] = "words"
     ngrams: tuple[int, int] = (1, 1)
@@ -41,6 +44,10 @@ class FeatureOptions:
     text_values: Literal["binary", "counts"] = "binary"
     normalize: Literal["none", "l2"] = "none"
     hash_bits: int = 0
+    has_tenants: bool = False
+    """Whether names like those of tenants' own features are reserved to them."""
+    hash_key: bytes = b""
+    """Goes into the hash of tenants' own features, 64 bytes at most; empty: anybody can compute it."""
 
 
 class FeatureExtractor:
@@ -53,7 +60,9 @@ class FeatureExtractor:
     With a tenant, each feature counts once for all and once for this tenant, and `tenant=acme` is its bias:
     feature hashing for multitask learning (Weinberger et al. 2009). Hashed, the index of a tenant's
     feature is MurmurHash3, as above, of `tenant=acme×` in UTF-8 and the index of the feature for all in four
-    bytes, little-endian; that of the tenant's bias of `tenant=acme`.
+    bytes, little-endian; that of the tenant's bias of `tenant=acme`. With `hash_key`, eight bytes that
+    BLAKE2b makes of the key and `tenant=acme` stand for the tenant, behind the index: a producer cannot
+    compute which features meet another tenant's weights.
     """
 
     def __init__(self, options: FeatureOptions) -> None:
@@ -61,6 +70,8 @@ class FeatureExtractor:
         self._of_text = _hashed_text(self._hasher) if self._hasher else _named_text(options)
         self._l2 = options.normalize == "l2"
         self._mask = (1 << options.hash_bits) - 1
+        self._has_tenants = options.has_tenants
+        self._key = options.hash_key
 
     def extract(self, features: Features | None, text: str | None, tenant: str | None = None) -> X:
         """Make x of what an event carries; where nothing is to be changed, x is `features`.
@@ -83,12 +94,14 @@ class FeatureExtractor:
                 x = features.copy()  # which is changed below
             else:
                 x = features
+            if self._has_tenants:
+                x = _reserved(x)
             if self._mask:
                 x = self._hashed(x)
         if text:
             x = _sum(x, self._of_text(text))
         if tenant is not None:
-            x = _sum(x, self._of_tenant(x, f"tenant={tenant}"))
+            x = _sum(x, self._of_tenant(x, tenant))
         if self._l2:
             _scale_to_unit_length(x)
         return x
@@ -104,7 +117,7 @@ class FeatureExtractor:
             hasher.append(text)
             return indexed_values(hasher.indices, hasher.values, hasher.filled)
         if type(features) is NamedValues:
-            if not text and tenant is None and not self._l2 and not self._mask:
+            if not text and tenant is None and not self._l2 and not self._mask and not self._has_tenants:
                 return features
             features = features.as_dict()
         return self.extract(features, text, tenant)
@@ -120,12 +133,20 @@ class FeatureExtractor:
 
     def _of_tenant(self, x: X, tenant: str) -> X:
         """Return the features of one tenant beside those for all."""
-        if not self._mask:
-            return {tenant: 1.0} | {f"{tenant}×{name}": value for name, value in x.items()}
-        bias, times, mask = tenant.encode(), f"{tenant}×".encode(), self._mask
+        if self._mask:
+            return self._hashed_of_tenant(x, f"{_TENANT}={tenant}")
+        escaped = tenant.replace("\\", "\\\\").replace("×", "\\×")
+        bias = f"{_TENANT}={escaped}"
+        return {bias: 1.0} | {f"{bias}×{name}": value for name, value in x.items()}
+
+    def _hashed_of_tenant(self, x: X, tenant: str) -> X:
+        bias, before, behind, mask = tenant.encode(), f"{tenant}×".encode(), b"", self._mask
+        if self._key:
+            bias = behind = blake2b(bias, key=self._key, digest_size=8).digest()
+            before = b""
         own: X = {mmh3.hash(bias, 0, False) & mask: 1.0}  # noqa: FBT003 - signed; by name takes twice the time
         for shared, value in x.items():
-            index = mmh3.hash(times + shared.to_bytes(4, "little"), 0, False) & mask  # noqa: FBT003
+            index = mmh3.hash(before + shared.to_bytes(4, "little") + behind, 0, False) & mask  # noqa: FBT003
             own[index] = own.get(index, 0.0) + value
         return own
 
@@ -198,6 +219,17 @@ def _as_numbers(features: Features) -> X:
             x[f"{name}={value}"] = 1.0
         else:
             x[name] = float(value)
+    return x
+
+
+def _reserved(named: X) -> X:
+    """Return the features under names that no tenant's own feature has."""
+    x: X = {}
+    for name, value in named.items():
+        if name.startswith(_TENANT) and name[len(_TENANT) :].lstrip("\\").startswith("="):
+            x[f"{_TENANT}\\{name[len(_TENANT) :]}"] = value
+        else:
+            x[name] = value
     return x
 
 

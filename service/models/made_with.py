@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -16,6 +17,7 @@ from perceptron_core.formats.model_bytes import pack, unpack
 from service.errors import ConfigurationError, InputFileError
 from service.models.model_file import ModelFile
 from service.settings.forms import written
+from service.settings.hash_key import HASH_KEY, key_given
 from service.settings.load import DEFAULT, Loaded, Settings
 from service.settings.mapping import MAPPED_FEATURES, MAPPING, mapping_given
 from service.settings.names import MODEL_SETTINGS
@@ -27,7 +29,9 @@ _OF_RECORDS: Final = frozenset(MAPPING) - frozenset(MAPPED_FEATURES)
 def made_with(settings: Settings) -> dict[str, Any]:
     """List the settings that a model depends on, as a file holds them."""
     plain = {name: getattr(settings, name) for name in MODEL_SETTINGS}
-    found: dict[str, Any] = unpack(pack(plain | mapping_given(settings.events, settings.labels)))
+    found: dict[str, Any] = unpack(
+        pack(plain | key_given(settings) | mapping_given(settings.events, settings.labels))
+    )
     return found  # sequences as they come back
 
 
@@ -56,7 +60,19 @@ def settings_for(file: ModelFile, loaded: Loaded) -> Loaded:
             f"{name}: {file.path} was made with {written(value)}, the {origin} says {written(given[name])}",
             hint="leave it out: the file knows what its model was made with",
         )
-    return in_place_of_defaults(known, str(file.path), loaded)
+    found = in_place_of_defaults(known, str(file.path), loaded)
+    _check_key(file.path, file.settings.get(HASH_KEY), found)
+    return found
+
+
+def _check_key(path: Path, fingerprint: str | None, loaded: Loaded) -> None:
+    given = key_given(loaded.settings).get(HASH_KEY)
+    if given != fingerprint:
+        raise ConfigurationError(
+            f"{HASH_KEY}: {path} was made with {fingerprint or 'none'}, "
+            f"the {loaded.origins[HASH_KEY]} says {given or 'none'}",
+            hint="set PERCEPTRON_HASH_KEY to the secret that the model was made with, if there was one",
+        )
 
 
 def in_place_of_defaults(known: Mapping[str, Any], source: str, loaded: Loaded) -> Loaded:
@@ -68,7 +84,11 @@ def in_place_of_defaults(known: Mapping[str, Any], source: str, loaded: Loaded) 
         They are none of this release.
 
     """
-    unset = {name: value for name, value in known.items() if _origin(name, loaded) == DEFAULT}
+    unset = {
+        name: value
+        for name, value in known.items()
+        if name != HASH_KEY and _origin(name, loaded) == DEFAULT  # of the key, only a fingerprint is known
+    }
     values = {name: getattr(loaded.settings, name) for name in Settings.model_fields}
     for name, value in unset.items():
         table, _, entry = name.rpartition(".")

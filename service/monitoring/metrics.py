@@ -149,10 +149,10 @@ class Metrics:
     def withdraw(self, partition: int) -> None:
         """Show a partition no longer: another process does."""
         self.at_work_since.pop(partition, None)
-        if self.published.pop(partition, None) is not None:
-            for gauge in (self.snapshot_size, self.snapshot_time):
-                with contextlib.suppress(KeyError):
-                    gauge.remove(partition)
+        self.published.pop(partition, None)
+        for gauge in (self.snapshot_size, self.snapshot_time):
+            with contextlib.suppress(KeyError):
+                gauge.remove(partition)
 
 
 class _CommittedState(Collector):

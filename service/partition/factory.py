@@ -19,6 +19,7 @@ from service.models.registry import make_learner
 from service.partition.label_join import LabelJoin
 from service.partition.learned_examples import Observer
 from service.partition.processor import Processor
+from service.settings.hash_key import hash_key
 from service.settings.load import Settings
 from service.settings.mapping import OFFSET, is_of_record
 from service.sharing.rounds import Rounds
@@ -133,6 +134,8 @@ def make_extractor(settings: Settings) -> FeatureExtractor | RawFeatures:
             text_values=settings.text_values,
             normalize=settings.normalize,
             hash_bits=settings.hash_bits,
+            has_tenants=bool(settings.events.tenant),
+            hash_key=hash_key(settings),
         )
     )
 

@@ -8,6 +8,7 @@ import platformdirs
 
 MAX_PORT = 65_535
 
+_ALL = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not bound
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -28,6 +29,16 @@ def split_address(address: str) -> tuple[str, int]:
     if not colon or not bare or bare_ipv6 or not port.isdecimal() or int(port) > MAX_PORT:
         raise ValueError("expected host:port, such as 127.0.0.1:8000 or [::1]:8000")
     return bare, int(port)
+
+
+def url_at(host: str, port: int) -> str:
+    """Return the URL at which this machine finds a server that listens there.
+
+    >>> url_at("::1", 8000), url_at("0.0.0.0", 8000)
+    ('http://[::1]:8000', 'http://localhost:8000')
+    """
+    name = "localhost" if host in _ALL else host
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
 def is_loopback(address: str) -> bool:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pydantic import SecretStr
+
 from service.settings.addresses import split_address
 
 MAX_NGRAM: Final = 10
 
+_SHORTEST_KEY: Final = 16
+
+_HOST_NAME: Final = re.compile(r"[a-z0-9._-]+")
+_IPV6: Final = re.compile(r"[0-9a-f:.]+")
 _TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # what Apache Kafka's Topic.validate accepts
 
 
@@ -47,3 +53,23 @@ def check_http(address: str) -> str:
     if address:
         split_address(address)
     return address
+
+
+def check_hosts(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names as the header Host has them, without a port: in lower case, IPv6 in brackets."""
+    return tuple(_host(name) for name in names)
+
+
+def check_key(key: SecretStr) -> SecretStr:
+    """Return a secret, which may be empty, but not so short that it can be guessed from its fingerprint."""
+    if 0 < len(key.get_secret_value()) < _SHORTEST_KEY:
+        raise ValueError(f"expected at least {_SHORTEST_KEY} characters, as `openssl rand -hex 32` prints")
+    return key
+
+
+def _host(name: str) -> str:
+    bare = name.lower().removeprefix("[").removesuffix("]")
+    is_ipv6 = bare.count(":") > 1
+    if not (_IPV6 if is_ipv6 else _HOST_NAME).fullmatch(bare):
+        raise ValueError(f"{name!r}: expected a name or an address without a port, such as localhost")
+    return f"[{bare}]" if is_ipv6 else bare

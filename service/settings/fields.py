@@ -12,7 +12,15 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from service.logs import LogFormat
 from service.settings.addresses import default_stream_path, is_loopback
-from service.settings.checks import check_broker, check_classes, check_http, check_ngrams, check_topic_name
+from service.settings.checks import (
+    check_broker,
+    check_classes,
+    check_hosts,
+    check_http,
+    check_key,
+    check_ngrams,
+    check_topic_name,
+)
 from service.settings.forms import lower, parse_batch, parse_ngrams, parse_object, parse_workers, split_names
 from service.settings.kafka import KafkaClient, KafkaSettings, disagreement
 from service.settings.mapping import EventSettings, LabelSettings
@@ -89,6 +97,11 @@ class Settings(BaseSettings):
         0, ge=0, le=30, description="Hash the features into 2 to this power weights (0: off)."
     )
 
+    hash_key: SecretStr = Field(
+        SecretStr(""),
+        description="Secret that goes into the hash of a tenant's features (events.tenant, hash_bits).",
+    )
+
     share_model: bool = Field(
         default=False, description="Whether all partitions of the group learn one model."
     )
@@ -160,6 +173,11 @@ class Settings(BaseSettings):
         1000, ge=10, le=1_000_000, description="Messages over which that share is taken."
     )
     http: str = Field("127.0.0.1:8000", description="Address host:port of the HTTP server (empty: none).")
+    http_hosts: Annotated[tuple[str, ...], BeforeValidator(split_names)] = Field(
+        (),
+        description="Names in the header Host that HTTP requests are answered under, separated by commas "
+        "(empty: those of this machine; where others may ask, also addresses, and with a token any).",
+    )
     http_token: SecretStr = Field(
         SecretStr(""), description="Token that HTTP requests must show, except to the probes (empty: none)."
     )
@@ -221,6 +239,9 @@ class Settings(BaseSettings):
     _check_classes = field_validator("classes")(check_classes)
     _check_ngrams = field_validator("ngrams")(check_ngrams)
     _check_address = field_validator("http")(check_http)
+    _check_hosts = field_validator("http_hosts")(check_hosts)
+
+    _check_key = field_validator("hash_key")(check_key)
 
     @field_validator("token_pattern")
     @classmethod
@@ -262,6 +283,11 @@ class Settings(BaseSettings):
     def is_on_loopback(self) -> bool:
         """Whether only this machine can reach the HTTP server."""
         return bool(self.http) and is_loopback(self.http)
+
+    @property
+    def takes_inputs(self) -> bool:
+        """Whether events and labels may be posted: by this machine, or where others cannot be web pages."""
+        return self.is_on_loopback or bool(self.http_hosts or self.http_token.get_secret_value())
 
     @property
     def shows_events(self) -> bool:

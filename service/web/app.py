@@ -11,10 +11,11 @@ from prometheus_client import CollectorRegistry
 from service.clock import SYSTEM_CLOCK, Clock
 from service.mapping.ids import id_finder
 from service.monitoring.health import Health
+from service.settings.addresses import split_address
 from service.settings.load import Settings
 from service.settings.redaction import redacted_url
 from service.version import version
-from service.web.guard import BODY_SECONDS, LOOPBACK_NAMES, AccessPolicy, Guard
+from service.web.guard import BODY_SECONDS, LOOPBACK_NAMES, MONITORING, PROBES, AccessPolicy, Guard
 from service.web.page import add_pages
 from service.web.probes import add_probes
 from service.web.problems import translate_errors
@@ -91,6 +92,8 @@ def about(settings: Settings, health: Health, clock: Clock = SYSTEM_CLOCK) -> Ca
 
 def _takes_own(settings: Settings) -> bool:
     """Return whether events and labels that are posted may have the service's own schema, as on the page."""
+    if not settings.takes_inputs:
+        return False
     if not settings.labels_topic:
         return not settings.events.is_mapped
     return not any(
@@ -100,10 +103,20 @@ def _takes_own(settings: Settings) -> bool:
 
 
 def rules(settings: Settings) -> AccessPolicy:
-    """Return the access rules of the settings: a server on the loopback address knows its names."""
+    """Return the access rules of the settings.
+
+    Without `http_hosts`, a token is protection enough where others may ask: a web page does not know it.
+    """
+    token, is_on_loopback = settings.http_token.get_secret_value(), settings.is_on_loopback
+    names = settings.http_hosts
+    if not names and (is_on_loopback or not token):
+        names = (*LOOPBACK_NAMES, split_address(settings.http)[0])
     return AccessPolicy(
         max_body_bytes=settings.max_message_bytes,
-        token=settings.http_token.get_secret_value(),
-        hosts=LOOPBACK_NAMES if settings.is_on_loopback else (),
+        token=token,
+        hosts=frozenset(names),
+        answers_addresses=not (is_on_loopback or settings.http_hosts),
+        unnamed=PROBES if is_on_loopback else MONITORING,  # which ask by the address of a container or a pod
+        takes_inputs=settings.takes_inputs,
         body_seconds=BODY_SECONDS,
     )

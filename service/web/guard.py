@@ -10,6 +10,7 @@ import asyncio
 import base64
 import binascii
 import hmac
+import ipaddress
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -23,6 +24,8 @@ from service.web.problems import problem_response
 
 PROBES: Final = frozenset({"/livez", "/readyz"})
 MONITORING: Final = PROBES | {"/metrics"}
+INPUTS: Final = ("/events", "/labels")
+"""What is posted there is written to the stream."""
 STATIC: Final = "/static/"
 BODY_SECONDS: Final = 10.0
 """How long a body may take to arrive."""
@@ -55,7 +58,14 @@ class AccessPolicy:
     token: str = ""
     """Empty: everybody may ask."""
     hosts: Collection[str] = ()
-    """Names this server goes by; empty: any. A web page whose own name points to 127.0.0.1 uses another."""
+    """Names this server goes by; empty: any. A web page whose own name was pointed to this server's address
+    sends its own: DNS rebinding."""
+    answers_addresses: bool = False
+    """Whether an IP address is answered as well: it is no name, and so cannot be pointed anywhere."""
+    unnamed: Collection[str] = PROBES
+    """Paths that are answered under any name."""
+    takes_inputs: bool = True
+    """Whether events and labels are taken."""
     body_seconds: float = BODY_SECONDS
 
 
@@ -96,16 +106,26 @@ class Guard:
             return None
         headers, rules = Headers(scope=scope), self._rules
         host = headers.get("host", "")
-        if rules.hosts and _without_port(host) not in rules.hosts:
+        if rules.hosts and scope["path"] not in rules.unnamed and not self._answers(_without_port(host)):
             return problem_response(
                 HTTPStatus.MISDIRECTED_REQUEST,
                 f"this server is not called {host!r}",
                 "header Host",
-                f"it listens for this machine alone, as {', '.join(sorted(rules.hosts))}; --http says where",
+                f"it answers as {', '.join(sorted(rules.hosts))}; http_hosts names others",
             )
         if rules.token and not _has_token(headers.get("authorization", ""), rules.token):
             return _unauthorized()
+        if not rules.takes_inputs and scope["path"] in INPUTS:
+            return problem_response(
+                HTTPStatus.FORBIDDEN,
+                "nothing is written for others while they are not told apart from web pages",
+                scope["path"],
+                "set http_hosts to the names that the server has, or http_token",
+            )
         return None
+
+    def _answers(self, name: str) -> bool:
+        return name in self._rules.hosts or (self._rules.answers_addresses and _is_address(name))
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
         """Read the whole body, unless it is too large or too slow.
@@ -185,6 +205,14 @@ def _with_headers(send: Send, path: str) -> Send:
 def _without_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
     return (name if colon and port.isdecimal() else host).lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
 
 
 def _has_token(authorization: str, token: str) -> bool:

@@ -22,6 +22,7 @@ from fastapi import Depends, FastAPI, Request, Response
 from service.errors import ModelBusy, NoSuchModel
 from service.mapping.ids import FindId
 from service.partitioner import partition_at_work
+from service.web.guard import INPUTS
 from service.web.together import ALL, together
 
 _PATIENCE_SECONDS: Final = 10.0
@@ -34,7 +35,6 @@ _MOST_INPUTS: Final = 200
 """Requests that may wait for workers at a time, each on a thread: as many as the server has connections."""
 
 _QUESTIONS: Final = {"/predict": "POST", "/explain": "POST", "/model": "GET", "/state": "GET"}
-_INPUTS: Final = ("/events", "/labels")
 _OF_CONNECTION: Final = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
 """Headers that are not passed on; any other may hold an id (`events.id = "@header.NAME"`)."""
 _TOLD_WITH: Final = ("content-type", "retry-after")
@@ -91,7 +91,7 @@ def add_relay(
         running = asyncio.get_running_loop()
         return await running.run_in_executor(threads, _submit, request, body, addresses, guess)
 
-    for path in _INPUTS:
+    for path in INPUTS:
         app.add_api_route(path, pass_in, methods=["POST"], include_in_schema=False)
     for path, method in {**_QUESTIONS, "/openapi.json": "GET"}.items():
         app.add_api_route(path, pass_on, methods=[method], include_in_schema=False)

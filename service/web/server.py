@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from service.errors import ServerError
-from service.settings.addresses import split_address
+from service.settings.addresses import split_address, url_at
 from service.web.guard import MONITORING
 
 _STOP_SECONDS: Final = 5.0
@@ -55,8 +55,7 @@ class HttpServer:
     def __init__(self, app: FastAPI, address: str) -> None:
         host, port = split_address(address)
         self._socket = _listen(host, port, address)
-        bound = self._socket.getsockname()[1]
-        self.url = f"http://[{host}]:{bound}" if ":" in host else f"http://{host}:{bound}"
+        self.url = url_at(host, self._socket.getsockname()[1])
         config = uvicorn.Config(
             app,
             http=_ImpatientProtocol,

@@ -112,14 +112,18 @@ def work(
     metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
     health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
     reporter = Reporter(connection, metrics, health, live)
-    own_http = settings.model_copy(update={"http": settings.http and _ANY_PORT})
     try:
-        with serve_http(own_http, metrics.registry, health, metrics, live) as reporter.address:
+        with serve_http(for_parent(settings), metrics.registry, health, metrics, live) as reporter.address:
             is_finished = _run(reporter, _settings_of(number, settings), url, exit_at_end=exit_at_end)
     except ServiceError as error:
         reporter.report(with_metrics=True, error=error)
         sys.exit(1)
     reporter.report(with_metrics=True, is_finished=is_finished)
+
+
+def for_parent(settings: Settings) -> Settings:
+    """Return the settings of a worker's HTTP server, which the parent asks by its address."""
+    return settings.model_copy(update={"http": settings.http and _ANY_PORT, "http_hosts": ()})
 
 
 def _settings_of(number: int, settings: Settings) -> Settings:

@@ -11,11 +11,14 @@ import yaml
 
 from service.cli.app import cli
 from service.settings.load import Settings, load_settings
+from service.web.guard import LOOPBACK_NAMES
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES = COMPOSE["services"]
-OURS = {name: service for name, service in SERVICES.items() if "build" in service}
+OURS = {
+    name: service for name, service in SERVICES.items() if "build" in service and "entrypoint" not in service
+}
 SERVING = {name: service for name, service in OURS.items() if name.startswith("service")}
 
 services = pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES)
@@ -25,7 +28,7 @@ serving = pytest.mark.parametrize("service", SERVING.values(), ids=SERVING)
 
 @services
 def test_images_of_others_are_pinned(service):
-    assert "build" in service or re.search(r":v?\d+\.\d+\.\d+$", service["image"])
+    assert "build" in service or re.search(r":v?\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$", service["image"])
 
 
 @services
@@ -37,16 +40,16 @@ def test_ports_are_open_on_this_machine_only(service):
 def test_a_condition_can_come_true(service):
     for name, dependency in service.get("depends_on", {}).items():
         if dependency["condition"] == "service_healthy":
-            assert "test" in SERVICES[name]["healthcheck"]
-        else:
+            assert name == "service" or "test" in SERVICES[name]["healthcheck"]  # the image's own
+        elif dependency["condition"] != "service_started":
             assert dependency["condition"] == "service_completed_successfully"
             assert "restart" not in SERVICES[name]
 
 
 @services
 def test_what_is_started_is_started_again_and_its_log_ends(service):
-    is_one_shot = service["image"].startswith("apache/kafka") and "entrypoint" in service
-    assert ("restart" in service) != is_one_shot
+    is_one_shot = "entrypoint" in service
+    assert (service.get("restart", "no") == "no") is is_one_shot
     assert "max-size" in service["logging"]["options"]
 
 
@@ -63,7 +66,8 @@ def test_the_producer_and_all_who_serve_name_the_classes_alike():
 
 def test_the_broker_is_the_one_that_the_tests_run_against():
     version = ET.parse(ROOT / "tests" / "kafka" / "pom.xml").findtext("properties/kafka.version")
-    assert {s["image"] for s in SERVICES.values() if "kafka:" in s["image"]} == {f"apache/kafka:{version}"}
+    images = {s["image"].partition("@")[0] for s in SERVICES.values()}
+    assert {image for image in images if "kafka:" in image} == {f"apache/kafka:{version}"}
 
 
 def mounted(path, service, folder):
@@ -99,11 +103,36 @@ def test_every_command_line_is_understood(service):
 
 
 @serving
-def test_replicas_share_a_range_of_ports(service):
+def test_only_this_machine_s_names_are_answered_in_the_image_as_in_compose(service):
+    names = service["environment"]["PERCEPTRON_HTTP_HOSTS"]
+    assert set(Settings(http_hosts=names).http_hosts) == LOOPBACK_NAMES
+    assert f"PERCEPTRON_HTTP_HOSTS={names}\n" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+@serving
+def test_one_replica_has_one_port_and_several_have_those_that_are_named(service):
     (port,) = service["ports"]
-    first, last, inside = re.fullmatch(r"127\.0\.0\.1:(\d+)-(\d+):(\d+)", port).groups()
-    assert int(last) - int(first) == 9
+    inside = re.fullmatch(r"127\.0\.0\.1:\$\{[A-Z]+_PORTS:-80[012]0\}:(\d+)", port)[1]
     assert f"EXPOSE {inside}" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+def test_as_many_replicas_as_before_are_started_again():
+    assert SERVICES["service"]["scale"] == "${REPLICAS:-1}"
+
+
+def test_prometheus_is_stopped_before_what_it_watches():
+    always = {name for name, service in SERVING.items() if "profiles" not in service}
+    assert SERVICES["prometheus"]["depends_on"].keys() == always
+
+
+def test_the_addresses_to_open_are_said_when_all_is_up_as_they_are_published():
+    addresses = SERVICES["addresses"]
+    assert {each["condition"] for each in addresses["depends_on"].values()} == {"service_healthy"}
+    told = set(re.findall(r"localhost:(\$\{\w+:-\d+\})", "".join(addresses["command"])))
+    opened = {
+        port.split(":", 1)[1].rpartition(":")[0] for s in SERVICES.values() for port in s.get("ports", [])
+    }
+    assert told == {port for port in opened if not port.startswith(("${CONFLUENT", "${SASL"))}
 
 
 def test_no_two_services_want_the_same_port():

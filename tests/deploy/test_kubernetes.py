@@ -151,6 +151,14 @@ def test_every_probe_asks_what_answers_without_a_token_at_the_port_of_the_servic
 
 
 @builds
+def test_the_service_s_names_and_those_of_a_forwarded_port_are_answered(built):
+    name, namespace = built["Service"]["metadata"]["name"], "online-perceptron"
+    within = [".".join(["", *more]) for more in ([], [namespace], [namespace, "svc"])]
+    names = {name + end for end in within} | {"localhost", f"{name}.{namespace}.svc.cluster.local"}
+    assert set(variables(built)["PERCEPTRON_HTTP_HOSTS"].split(",")) == names
+
+
+@builds
 def test_a_process_gets_as_long_to_leave_as_under_compose(built):
     compose = read(ROOT / "docker-compose.yml")["services"]["service"]
     assert compose["stop_grace_period"] == f"{pod(built)['terminationGracePeriodSeconds']}s"

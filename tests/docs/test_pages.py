@@ -27,7 +27,7 @@ OPTIONS = {
 OTHER_PROGRAMS_OPTIONS = {
     *("--adaptive", "--audit", "--binary", "--daemon", "--invert_hash", "--l1", "--l2", "--loss_function"),
     *("--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
-    *("--build", "--index", "--profile", "--rm", "--scale", "--volumes"),
+    *("--build", "--build-arg", "--index", "--profile", "--rm", "--scale", "--volumes"),
     "--from-literal",
     *("--help", "--ignore", "--strict"),
 }

@@ -18,6 +18,7 @@ import click
 from prometheus_client import CollectorRegistry
 
 from service.cli.commands.serve import http_server, stopping
+from service.cli.options import setting_options
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, counted_bar
 from service.cli.summary import summary_text
@@ -32,7 +33,7 @@ from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.partition.factory import open_stream
 from service.partition.learned_examples import LearnedExamples
-from service.settings.load import Settings
+from service.settings.load import Loaded, Settings
 from service.stream import Output
 
 _CLASSES: Final = ("legitimate", "phishing")
@@ -63,6 +64,7 @@ where to look next
 
 
 @click.command()
+@setting_options("http")
 @click.option(
     "--rate",
     type=click.FloatRange(min=1),
@@ -72,7 +74,7 @@ where to look next
     help="Events produced per second.",
 )
 @click.option("--keep", is_flag=True, help="Play on slowly, so that the live page stays up, until Ctrl-C.")
-def command(rate: float, *, keep: bool) -> None:
+def command(rate: float, loaded: Loaded, *, keep: bool) -> None:
     """Run the whole thing on this machine, with a real data set: no arguments, no server, a few seconds.
 
     An embedded SQLite stream is made in a temporary folder; a producer sends 1,250 labelled events to it,
@@ -80,13 +82,25 @@ def command(rate: float, *, keep: bool) -> None:
     goes on until Ctrl-C.
     """
     with tempfile.TemporaryDirectory(prefix="perceptron-demo-") as folder:
-        _run(f"sqlite:///{Path(folder) / 'stream.db'}", rate, keep=keep)
+        _run(_settings(f"sqlite:///{Path(folder) / 'stream.db'}", loaded.settings), rate, keep=keep)
     echo(_WHERE_NEXT)
 
 
-def _run(url: str, rate: float, *, keep: bool) -> None:
-    events = _events()
-    settings = Settings(broker=url, classes=_CLASSES, commit_interval_seconds=_TICK_SECONDS)
+def _settings(url: str, given: Settings) -> Settings:
+    """Return the demo's own settings, with those that say who may look on."""
+    return Settings(
+        broker=url,
+        classes=_CLASSES,
+        commit_interval_seconds=_TICK_SECONDS,
+        http=given.http or _ANY_PORT,
+        http_hosts=given.http_hosts,
+        http_token=given.http_token,
+        http_show_events="yes" if given.http_show_events == "auto" else given.http_show_events,
+    )
+
+
+def _run(settings: Settings, rate: float, *, keep: bool) -> None:
+    url, events = settings.broker, _events()
     metrics, health, live = Metrics(CollectorRegistry()), Health(), LiveModels(settings)
     with ExitStack() as stack:
         request = stack.enter_context(stopping())

@@ -64,6 +64,7 @@ class Stoppable(Protocol):
     "snapshots_kept",
     "on_data_loss",
     "http",
+    "http_hosts",
     "http_show_events",
     "http_max_lag",
     "ready_timeout_seconds",
@@ -179,7 +180,11 @@ def http_server(
     from service.web.server import HttpServer  # noqa: PLC0415
 
     if not settings.is_on_loopback and not settings.http_token.get_secret_value():
-        _log.warning("http: others can reach %s, and no http_token is set: anyone may ask", settings.http)
+        _log.warning(
+            "http: others can reach %s, and no http_token is set: anyone may ask%s",
+            settings.http,
+            "" if settings.takes_inputs else "; nobody may post, as http_hosts is not set either",
+        )
     app = make_app(registry, health, settings, metrics, live, elsewhere)
     with HttpServer(app, settings.http) as server:
         yield server.url

@@ -8,6 +8,7 @@ from perceptron_core import from_bytes, to_bytes
 from perceptron_core.formats.model_bytes import settings_of
 
 CHARS = ("--text", "chars", "--ngrams", "4", "--classes", "ham,spam")
+KEY = "a secret of some length"
 WORDS = {"ham": "see you at noon my friend", "spam": "win a big prize now friend"}
 
 
@@ -105,6 +106,25 @@ def test_a_file_that_knows_no_settings_is_read_as_before_and_warned_of(summary, 
     assert told["mistakes"] == 0
     assert "warning: " in stderr
     assert "kept no settings" in stderr
+
+
+@pytest.mark.parametrize("other", ["another secret of some length", ""])
+def test_a_model_made_with_another_hash_key_is_refused_and_no_key_shown(
+    perceptron, tmp_path, monkeypatch, other
+):
+    events, model = tmp_path / "events.ndjson", tmp_path / "model.bin"
+    events.write_text('{"i": 1, "of": "a", "y": true}\n{"i": 2, "of": "b", "y": false}\n')
+    mapping = {"events-id": "i", "events-label": "y", "events-features": "of", "events-tenant": "of"}
+    options = [word for name, path in mapping.items() for word in (f"--{name}", path)]
+    monkeypatch.setenv("PERCEPTRON_HASH_KEY", KEY)
+    made = perceptron("replay", events, *options, "--hash-bits", "10", "--save", model)
+    assert made.exit_code == 0, made.stderr
+    assert KEY.encode() not in model.read_bytes()
+    assert perceptron("test", model, events).exit_code == 0
+    monkeypatch.setenv("PERCEPTRON_HASH_KEY", other)
+    result = perceptron("test", model, events)
+    assert (result.exit_code, KEY in result.stderr) == (2, False)
+    assert f"error: hash_key: {model} was made with fingerprint " in result.stderr
 
 
 def test_classes_without_names_may_be_given_names(perceptron, texts, tmp_path):

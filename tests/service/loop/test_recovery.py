@@ -11,10 +11,12 @@ from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.model_bytes import pack
 from service.checkpoints.identity import identity
-from service.checkpoints.log import progress_record
+from service.checkpoints.log import Address, progress_record
+from service.clock import SYSTEM_CLOCK
 from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
 from service.loop.recovery import restore
 from service.loop.runner import Runner
+from service.loop.snapshots import Snapshots
 from service.loop.task import Task
 from service.models.registry import BUILT_IN
 from service.monitoring.health import Health
@@ -273,6 +275,34 @@ def test_a_model_made_under_other_settings_is_refused_by_name(stream, changed):
         restored(stream, **changed)
 
 
+KEYED = {"events": {"id": "id", "text": "text", "label": "label", "tenant": "id"}, "hash_bits": 12}
+KEY = "a secret of some length"
+
+
+@pytest.mark.parametrize(("made_with", "changed_to"), [(KEY, KEY + "!"), (KEY, ""), ("", KEY)])
+def test_a_model_made_with_another_hash_key_is_refused_and_no_key_shown(stream, made_with, changed_to):
+    produce(stream, MESSAGES)
+    run(stream, hash_key=made_with, **KEYED)
+    with pytest.raises(CheckpointError, match="hash_key: the checkpoint was made with") as refused:
+        restored(stream, hash_key=changed_to, **KEYED)
+    assert KEY not in str(refused.value)
+    assert restored(stream, hash_key=made_with, **KEYED)
+
+
+def test_a_snapshot_holds_a_fingerprint_of_the_hash_key_and_not_the_key(stream):
+    produce(stream, MESSAGES)
+    run(stream, hash_key=KEY, **KEYED)
+    values = b"".join(record.value for record in stream.read("checkpoints", 0) if record.value)
+    assert b"fingerprint" in values
+    assert KEY.encode() not in values
+
+
+def test_a_hash_key_that_hashes_nothing_may_change(stream):
+    produce(stream, MESSAGES)
+    run(stream, hash_key=KEY)
+    assert restored(stream)
+
+
 def test_a_setting_of_the_stream_may_change_once_nothing_is_to_be_learned_again(stream, monkeypatch):
     produce(stream, MESSAGES[:10])
     run(stream)
@@ -293,6 +323,19 @@ def test_a_setting_of_the_stream_that_has_changed_holds_for_what_is_learned_agai
     produce(stream, MESSAGES[10:])
     run(stream, max_pending=7)
     assert restored(stream, max_pending=7)
+
+
+def test_until_the_first_snapshot_of_a_process_the_time_of_the_one_it_loaded_is_shown(stream):
+    produce(stream, MESSAGES)
+    run(stream)
+    metrics = Metrics(CollectorRegistry())
+    where = {"transport": stream, "settings": settings(), "metrics": metrics, "clock": SYSTEM_CLOCK}
+    Snapshots(Address("checkpoints", 0, "group"), restored(stream), **where)
+    shown = metrics.registry.get_sample_value(
+        "perceptron_checkpoint_last_success_timestamp_seconds", {"partition": "0"}
+    )
+    written = [r for r in stream.read("checkpoints", 0) if dict(r.headers)["kind"] == b"snapshot"]
+    assert shown == written[-1].timestamp_ms / 1000
 
 
 LARGE = [(n, event(f"e{n}", " ".join(f"{n}-{m}" for m in range(2000)))) for n in range(40)]

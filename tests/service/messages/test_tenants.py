@@ -4,7 +4,7 @@ import math
 
 import mmh3
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perceptron_core.formats.model_bytes import pack, unpack
@@ -78,6 +78,46 @@ def test_tenants_share_no_feature_of_their_own(hash_bits):
     assert (one.keys() & other.keys()) == shared.keys()
 
 
+pieces = st.lists(st.sampled_from(["tenant", "=", "acme", "×", "\\", "n"]), max_size=6).map("".join)
+
+
+@given(
+    st.dictionaries(pieces, st.one_of(st.just(1.0), pieces)),
+    st.dictionaries(pieces, st.one_of(st.just(1.0), pieces)),
+    pieces,
+    st.one_of(st.none(), pieces),
+)
+@example({"length": 1.0}, {"tenant=acme×length": 1.0}, "acme", "evil")
+@example({"length": 1.0}, {"tenant": "acme×length"}, "acme", None)
+@example({}, {"tenant": "acme"}, "acme", "evil")
+@example({}, {"tenant\\": "acme"}, "acme", "evil")
+@example({"×n": 1.0}, {"n": 1.0}, "acme", "acme×")
+def test_nobody_else_has_a_feature_of_a_tenant_s_own_whatever_names_it_chooses(own, others, tenant, other):
+    extractor = FeatureExtractor(FeatureOptions(has_tenants=True))
+    of_tenant = extractor.extract(own, None, tenant).keys() - extractor.extract(own, None, None).keys()
+    assert of_tenant
+    if other != tenant:
+        assert not of_tenant & extractor.extract(others, None, other).keys()
+
+
+def test_names_like_those_of_tenants_stay_where_there_are_none():
+    named = {"tenant=acme×n": 1.0, "tenant": "acme"}
+    assert extract(named, None, None) == {"tenant=acme×n": 1.0, "tenant=acme": 1.0}
+
+
+def test_with_a_key_a_tenant_s_own_features_are_elsewhere_and_those_for_all_where_they_were():
+    keyless, one, other = (
+        list(extract({"n": 2.0}, None, "acme", hash_bits=22, hash_key=key)) for key in (b"", b"one", b"other")
+    )
+    assert keyless[0] == one[0] == other[0]
+    assert len({*keyless[1:], *one[1:], *other[1:]}) == 6
+
+
+def test_a_keyed_hash_once_written_stays():
+    x = extract({"n": 2.0}, None, "acme", hash_bits=22, hash_key=b"0123456789abcdef")
+    assert x == {1169580: 2.0, 1400865: 1.0, 1819586: 2.0}
+
+
 MAPPED = {"events": {"id": "id", "tenant": "who.company", "text": ["text"], "features": ["*"]}}
 
 
@@ -119,6 +159,12 @@ def test_what_is_no_tenant_is_refused_by_its_path(company, reason):
     told = dict(letter.headers)
     assert told["error.reason"] == reason.encode()
     assert told["error.message"].startswith(b"who.company (events.tenant): ")
+
+
+def test_an_event_of_another_tenant_teaches_acme_nothing():
+    feed = Feed(**MAPPED)
+    feed(mail("a", "win", "evil", label=True) | {"tenant=acme×who.size": 3, "tenant": "acme"})
+    assert not [name for name in feed.model.weights if name.startswith("tenant=acme")]
 
 
 def test_a_lone_surrogate_is_refused():

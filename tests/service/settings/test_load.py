@@ -89,6 +89,7 @@ def test_settings_are_frozen():
     [
         ("hash_bits", "31", "less than or equal to 30"),
         ("hash_bits", "many", "valid integer"),
+        ("http_hosts", "localhost:8000", "a name or an address without a port"),
         ("partitions", "0", "greater than or equal to 1"),
         ("commit_interval_seconds", "-1", "greater than 0"),
         ("workers", "many", "a whole number, or auto"),
@@ -285,13 +286,20 @@ SECRETS = [name for name, value in setting_values(Settings()).items() if isinsta
 @pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
 def test_a_secret_may_be_in_a_file(tmp_path, monkeypatch, secret, ending):
     path = tmp_path / "mounted"
-    path.write_bytes(f" hunter 2{ending}".encode())
+    path.write_bytes(f" hunter 2 hunter 2{ending}".encode())
     monkeypatch.setenv(f"PERCEPTRON_{secret.upper().replace('.', '__')}_FILE", str(path))
     loaded = load_settings({})
-    assert setting_values(loaded.settings)[secret].get_secret_value() == " hunter 2"
+    assert setting_values(loaded.settings)[secret].get_secret_value() == " hunter 2 hunter 2"
     assert loaded.origins[secret] == f"file {path}"
     assert loaded.unknown_variables == ()
     assert "hunter" not in repr(loaded)
+
+
+def test_a_hash_key_that_could_be_guessed_is_refused_without_being_shown(monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_HASH_KEY", "hunter2")
+    with pytest.raises(ConfigurationError, match="at least 16 characters") as refused:
+        load_settings({})
+    assert "hunter" not in str(refused.value)
 
 
 def test_the_file_of_a_secret_may_be_named_by_another_file(tmp_path):

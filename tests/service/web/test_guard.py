@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import socket
 import time
 import urllib.error
@@ -72,9 +73,68 @@ def test_a_stranger_s_name_is_refused_where_only_this_machine_listens(client):
     assert client.get("/livez", headers={"Host": "rebound.example"}).status_code == 200
 
 
-def test_where_others_may_listen_any_name_will_do():
-    with Stage(http="0.0.0.0:0").served() as client:
-        assert client.get("/state", headers={"Host": "perceptron.example"}).status_code == 200
+REBOUND = {"Host": "evil.example:8000"}
+"""What a web page sends to its own name after its owner has pointed that to the victim's address."""
+
+
+@pytest.fixture(scope="module")
+def open_to_others():
+    with Stage(http="0.0.0.0:0", http_show_events="yes").served() as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/events"), ("POST", "/labels"), ("POST", "/explain"), ("GET", "/state"), ("GET", "/model")],
+)
+def test_a_rebound_name_neither_reads_nor_writes_where_others_may_listen(open_to_others, method, path):
+    answer = open_to_others.request(method, path, json=event("e", label=True), headers=REBOUND)
+    assert (answer.status_code, answer.json()["where"]) == (421, "header Host")
+    assert "http_hosts" in answer.json()["hint"]
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "192.0.2.7:8000", "[2001:db8::1]:8000", "192.0.2.7"])
+def test_where_others_may_listen_addresses_are_answered_as_none_can_be_rebound(open_to_others, host):
+    assert open_to_others.get("/state", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/livez", "/readyz"])
+def test_where_others_may_listen_monitoring_is_answered_under_any_name(open_to_others, path):
+    assert open_to_others.get(path, headers={"Host": "service-7.pods.example:8000"}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/events", "/labels"])
+def test_nothing_is_written_where_others_may_listen_and_neither_names_nor_token_are_set(open_to_others, path):
+    answer = open_to_others.post(path, json=event("e", label=True))
+    assert answer.status_code == 403
+    assert {"http_hosts", "http_token"} <= set(re.findall(r"\w+", answer.json()["hint"]))
+
+
+@pytest.mark.parametrize(
+    ("given", "headers"),
+    [
+        ({"http_token": TOKEN}, BEARER | {"Host": "perceptron.example"}),
+        ({"http_hosts": "perceptron.example"}, {"Host": "Perceptron.Example:8000"}),
+        ({"http_hosts": "::1"}, {"Host": "[::1]:8000"}),
+    ],
+)
+def test_with_names_or_a_token_events_are_taken(given, headers):
+    stage = Stage(http="0.0.0.0:0", **given)
+    with stage.served() as client:
+        assert client.post("/events", json=event("e"), headers=headers).status_code == 200
+    assert len(stage.appended) == 1
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "perceptron.example.evil.example"])
+def test_where_names_are_set_no_other_is_answered_with_or_without_the_token(host):
+    with Stage(http_hosts="perceptron.example", http_token=TOKEN).served() as client:
+        assert client.get("/state", headers=BEARER | {"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize(("given", "is_offered"), [({}, False), ({"http_hosts": "localhost"}, True)])
+def test_the_page_offers_to_teach_only_where_events_are_taken(given, is_offered):
+    with Stage(http="0.0.0.0:0", **given).served() as client:
+        assert client.get("/state", headers={"Host": "localhost"}).json()["teaches"] is is_offered
 
 
 def test_a_body_over_the_limit_is_refused_however_it_comes():

@@ -4,6 +4,7 @@ import pytest
 
 from service.monitoring.health import State
 from service.partitioner import partition_for_key
+from service.workers.worker import for_parent
 from tests.service.building import event
 from tests.service.web.stage import Stage, relayed
 
@@ -154,6 +155,14 @@ def test_the_token_goes_with_the_question(stages):
         assert parent.get("/model").status_code == 401
         answer = parent.get("/model", headers={"Authorization": "Bearer sesame"})
     assert (answer.status_code, answer.json()["partition"]) == (200, 0)
+
+
+def test_a_worker_answers_its_parent_whatever_names_the_service_has():
+    stage = Stage(http_hosts="perceptron.example")
+    stage.settings = for_parent(stage.settings)
+    with relayed(stage, http_hosts="perceptron.example") as parent:
+        answer = parent.post("/events", json=event("e"), headers={"Host": "perceptron.example"})
+    assert answer.status_code == 200
 
 
 def test_a_mapped_event_goes_to_the_worker_of_its_partition():

@@ -20,8 +20,10 @@ FAST = ("--rate", "5000")
 def demo(tmp_path):
     with contextlib.ExitStack() as stack:
 
-        def start(*arguments):
-            return stack.enter_context(PerceptronProcess("demo", *arguments, folder=tmp_path))
+        def start(*arguments, **settings):
+            return stack.enter_context(
+                PerceptronProcess("demo", *arguments, folder=tmp_path, settings=settings)
+            )
 
         yield start
 
@@ -62,8 +64,11 @@ def test_rows_appear_as_the_events_double_and_no_control_characters(finished):
     assert "\x1b" not in process.stderr + process.stdout
 
 
-def test_metrics_are_served_while_it_runs(demo):
-    process = demo("--rate", "300")
+def test_metrics_are_served_while_it_runs_where_the_environment_says(demo):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    process = demo("--rate", "300", http=address)
+    assert process.address == f"http://{address}"
     process.eventually(lambda: process.metric("perceptron_predictions_total") > 0)
     first = process.metric("perceptron_predictions_total")
     process.eventually(lambda: process.metric("perceptron_predictions_total") > first)

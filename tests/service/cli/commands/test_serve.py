@@ -270,3 +270,4 @@ def test_an_open_door_is_pointed_out(monkeypatch, caplog, given, is_warned):
     with http_server(settings, CollectorRegistry(), Health()) as address:
         assert address == "here"
     assert ("http_token" in caplog.text) is is_warned
+    assert ("http_hosts" in caplog.text) is is_warned

@@ -1,0 +1,58 @@
+"""The image is built of what is tested, on a base that stays, and again only where something changed."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_the_base_is_pinned_by_its_digest():
+    assert re.search(r"^ARG PYTHON=3\.\d+-slim-\w+@sha256:[0-9a-f]{64}$", DOCKERFILE, re.MULTILINE)
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"python:${PYTHON}", "compiler"}
+
+
+@pytest.mark.parametrize("extras", ["", "confluent,schemas", "confluent,schemas,otel"])
+def test_the_requirements_are_those_of_the_package_and_of_the_extras_asked_for(extras):
+    (script,) = re.findall(r"> requirements\.txt <<'EOF'\n(.*?)^EOF$", DOCKERFILE, re.MULTILINE | re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-", extras], input=script, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    optional = PROJECT["optional-dependencies"]
+    wanted = [
+        *PROJECT["dependencies"],
+        *(each for name in filter(None, extras.split(",")) for each in optional[name]),
+    ]
+    assert done.stdout.splitlines() == wanted
+
+
+def test_what_is_taken_from_an_index_is_what_the_tests_ran_with():
+    taken = re.findall(r"pip (?:--\S+ \S+ )?(?:wheel|install)[^&]*?(?=\n[A-Z#\n]|&&|\Z)", DOCKERFILE)
+    assert len(taken) == 5
+    for command in taken:
+        assert "--constraint constraints.txt" in command or "--no-deps" in command or "--no-index" in command
+
+
+def test_a_changed_line_of_the_sources_leaves_the_dependencies_as_they_are():
+    before = DOCKERFILE[: DOCKERFILE.index("AS build")]
+    assert re.findall(r"^COPY (.*)$", before, re.MULTILINE) == ["pyproject.toml constraints.txt ./"]
+    final = DOCKERFILE[DOCKERFILE.rindex("FROM python") :]
+    assert final.index("from=dependencies") < final.index("from=build")
+
+
+def test_the_context_has_what_is_copied_and_built():
+    let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    assert let_in >= {
+        "pyproject.toml",
+        "constraints.txt",
+        "setup.py",
+        "perceptron_core",
+        "service",
+        PROJECT["readme"],
+    }
