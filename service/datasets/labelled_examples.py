@@ -36,6 +36,15 @@ class ExampleSet:
     unlabelled: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def records(self) -> int:
+        """How many messages there were."""
+        return len(self.examples) + self.unlabelled + self.rejected.total()
+
+    def truths(self) -> set[Truth]:
+        """Return the classes that labels are of."""
+        return {truth for _, truth in self.examples}
+
     def describe(self) -> dict[str, object]:
         """Return the counts as a summary shows them."""
         return {

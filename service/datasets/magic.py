@@ -17,7 +17,7 @@ _UTF_16: Final = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "Say so: -
 
 
 def refuse_other_content(stream: io.BufferedReader, name: str, wanted: str, encoding: str) -> None:
-    """Refuse a file whose content is none of the text formats, whatever its name says; UTF-16 if not asked for.
+    """Refuse a file whose content is none of the text formats, whatever its name says; or unasked UTF-16.
 
     Raises
     ------

@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 from service.errors import ConfigurationError, ServiceError, StorageFull, TransportUnavailable
 from service.loop.backoff import Backoff
 from service.monitoring.health import Health, State
-from service.partition.counts.totals import Totals
+from service.partition.counts.totals import Tally
 from service.settings.load import Settings
 from service.workers.merged_metrics import NOTHING, Exposition, merged, outlasting
 from service.workers.process import ANSWER_SECONDS, LEAVE_SECONDS, WorkerProcess
@@ -103,7 +103,7 @@ class Workers:
         self._places = [_Place(number) for number in range(1, settings.workers + 1)]
         self._ended = NOTHING
         """What the workers that are no more have counted."""
-        self._totals: dict[int, Totals] = {}
+        self._tallies: dict[int, Tally] = {}
         self._failure: ServiceError | None = None
         self._has_worked = False
         self._is_stopping = False
@@ -120,7 +120,7 @@ class Workers:
         """Ask all to finish their batch, commit and leave; safe from a signal handler."""
         self._is_stopping = True
 
-    def run(self) -> Mapping[int, Totals]:
+    def run(self) -> Mapping[int, Tally]:
         """Keep the workers running until `stop`, the end of the stream, or an error.
 
         Returns
@@ -148,7 +148,7 @@ class Workers:
                 worker.kill()
         if self._failure is not None:
             raise self._failure
-        return self._totals
+        return self._tallies
 
     def expositions(self) -> Sequence[Exposition]:
         """Ask all workers for their metrics, from any thread; a late one is shown with its last metrics."""
@@ -195,9 +195,8 @@ class Workers:
         worker = place.worker
         if worker is None:
             return
-        for partition, totals in worker.last.totals.items():  # counts only grow: the largest are the newest
-            known = self._totals.get(partition, totals)
-            self._totals[partition] = Totals(*map(max, known, totals))
+        for partition, tally in worker.last.tallies.items():
+            self._tallies[partition] = max(tally, self._tallies.get(partition, tally))
         self._has_worked |= worker.last.state is State.READY
         if worker.has_ended:
             place.worker = None

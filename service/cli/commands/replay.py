@@ -10,6 +10,7 @@ from time import perf_counter
 import click
 
 from service.cli.app import report, report_warning
+from service.cli.doubts import warn_of_doubts
 from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
@@ -43,11 +44,12 @@ from service.stream import Output, Record
     metavar="FILE",
     help="Write the model to FILE at the end; `perceptron inspect` shows it.",
 )
-def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | None) -> None:
+def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | None) -> int:
     """Predict and learn over FILE (- for stdin), one event after the other, and count the mistakes.
 
     Each event is predicted first and learned from afterwards (prequential evaluation), exactly as `serve`
-    does it. While it runs, a row appears at 1, 2, 4, 8, … labelled events; the summary follows.
+    does it. While it runs, a row appears at 1, 2, 4, 8, … labelled events; the summary follows. The exit code
+    is 1 if more than 5 % of the rows were refused, or if one of the --classes is the label of none.
     """
     settings = loaded.settings
     evaluation = Evaluation(settings.classes)
@@ -75,6 +77,9 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
         write_model_file(save, learner, made_with(settings))
         report("saved", "green", f"the model to {save}")
     echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
+    counters = run.processor.counters
+    records, truths = counters.consumed.total(), counters.confusion.truths
+    return warn_of_doubts(counters.rejected.total(), records, settings.classes, truths)
 
 
 class _Replay:

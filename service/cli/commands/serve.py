@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from service.cli.app import report_progress
+from service.cli.doubts import warn_of_doubts
 from service.cli.options import LEARNING, REGISTRY, SERVICE, broker_url, setting_options
 from service.errors import INTERRUPTED
 from service.loop.departure import Departure
 from service.monitoring.health import Health
-from service.partition.counts.totals import Totals
+from service.partition.counts.totals import Tally, Totals
 from service.settings.load import Loaded, Settings
 
 if TYPE_CHECKING:
@@ -87,13 +88,15 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     """
     settings, url = loaded.settings, broker_url(loaded)
     run = _run_alone if settings.workers == 1 else _run_workers
-    totals, stopped_by = run(settings, url, exit_at_end=exit_at_end)
-    _report(totals.values())
+    tallies, stopped_by = run(settings, url, exit_at_end=exit_at_end)
+    _report([each.totals for each in tallies.values()])
+    if exit_at_end and not stopped_by:
+        _warn_of_doubts(tallies.values(), settings)
     if stopped_by[-1:] == [signal.SIGINT]:
         sys.exit(INTERRUPTED)
 
 
-def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapping[int, Totals], list[int]]:
+def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapping[int, Tally], list[int]]:
     """Run the loop in this process; return the counts by partition and the signals received."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
@@ -120,12 +123,10 @@ def _run_alone(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapp
         finally:
             transport.close()
     published = metrics.last_published
-    return {partition: state.counters.totals() for partition, state in published.items()}, stopped_by
+    return {partition: state.counters.tally() for partition, state in published.items()}, stopped_by
 
 
-def _run_workers(
-    settings: Settings, url: str, *, exit_at_end: bool
-) -> tuple[Mapping[int, Totals], list[int]]:
+def _run_workers(settings: Settings, url: str, *, exit_at_end: bool) -> tuple[Mapping[int, Tally], list[int]]:
     """Run the loop in several worker processes; return as `_run_alone` does."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
@@ -193,6 +194,13 @@ def stopping(loop: Stoppable) -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
+    """Warn of figures that may mislead. The exit code stays 0: all is committed, another run would add nothing."""
+    refused, records = sum(each.totals.rejected for each in tallies), sum(each.records for each in tallies)
+    truths = frozenset[bool | str]().union(*(each.truths for each in tallies))
+    warn_of_doubts(refused, records, settings.classes if truths else (), truths)  # else labels may come yet
 
 
 def _report(totals: Iterable[Totals]) -> None:

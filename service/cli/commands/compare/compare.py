@@ -13,6 +13,7 @@ from service.cli.app import report
 from service.cli.commands.compare.contenders import Contest
 from service.cli.commands.compare.display import MistakeRows, live_table, standings
 from service.cli.completion import complete_model
+from service.cli.doubts import warn_of_doubts
 from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, setting_options, warn_of_ignored_settings
 from service.cli.output import echo
@@ -54,13 +55,14 @@ _CURVE_POINTS: Final = 400
 )
 def command(
     source_of: SourceOptions, loaded: Loaded, models: Sequence[str], output: str, plot: Path | None
-) -> None:
+) -> int:
     """Run several models over FILE (- for stdin), side by side, and count the mistakes of each.
 
     Each model sees the same events in the same order, predicts each before it learns from it, and makes
     the mistakes that `replay` counts for it. While they run, a row appears at 1, 2, 4, 8, … labelled events;
     the table at the end has the fewest mistakes first. To compare parameters, name functions of your own that
-    make the models: --model my_models.py:careful --model my_models.py:bold.
+    make the models: --model my_models.py:careful --model my_models.py:bold. The exit code is 1 if more than
+    5 % of the rows were refused, or if one of the --classes is the label of none.
     """
     settings = loaded.settings
     charts = import_charts(plot, "--plot") if plot else None
@@ -85,6 +87,7 @@ def command(
         echo(json.dumps({"models": [{"model": each.name, **each.summary()} for each in ranked]}))
     else:
         echo(standings(ranked))
+    return warn_of_doubts(contest.rejected().total(), contest.n_records, settings.classes, contest.truths())
 
 
 def _refuse_nothing_learned(contest: Contest, name: str) -> None:
