@@ -197,7 +197,7 @@ def stopping(loop: Stoppable) -> Iterator[list[int]]:
 
 
 def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
-    """Warn of figures that may mislead. The exit code stays 0: all is committed, another run would add nothing."""
+    """Warn of figures that may mislead. The exit code stays 0: what was read is committed."""
     refused, records = sum(each.totals.rejected for each in tallies), sum(each.records for each in tallies)
     truths = frozenset[bool | str]().union(*(each.truths for each in tallies))
     warn_of_doubts(refused, records, settings.classes if truths else (), truths)  # else labels may come yet
