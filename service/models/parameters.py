@@ -1,4 +1,4 @@
-"""Parameters of built-in models. In: a model's class, values. Out: an error that names one of another type."""
+"""Parameters of built-in models. In: a model's class, values. Out: an error that names a wrong one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NUMBERS: Final = frozenset({"float", "int", "Rate"})
 
 
 def check_types(factory: Callable[..., Any], params: Mapping[str, Any]) -> None:
-    """Raise TypeError for a value that is not of the type that the class declares, such as text for a number."""
+    """Raise TypeError for a value of another type than the class declares, such as text for a number."""
     declared = inspect.signature(factory).parameters
     for name, value in params.items():
         if name not in declared:

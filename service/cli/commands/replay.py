@@ -19,7 +19,7 @@ from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import summary_text
 from service.datasets.files import Source
-from service.datasets.labelled_examples import NO_LABEL_HINT, refusal_hint
+from service.datasets.labelled_examples import no_label_hint, refusal_hint
 from service.datasets.repeated_ids import RepeatedIds
 from service.errors import InputFileError
 from service.models.made_with import made_with
@@ -92,6 +92,7 @@ class _Replay:
         self.repeated = RepeatedIds(make_decoder(settings))
         self.processor: Processor = make_processor(settings, self._observe, decoder=self.repeated)
         self._batches = FileBatches(source, settings.events_topic, self._process)
+        self._events = settings.events
         self._evaluation = evaluation
         self._n_records = 0
         self._table = ProgressTable(write_line, settings.classes)
@@ -103,14 +104,13 @@ class _Replay:
 
     def hint(self) -> str:
         """Return a hint if messages could not be used, else an empty string."""
-        rejected = self.processor.counters.rejected
-        return refusal_hint(rejected) if rejected else ""
+        return refusal_hint(self.processor.counters.rejected, self._events)
 
     def warn(self) -> None:
         """Warn of a file without labels, and of ids that occur more than once."""
         counters = self.processor.counters
         if counters.predictions and not counters.labelled:
-            hint = f"{NO_LABEL_HINT}; `perceptron predict` needs no labels"
+            hint = f"{no_label_hint(self._events)}; `perceptron predict` needs no labels"
             report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
         if not self._n_records:
             report_warning("there is no record")

@@ -7,7 +7,9 @@ import pytest
 from service.errors import ConfigurationError
 from service.models.registry import BUILT_IN, make_learner
 
-PARAMETERS = [(model, name) for model, made in BUILT_IN.items() for name in inspect.signature(made).parameters]
+PARAMETERS = [
+    (model, name) for model, made in BUILT_IN.items() for name in inspect.signature(made).parameters
+]
 
 
 @pytest.mark.parametrize(

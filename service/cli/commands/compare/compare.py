@@ -20,9 +20,10 @@ from service.cli.output import echo
 from service.cli.outputs import OutputPath
 from service.cli.pictures import import_charts, write_picture
 from service.cli.source_options import SourceOptions, source_options
-from service.datasets.labelled_examples import refusal_hint
+from service.datasets.labelled_examples import no_label_hint, refusal_hint
 from service.errors import InputFileError
 from service.settings.load import Loaded
+from service.settings.mapping import EventSettings
 from service.stream import Output, Record
 
 _DEFAULT_MODELS: Final = ("perceptron", "arow", "normalized-adagrad", "auto")
@@ -78,7 +79,7 @@ def command(
 
         FileBatches(source, settings.events_topic, process).feed(source)
         rows.finish()
-    _refuse_nothing_learned(contest, source.name)
+    _refuse_nothing_learned(contest, source.name, settings.events)
     ranked = contest.ranked()
     if plot and charts:
         curves = {each.name: each.error_curve(_CURVE_POINTS) for each in ranked}
@@ -90,10 +91,10 @@ def command(
     return warn_of_doubts(contest.rejected().total(), contest.n_records, settings.classes, contest.truths())
 
 
-def _refuse_nothing_learned(contest: Contest, name: str) -> None:
+def _refuse_nothing_learned(contest: Contest, name: str, events: EventSettings) -> None:
     """Refuse a file of which no model could use a labelled event; give a hint if some could not be used."""
     rejected = contest.rejected()
-    hint = refusal_hint(rejected) if rejected else ""
+    hint = refusal_hint(rejected, events)
     if any(contender.labelled for contender in contest.contenders):
         if hint:
             report("hint", "cyan", hint)
@@ -101,5 +102,5 @@ def _refuse_nothing_learned(contest: Contest, name: str) -> None:
     raise InputFileError(
         f"{name}: no labelled event in it, so there are no mistakes to count; "
         f"{rejected.total():,} messages could not be used",
-        hint=hint or "a CSV's column of labels is named by --label-column; a label may also follow its event",
+        hint=hint or f"{no_label_hint(events)}; a label may also follow its event",
     )
