@@ -125,7 +125,7 @@ def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
         return "what stands above was raised by the model of --model"
     if events.maps_fields:
         return (
-            "the settings of the table events say where things are: --events-id, --events-features and others; "
+            "the settings of the table events say where things are: --events-id, --events-features, …; "
             "`perceptron check-input` shows what they make of each record"
         )
     if Reason.INVALID_TYPE in reasons:

@@ -107,6 +107,7 @@ class Workers:
         self._failure: ServiceError | None = None
         self._has_worked = False
         self._is_stopping = False
+        self._has_warned = False
         self._own = CollectorRegistry()
         self._restarts = Counter(
             "perceptron_worker_restarts", "Times a worker had to be started again.", registry=self._own
@@ -174,6 +175,16 @@ class Workers:
     def _at_work(self) -> Sequence[WorkerProcess]:
         return [place.worker for place in self._places if place.worker is not None]
 
+    def _warn_of_too_many(self, n_partitions: int) -> None:
+        """Warn once if there are fewer partitions than workers; 0: it is not known yet."""
+        if 0 < n_partitions < len(self._places) and not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "workers: %d for %d partitions of %s: only so many work, the others stand by; lower workers, "
+                "or add partitions",
+                *(len(self._places), n_partitions, self._settings.events_topic),
+            )
+
     def _start_due(self) -> None:
         for place in self._places:
             if place.worker is None and place.start_at <= monotonic() and not self._is_stopping:
@@ -197,6 +208,7 @@ class Workers:
             return
         for partition, tally in worker.last.tallies.items():
             self._tallies[partition] = max(tally, self._tallies.get(partition, tally))
+        self._warn_of_too_many(worker.last.n_partitions)
         self._has_worked |= worker.last.state is State.READY
         if worker.has_ended:
             place.worker = None
