@@ -221,6 +221,26 @@ def test_a_first_line_of_numbers_is_worth_a_warning(messages, header, is_odd):
 
 
 @pytest.mark.parametrize(
+    ("header", "options", "hints"),
+    [
+        ("a,Label", {}, ["if it is not one: --label-column 'Label'"]),
+        (
+            " class ,ID",
+            {},
+            ["if it is not one: --label-column ' class '", "if it is not one: --id-column 'ID'"],
+        ),
+        ("a,Label,target", {}, []),
+        ("a,Label", {"label_column": "Label"}, []),
+        ("a,Text,y", {"id_column": "Text"}, []),
+    ],
+)
+def test_a_column_nearly_named_like_a_label_is_worth_a_warning(messages, header, options, hints):
+    said = []
+    messages("x.csv", f"{header}\n", warn=lambda *words: said.append(words), **options)
+    assert [hint for _, hint in said] == hints
+
+
+@pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
         ("x.svm", b"1 3:1 3:2\n", "an index is no number or occurs twice"),
