@@ -3,6 +3,7 @@
 # make test-uncompiled   the same for the core as it runs where there is no compiler
 # make test-sanitized   the core with its memory and its arithmetic checked by the compiler, allocations failing
 # make test-lowest   the fast tests with the lowest releases of what the package depends on
+# make test-newest   make test with the newest releases that there are, whatever constraints.txt says; lists those beyond a bound
 # make test-pythons  the fast tests on each Python from 3.11 to 3.14 that is found
 # make test-waiting, make test-computing   make test in two halves, to be run side by side, as CI does
 # make test-published  what the service asks of Kafka clients, with what they publish alone
@@ -49,13 +50,15 @@ SANITIZED := $(CURDIR)/build/sanitized
 # Half of the time goes to one file, whose cases are processes of their own.
 SANITIZED_PARALLEL := -n 2 --dist worksteal
 LOWEST ?= .venv-lowest
+NEWEST ?= .venv-newest
 LOWEST_TESTS ?= $(addprefix tests/service/,datasets messages models partition settings web) \
   $(addprefix tests/service/cli/,$(addsuffix .py,test_app test_options $(addprefix commands/test_,config replay schema train))) \
   tests/perceptron_core/test_golden.py
 QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
 PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-4].*/bin/python3),python3.11 python3.12 python3.13 python3.14)
 
-.PHONY: demo dev quick test test-waiting test-computing test-published test-uncompiled test-sanitized test-lowest test-pythons nightly \
+.PHONY: demo dev quick test test-waiting test-computing test-published test-uncompiled test-sanitized test-lowest \
+  test-newest test-pythons nightly \
   coverage lock lint chaos simulate bench profile docs docs-plots dist release-check clean
 
 demo: $(VENV)/installed
@@ -139,6 +142,12 @@ test-lowest: $(VENV)/bin/pip
 	$(LOWEST)/bin/pip install --quiet --group lowest
 	$(LOWEST)/bin/pytest -p no:anyio -m 'not slow and not kafka' $(LOWEST_TESTS) $(PARALLEL) $(PYTEST_ARGS)
 
+# What is listed at the end is newer than what was tested: an upper bound, here or of another package, keeps it out.
+test-newest:
+	rm -rf $(NEWEST)
+	$(MAKE) test VENV=$(NEWEST) LOCKED= PIP_CONSTRAINT=
+	$(NEWEST)/bin/pip list --outdated
+
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -185,7 +194,7 @@ release-check: dist
 	$(BIN)/python -m tools.release.audit "$$($(RELEASE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" dist/audit.json
 
 clean:
-	rm -rf $(VENV) .venv-python3.* $(BENCH) $(RELEASE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(NEWEST) .venv-python3.* $(BENCH) $(RELEASE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -95,7 +95,7 @@ def refuse_features(x: Mapping[Any, Any]) -> FeatureError:
             double = float("inf")
         if not -MAX_MAGNITUDE <= double <= MAX_MAGNITUDE:
             return FeatureError(
-                f"feature {name!r} is {value!r}; values must be finite and at most {MAX_MAGNITUDE:g} in size"
+                f"feature {name!r} is {double!r}; values must be finite and at most {MAX_MAGNITUDE:g} in size"
             )
     # Every value could be read and is in range now: it was not when the caller read it.
     return FeatureError("the features add up to no finite score")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.binary.perceptron import Perceptron
@@ -286,8 +286,18 @@ class PerceptronEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _weights(sample_weight: Any, X: Any) -> Any:
-    """Check the weights of rows, or make them all 1."""
-    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    """Check the weights of rows, or make them all 1. Raises ValueError, in scikit-learn's words."""
+    n_rows = X.shape[0]
+    if sample_weight is None or isinstance(sample_weight, (int, float)):
+        return np.full(n_rows, 1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    if weights.min() < 0:
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    return weights
 
 
 def _features(X: Any) -> list[Features]:

@@ -9,8 +9,12 @@ no repetition is ever taken back. docs/decisions.md says why no other engine sta
 from __future__ import annotations
 
 import re
-from re import _parser as standard_parser  # type: ignore[attr-defined]  # the standard library's own
 from typing import Any, Final
+
+try:
+    from re import _parser as standard_parser  # type: ignore[attr-defined]  # not published: 3.11 to 3.14
+except ImportError:  # `compile_pattern` says so
+    standard_parser = None
 
 _MAX_WAYS: Final = 1000
 """Ways in which an attempt may match a bounded part of a pattern: what a token costs at most."""
@@ -20,7 +24,9 @@ _SINGLE: Final = frozenset({"LITERAL", "NOT_LITERAL", "IN", "ANY"})
 _REPEATS: Final = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
 
 _parser: Any = standard_parser
-_MAXREPEAT: Final = _parser.MAXREPEAT
+_MAXREPEAT: Final = getattr(_parser, "MAXREPEAT", None)
+
+_USUAL: Final = r"\w+"
 
 Item = tuple[Any, Any]
 """An operator of a parsed pattern, and what it is applied to."""
@@ -39,11 +45,20 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     """
     try:
         compiled = re.compile(pattern)
+        if _parser is None:
+            return _unchecked(compiled)
         parsed = [*_parser.parse(pattern)]
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from None
     if not _is_word_between_boundaries(parsed):
         _Check().sequence(parsed, follows=True)
+    return compiled
+
+
+def _unchecked(compiled: re.Pattern[str]) -> re.Pattern[str]:
+    """Return the usual pattern, which needs no check. Raises `ValueError` for any other."""
+    if compiled.pattern != _USUAL:
+        raise ValueError("cannot be checked: re of this Python has no _parser, as that of 3.11 to 3.14 has")
     return compiled
 
 

@@ -38,7 +38,7 @@ cdef class MessageBatch:
     cdef unsigned char* room(self, Py_ssize_t size) except NULL
     cdef void give_back(self, Py_ssize_t size) noexcept
     cdef Entry* put(self, topic, tuple headers) except NULL
-    cdef Entry* put_bytes(self, topic, bytes key, bytes value, tuple headers) except NULL
+    cdef Entry* put_bytes(self, topic, key, value, tuple headers) except NULL
     cdef int take(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1
     cdef int share(self, MessageBatch other) except -1
     cdef int copy_entries(self, MessageBatch other, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step) except -1

@@ -1,6 +1,6 @@
 """Records or outputs in bulk: the compiled form of `message_batch.py`, which says what it means."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_Check, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 
 from collections.abc import Sequence
@@ -64,9 +64,12 @@ cdef class MessageBatch:
         self.n += 1
         return entry
 
-    cdef Entry* put_bytes(self, topic, bytes key, bytes value, tuple headers) except NULL:
-        """Add a message; the batch keeps references to its key and value."""
-        cdef Entry* entry = self.put(topic, headers)
+    cdef Entry* put_bytes(self, topic, key, value, tuple headers) except NULL:
+        """Add a message; the batch keeps references to its key and value: bytes, of a subclass too, or None."""
+        cdef Entry* entry
+        _check_bytes(key)
+        _check_bytes(value)
+        entry = self.put(topic, headers)
         if key is not None:
             self._blocks.append(key)
             entry.key, entry.key_size = <const unsigned char*>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
@@ -195,6 +198,13 @@ cdef class MessageBatch:
 cdef object bytes_at(const unsigned char* data, Py_ssize_t size):
     """Copy a key or a value to a bytes object; return None for NULL."""
     return None if data == NULL else PyBytes_FromStringAndSize(<const char*>data, size)
+
+
+cdef inline int _check_bytes(part) except -1:
+    """Refuse what is neither bytes nor None. (A variable of Cython's type `bytes` takes no subclass.)"""
+    if part is not None and not PyBytes_Check(part):
+        raise TypeError(f"a message is of bytes, not of {type(part).__name__}")
+    return 0
 
 
 Sequence.register(MessageBatch)

@@ -25,7 +25,6 @@ cdef class OutputBatch(MessageBatch):
 
     def append(self, output):
         """Add an output."""
-        cdef bytes key, value
         topic, key, value, headers, partition, timestamp_ms = output
         cdef long long time = NO_TIME if timestamp_ms is None else timestamp_ms
         cdef int to = NO_PARTITION if partition is None else partition

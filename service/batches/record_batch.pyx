@@ -83,7 +83,6 @@ cdef class RecordBatch(MessageBatch):
 
     def append(self, record):
         """Add a record."""
-        cdef bytes key, value
         cdef int partition
         cdef long long offset, timestamp_ms
         topic, partition, offset, timestamp_ms, key, value, headers = record

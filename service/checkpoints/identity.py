@@ -103,7 +103,7 @@ def names_settings(made_with: Mapping[str, Any], settings: Settings) -> bool:
 def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> dict[str, Any]:
     """Return the settings that an identity names, in the form of a command line: dotted names and values.
 
-    A setting of the mapping that it does not name has its default; of the hash key only a fingerprint is known.
+    A setting of the mapping that it does not name has its default. Of the hash key, it has a fingerprint.
 
     Parameters
     ----------

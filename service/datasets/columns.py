@@ -67,10 +67,25 @@ class Columns:
 
     def places(self, header: Sequence[str]) -> Places:
         """Find the columns among those there are. Raises `HeaderError` if one that was named is not there."""
-        label = _find(header, self.label, LABEL_COLUMNS, "--label-column")
-        row_id = _find(header, self.id, ("id",), "--id-column")
-        text = _find(header, self.text, ("text",), "--text-column")
+        label = self._find(header, self.label, LABEL_COLUMNS, "--label-column")
+        row_id = self._find(header, self.id, ("id",), "--id-column")
+        text = self._find(header, self.text, ("text",), "--text-column")
         return Places(label, row_id, text, [name for name in header if name not in {label, row_id, text}])
+
+    def _find(
+        self, header: Sequence[str], wanted: str | None, usual: Sequence[str], option: str
+    ) -> str | None:
+        """Find a column by the name given, else by a usual one; warn of one that is nearly so named."""
+        if wanted is not None and wanted not in header:
+            raise HeaderError(f"no column {wanted!r}", f"{option} may name: {', '.join(header)}.")
+        names = (wanted,) if wanted is not None else usual
+        if found := next((name for name in names if name in header), None):
+            return found
+        given = {self.label, self.id, self.text}
+        near = next((name for name in header if name.strip().lower() in usual and name not in given), None)
+        if near is not None:
+            self.warn(f"the column {near!r} becomes a feature", f"if it is not one: {option} {near!r}")
+        return None
 
     def mapped_as_text(self) -> frozenset[str]:
         """Return the columns that a mapping takes ids and texts from: in these, 007 is no number."""
@@ -101,10 +116,3 @@ class Columns:
 
 def _first_keys(*paths: str) -> Iterator[str]:
     return (place[0] for path in paths for place in parse_path(path).uses if place)
-
-
-def _find(header: Sequence[str], wanted: str | None, usual: tuple[str, ...], option: str) -> str | None:
-    if wanted is not None and wanted not in header:
-        raise HeaderError(f"no column {wanted!r}", f"{option} may name: {', '.join(header)}.")
-    names = (wanted,) if wanted is not None else usual
-    return next((name for name in names if name in header), None)

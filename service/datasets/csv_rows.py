@@ -154,7 +154,7 @@ def _check_header(header: list[str]) -> None:
     if not all(_is_text(name) for name in header):
         raise HeaderError(
             "the header row is not UTF-8",
-            "Convert the file, for example with `iconv -f UTF-16 -t UTF-8`.",
+            "--encoding says how it is written, such as cp1252.",
         )
     if "" in header:
         raise HeaderError(

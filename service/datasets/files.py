@@ -25,7 +25,7 @@ from typing_extensions import Buffer
 from service.datasets import rows
 from service.datasets.columns import COMMAS, Columns, Dialect, HeaderError
 from service.datasets.csv_rows import csv_events
-from service.datasets.magic import refuse_binary
+from service.datasets.magic import refuse_other_content
 from service.datasets.recoded import Recoded
 from service.datasets.tables import DamagedTable, Table, arrow_batches, parquet_batches
 from service.errors import InputFileError
@@ -114,6 +114,7 @@ class Source:
         self._stream = stream
         self._columns = columns
         self._table = Table(stream, columns)
+        self._encoding = encoding
         if encoding:
             stream = io.BufferedReader(Recoded(stream, encoding), _BUFFER_BYTES)
         self._lines = rows.Lines(stream, max_message_bytes)
@@ -165,7 +166,7 @@ class Source:
 
     def _messages(self) -> Iterator[bytes]:
         if self.format not in _TABLES:
-            refuse_binary(self._stream, self.name, self.format)
+            refuse_other_content(self._stream, self.name, self.format, self._encoding)
         if self.format is Format.NDJSON:
             return self._lines.without_newlines()
         if self.format is Format.CSV:

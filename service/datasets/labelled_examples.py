@@ -6,7 +6,7 @@ What a stream would send to the dead letters is counted and left out; so is an e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,12 +18,14 @@ from service.messages.labels import Truth
 from service.messages.rejection import Reason, Rejection
 from service.partition.factory import make_decoder, make_extractor
 from service.settings.load import Settings
+from service.settings.mapping import EventSettings
 
 Example = tuple[X, Truth]
 
-NO_LABEL_HINT: Final = (
+_NO_LABEL_HINT: Final = (
     "a CSV's column of labels is named by --label-column; --no-header says that its first line is data"
 )
+_EXPECTED: Final = "`perceptron schema event` shows what is expected"
 
 
 @dataclass(slots=True)
@@ -35,6 +37,15 @@ class ExampleSet:
     examples: list[Example] = field(default_factory=list)
     unlabelled: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def records(self) -> int:
+        """How many messages there were."""
+        return len(self.examples) + self.unlabelled + self.rejected.total()
+
+    def truths(self) -> set[Truth]:
+        """Return the classes that labels are of."""
+        return {truth for _, truth in self.examples}
 
     def describe(self) -> dict[str, object]:
         """Return the counts as a summary shows them."""
@@ -92,25 +103,34 @@ def read_examples(
     if not found.examples:
         raise InputFileError(
             f"{found.name}: no labelled example in it; {_why(found)}",
-            hint=refusal_hint(found.rejected)
-            if found.rejected
-            else f"`perceptron schema event` shows what is expected; {NO_LABEL_HINT}",
+            hint=refusal_hint(found.rejected, settings.events) or no_label_hint(settings.events),
         )
     return found
 
 
-def refusal_hint(reasons: Container[str]) -> str:
-    """Return a hint for messages of a file that were refused for these reasons."""
+def no_label_hint(events: EventSettings) -> str:
+    """Return a hint for messages without labels."""
+    if events.maps_fields:
+        return "--events-label says where labels are; `perceptron check-input` shows what is found"
+    return f"{_EXPECTED}; {_NO_LABEL_HINT}"
+
+
+def refusal_hint(reasons: Collection[str], events: EventSettings) -> str:
+    """Return a hint for messages of a file that were refused for these reasons; empty if there are none."""
+    if not reasons:
+        return ""
     if Reason.UNKNOWN_LABEL in reasons:
         return "name the classes, the negative one first: --classes ham,spam"
     if Reason.MODEL_ERROR in reasons:
         return "what stands above was raised by the model of --model"
-    if Reason.INVALID_TYPE in reasons:
+    if events.maps_fields:
         return (
-            "`perceptron schema event` shows what is expected; objects and lists are mapped: "
-            "--events-features '*'"
+            "the settings of the table events say where things are: --events-id, --events-features, …; "
+            "`perceptron check-input` shows what they make of each record"
         )
-    return "`perceptron schema event` shows what is expected; --input-format says how to read the file"
+    if Reason.INVALID_TYPE in reasons:
+        return f"{_EXPECTED}; objects and lists are mapped: --events-features '*'"
+    return f"{_EXPECTED}; --input-format says how to read the file"
 
 
 def _refuse_insane(x: X) -> None:

@@ -1,4 +1,4 @@
-"""How files of binary formats begin. In: a stream that is to be text. Out: nothing, or what it is instead."""
+"""How files of other formats begin. In: a stream that is to be text. Out: nothing, or what it is instead."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _MAGIC: Final = {
     b"ARROW1\0\0": ("Arrow", "Say so: --input-format arrow."),
 }
 """The first bytes of a format, its name, and what to do."""
+_UTF_16: Final = dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16", "Say so: --encoding utf-16."))
 
 
-def refuse_binary(stream: io.BufferedReader, name: str, wanted: str) -> None:
-    """Refuse a file whose content is none of the text formats, whatever its name says.
+def refuse_other_content(stream: io.BufferedReader, name: str, wanted: str, encoding: str) -> None:
+    """Refuse a file whose content is none of the text formats, whatever its name says; or unasked UTF-16.
 
     Raises
     ------
@@ -25,6 +26,7 @@ def refuse_binary(stream: io.BufferedReader, name: str, wanted: str) -> None:
 
     """
     beginning = stream.peek(max(map(len, _MAGIC)))
-    for magic, (found, hint) in _MAGIC.items():
+    others = _MAGIC if encoding else _MAGIC | _UTF_16
+    for magic, (found, hint) in others.items():
         if beginning.startswith(magic):
             raise InputFileError(f"{name}: the content is {found}, not {wanted}", hint=hint)

@@ -161,7 +161,7 @@ class FeatureMap:
 
     def finds_anything(self, document: object) -> bool:
         """Return whether any path leads to something, be it an empty object. Raises `PathError`."""
-        return any(source.find(document) is not None for source in self._sources)
+        return any(_is_something(source.find(document), source.skip) for source in self._sources)
 
     def path_of(self, name: str, document: object) -> str:
         """Return the path in the document that a feature comes from."""
@@ -186,6 +186,14 @@ def _take(features: Features, value: object, source: _Source) -> None:
     if source.is_object and not isinstance(value, (dict, type(None))):
         raise Rejection(Reason.INVALID_TYPE, f"{source.name} (events.features): expected an object")
     features.take(value, source.name, source.prefix, source.skip)
+
+
+def _is_something(value: object, skip: Skip) -> bool:
+    """Return whether a value is more than null, and more than an object of nulls and of what is skipped."""
+    if not isinstance(value, dict) or not value:
+        return value is not None
+    below = ((each, skip.get(key, NOTHING)) for key, each in value.items())
+    return any(_is_something(each, inner) for each, inner in below if inner is not None)
 
 
 def _uses(entry: str) -> Iterable[Keys]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from perceptron_core.validation import MAX_MAGNITUDE
 from perceptron_core.weights.named_values import NamedValues
 from service.messages.event_reader import EventReader
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
@@ -271,4 +272,6 @@ def _place(location: Iterable[int | str]) -> str:
 def _wording(telling: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> str:
     if telling["type"] == "float_type" and len(found) > 1:
         return "must be a number, a boolean or a string"
+    if telling["type"] in {"less_than_equal", "greater_than_equal"}:  # Pydantic writes all 101 digits
+        return f"must be from {-MAX_MAGNITUDE:g} to {MAX_MAGNITUDE:g}"
     return str(telling["msg"])

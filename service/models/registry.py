@@ -33,6 +33,7 @@ from service.models.auto import AutoLearner
 from service.models.binary import BinaryLearner, can_be_written
 from service.models.multiclass import MulticlassLearner, with_classes
 from service.models.names import AUTO
+from service.models.parameters import check_types
 from service.models.river import RiverLearner
 
 _MOST_BITS_IN_ARRAYS: Final = 24
@@ -145,6 +146,8 @@ def make_learner(
     factory = BUILT_IN.get(model) or _import_factory(model)
     try:
         params = _with_bits(model, params, hash_bits)
+        if model in BUILT_IN:
+            check_types(factory, params)
         made = factory(**params)
     except Exception as error:
         raise _cannot_be_made(model, factory, params, error) from error

@@ -114,9 +114,14 @@ class Window:
             for sample in family.samples
             if sample.name == "process_resident_memory_bytes"
         ]
-        snapshot_bytes = self.metrics.snapshot_size.labels(partition)._value.get()  # noqa: SLF001
+        snapshots = (
+            sample.value
+            for family in self.metrics.snapshot_size.collect()
+            for sample in family.samples
+            if sample.labels["partition"] == str(partition)
+        )
         return Memory(
-            process_bytes=int(found[0]) if found else None, snapshot_bytes=int(snapshot_bytes) or None
+            process_bytes=int(found[0]) if found else None, snapshot_bytes=int(next(snapshots, 0)) or None
         )
 
 

@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 from service.errors import ConfigurationError, ServiceError, StorageFull, TransportUnavailable
 from service.loop.backoff import Backoff
 from service.monitoring.health import Health, State
-from service.partition.counts.totals import Totals
+from service.partition.counts.totals import Tally
 from service.settings.load import Settings
 from service.workers.merged_metrics import NOTHING, Exposition, merged, outlasting
 from service.workers.process import ANSWER_SECONDS, LEAVE_SECONDS, WorkerProcess
@@ -103,10 +103,11 @@ class Workers:
         self._places = [_Place(number) for number in range(1, settings.workers + 1)]
         self._ended = NOTHING
         """What the workers that are no more have counted."""
-        self._totals: dict[int, Totals] = {}
+        self._tallies: dict[int, Tally] = {}
         self._failure: ServiceError | None = None
         self._has_worked = False
         self._is_stopping = False
+        self._has_warned = False
         self._own = CollectorRegistry()
         self._restarts = Counter(
             "perceptron_worker_restarts", "Times a worker had to be started again.", registry=self._own
@@ -120,7 +121,7 @@ class Workers:
         """Ask all to finish their batch, commit and leave; safe from a signal handler."""
         self._is_stopping = True
 
-    def run(self) -> Mapping[int, Totals]:
+    def run(self) -> Mapping[int, Tally]:
         """Keep the workers running until `stop`, the end of the stream, or an error.
 
         Returns
@@ -148,7 +149,7 @@ class Workers:
                 worker.kill()
         if self._failure is not None:
             raise self._failure
-        return self._totals
+        return self._tallies
 
     def expositions(self) -> Sequence[Exposition]:
         """Ask all workers for their metrics, from any thread; a late one is shown with its last metrics."""
@@ -174,6 +175,16 @@ class Workers:
     def _at_work(self) -> Sequence[WorkerProcess]:
         return [place.worker for place in self._places if place.worker is not None]
 
+    def _warn_of_too_many(self, n_partitions: int) -> None:
+        """Warn once if there are fewer partitions than workers; 0: it is not known yet."""
+        if 0 < n_partitions < len(self._places) and not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "workers: %d for %d partitions of %s: only so many work, the others stand by; lower workers, "
+                "or add partitions",
+                *(len(self._places), n_partitions, self._settings.events_topic),
+            )
+
     def _start_due(self) -> None:
         for place in self._places:
             if place.worker is None and place.start_at <= monotonic() and not self._is_stopping:
@@ -195,9 +206,9 @@ class Workers:
         worker = place.worker
         if worker is None:
             return
-        for partition, totals in worker.last.totals.items():  # counts only grow: the largest are the newest
-            known = self._totals.get(partition, totals)
-            self._totals[partition] = Totals(*map(max, known, totals))
+        for partition, tally in worker.last.tallies.items():
+            self._tallies[partition] = max(tally, self._tallies.get(partition, tally))
+        self._warn_of_too_many(worker.last.n_partitions)
         self._has_worked |= worker.last.state is State.READY
         if worker.has_ended:
             place.worker = None

@@ -28,7 +28,7 @@ from service.logs import log_to_stderr
 from service.loop.departure import Departure
 from service.monitoring.health import Health, State
 from service.monitoring.stall_log import stalls_logged
-from service.partition.counts.totals import Totals
+from service.partition.counts.totals import Tally
 from service.settings.load import Settings
 from service.workers.merged_metrics import NOTHING, Exposition
 
@@ -76,7 +76,7 @@ class WorkerReport:
 
     state: State = State.STARTING
     reason: str = ""
-    totals: Mapping[int, Totals] = field(default_factory=dict)
+    tallies: Mapping[int, Tally] = field(default_factory=dict)
     """By partition, also of those it has handed over: the counts at its last commit there."""
     metrics: Exposition | None = None
     """Only when asked, and at the end: looking at a large model takes a while."""
@@ -209,7 +209,7 @@ class Reporter:
         published = dict(self.metrics.last_published)
         report = WorkerReport(
             *self.health.condition,
-            {partition: each.counters.totals() for partition, each in published.items()},
+            {partition: each.counters.tally() for partition, each in published.items()},
             self._exposition() if with_metrics else None,
             self.address,
             self.live.partitions(),

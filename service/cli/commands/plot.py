@@ -144,7 +144,7 @@ def calibration(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
         ).feed(messages)
     found = processor.counters.calibration
     if not found.count:
-        hint = refusal_hint(processor.counters.rejected)
+        hint = refusal_hint(processor.counters.rejected, settings.events)
         raise InputFileError(f"{source.name}: no labelled example in it", hint=hint)
     from service.monitoring.reliability_diagram import reliability_diagram  # noqa: PLC0415 - Matplotlib
 

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 
 import click
 
@@ -25,7 +26,7 @@ from service.datasets.bad_rows import CutLine, complaint_of
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
 from service.datasets.stream_simulator import Playback
-from service.errors import ConfigurationError, InputFileError
+from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.formats.schema_readers import KINDS
 from service.messages.decoder import Decoder
 from service.messages.labels import Vocabulary
@@ -33,7 +34,7 @@ from service.messages.paths import PathError, parse_path
 from service.messages.rejection import Rejection
 from service.partition.factory import make_decoder, open_stream
 from service.settings.load import Loaded, Settings
-from service.settings.mapping import HEADER, KEY, MAPPING, is_of_record
+from service.settings.mapping import HEADER, KEY, MAPPING, EventSettings, is_of_record
 from service.stream import Record
 
 KeyOf = Callable[[bytes], bytes | None]
@@ -51,6 +52,13 @@ KeyOf = Callable[[bytes], bytes | None]
 )
 @click.option("--key-field", metavar="NAME", help="Field or feature that is the key.  [default: id]")
 @click.option("--validate/--no-validate", default=True, help="Stop at the first bad message.  [default: yes]")
+@click.option(
+    "--skip",
+    type=click.IntRange(0),
+    default=0,
+    metavar="INTEGER",
+    help="Leave the first records of FILE out, those that an earlier run has sent.  [default: 0]",
+)
 @click.option(
     "--rate", type=click.FloatRange(0, min_open=True), metavar="NUMBER", help="Events per second at most."
 )
@@ -84,6 +92,7 @@ def command(
     topic: str | None,
     key_field: str | None,
     validate: bool,
+    skip: int,
     rate: float | None,
     loop: bool,
     label_delay: float | None,
@@ -120,7 +129,8 @@ def command(
             transport.ensure_topics(topics, create=settings.create_topics)
             late = LateLabels(late_topic, label_delay or 0.0) if late_topic else None
             sender = Sender(transport, topic, settings.written_at_once, rate, late)
-            _send_all(sender, _rounds(sources, playback, loop=loop), playback, key_of)
+            run = _Run(sender, playback, key_of, settings.events, skip)
+            run.send_all(_rounds(sources, playback, loop=loop), loop=loop)
 
 
 @contextmanager
@@ -167,33 +177,60 @@ def _rounds(sources: Iterator[Source], playback: Playback, *, loop: bool) -> Ite
             raise InputFileError(f"{source.name}: empty", hint="--loop would wait indefinitely.")
 
 
-def _send_all(sender: Sender, sources: Iterator[Source], playback: Playback, key_of: KeyOf) -> None:
-    """Send all messages, or those before the first bad one; say how many in any case."""
-    try:
-        for source in sources:
-            _send(sender, source, playback, key_of)
-        sender.finish()
-    except InputFileError:
-        sender.finish()
-        raise
-    finally:
-        report("produced", "green", sender.summary())
+@dataclass
+class _Run:
+    """One run over a file, or over many rounds of it."""
 
+    sender: Sender
+    playback: Playback
+    key_of: KeyOf
+    events: EventSettings
+    skip: int
+    """Records that are left out; after a round, those that are left to be."""
 
-def _send(sender: Sender, source: Source, playback: Playback, key_of: KeyOf) -> None:
-    """Send the messages of one round."""
-    source.before_wait(sender.flush)
-    with progress_bar(source, f"produce to {sender.topic}") as (messages, _):
-        for message in map(playback.play, _whole_lines(source, messages)):
-            try:
-                key = key_of(message)
-            except Rejection as rejection:
-                hint = refusal_hint({rejection.reason})
-                hint += "; nothing from there on was sent; --no-validate sends bad messages too"
-                complaint = complaint_of(message, rejection.message)
-                raise InputFileError(f"{source.place}: {rejection.reason}: {complaint}", hint=hint) from None
-            sender.add(key, message)
-    sender.flush()
+    def send_all(self, sources: Iterator[Source], *, loop: bool) -> None:
+        """Send all messages, or those before the first bad one; say how many, and how to go on."""
+        skipped = self.skip
+        try:
+            for source in sources:
+                self._send(source)
+            self.sender.finish()
+        except ServiceError as error:
+            if isinstance(error, InputFileError):
+                self.sender.finish()
+            if self.sender.sent and not loop:
+                go_on = f"to go on from there: --skip {skipped + self.sender.sent}"
+                error.hint = f"{error.hint}; {go_on}" if error.hint else go_on
+            raise
+        finally:
+            report("produced", "green", self.sender.summary())
+
+    def _send(self, source: Source) -> None:
+        """Send the messages of one round."""
+        sender, play = self.sender, self.playback.play
+        source.before_wait(sender.flush)
+        with progress_bar(source, f"produce to {sender.topic}") as (messages, _):
+            for message in map(play, _whole_lines(source, self._behind(messages, source))):
+                try:
+                    key = self.key_of(message)
+                except Rejection as rejection:
+                    hint = refusal_hint([rejection.reason], self.events)
+                    hint += "; nothing from there on was sent; --no-validate sends bad messages too"
+                    complaint = f"{rejection.reason}: {complaint_of(message, rejection.message)}"
+                    raise InputFileError(f"{source.place}: {complaint}", hint=hint) from None
+                sender.add(key, message)
+        sender.flush()
+
+    def _behind(self, messages: Iterable[bytes], source: Source) -> Iterator[bytes]:
+        """Yield the messages behind those that are skipped. Raises `InputFileError` if there are fewer."""
+        for message in messages:
+            if not self.skip:
+                yield message
+                continue
+            self.skip -= 1
+            self.playback.play(message)  # drift counts them
+        if self.skip:
+            raise InputFileError(f"{source.name}: has {self.skip} records fewer than --skip leaves out")
 
 
 def _whole_lines(source: Source, messages: Iterable[bytes]) -> Iterator[bytes]:

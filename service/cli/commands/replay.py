@@ -10,6 +10,7 @@ from time import perf_counter
 import click
 
 from service.cli.app import report, report_warning
+from service.cli.doubts import warn_of_doubts
 from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
@@ -18,7 +19,7 @@ from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import summary_text
 from service.datasets.files import Source
-from service.datasets.labelled_examples import NO_LABEL_HINT, refusal_hint
+from service.datasets.labelled_examples import no_label_hint, refusal_hint
 from service.datasets.repeated_ids import RepeatedIds
 from service.errors import InputFileError
 from service.models.made_with import made_with
@@ -43,11 +44,12 @@ from service.stream import Output, Record
     metavar="FILE",
     help="Write the model to FILE at the end; `perceptron inspect` shows it.",
 )
-def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | None) -> None:
+def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | None) -> int:
     """Predict and learn over FILE (- for stdin), one event after the other, and count the mistakes.
 
     Each event is predicted first and learned from afterwards (prequential evaluation), exactly as `serve`
-    does it. While it runs, a row appears at 1, 2, 4, 8, … labelled events; the summary follows.
+    does it. While it runs, a row appears at 1, 2, 4, 8, … labelled events; the summary follows. The exit code
+    is 1 if more than 5 % of the rows were refused, or if one of the --classes is the label of none.
     """
     settings = loaded.settings
     evaluation = Evaluation(settings.classes)
@@ -75,6 +77,9 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
         write_model_file(save, learner, made_with(settings))
         report("saved", "green", f"the model to {save}")
     echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
+    counters = run.processor.counters
+    records, truths = counters.consumed.total(), counters.confusion.truths
+    return warn_of_doubts(counters.rejected.total(), records, settings.classes, truths)
 
 
 class _Replay:
@@ -87,6 +92,7 @@ class _Replay:
         self.repeated = RepeatedIds(make_decoder(settings))
         self.processor: Processor = make_processor(settings, self._observe, decoder=self.repeated)
         self._batches = FileBatches(source, settings.events_topic, self._process)
+        self._events = settings.events
         self._evaluation = evaluation
         self._n_records = 0
         self._table = ProgressTable(write_line, settings.classes)
@@ -98,14 +104,13 @@ class _Replay:
 
     def hint(self) -> str:
         """Return a hint if messages could not be used, else an empty string."""
-        rejected = self.processor.counters.rejected
-        return refusal_hint(rejected) if rejected else ""
+        return refusal_hint(self.processor.counters.rejected, self._events)
 
     def warn(self) -> None:
         """Warn of a file without labels, and of ids that occur more than once."""
         counters = self.processor.counters
         if counters.predictions and not counters.labelled:
-            hint = f"{NO_LABEL_HINT}; `perceptron predict` needs no labels"
+            hint = f"{no_label_hint(self._events)}; `perceptron predict` needs no labels"
             report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
         if not self._n_records:
             report_warning("there is no record")

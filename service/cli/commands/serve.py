@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from service.cli.app import report_progress
+from service.cli.doubts import warn_of_doubts
 from service.cli.options import LEARNING, REGISTRY, SERVICE, broker_url, setting_options
 from service.errors import INTERRUPTED
 from service.loop.departure import Departure
 from service.monitoring.health import Health
 from service.monitoring.stall_log import stalls_logged
-from service.partition.counts.totals import Totals
+from service.partition.counts.totals import Tally, Totals
 from service.settings.load import Loaded, Settings
 
 if TYPE_CHECKING:
@@ -90,15 +91,17 @@ def command(loaded: Loaded, *, exit_at_end: bool) -> None:
     with stopping() as request:
         settings, url = loaded.settings, broker_url(loaded)
         run = _run_alone if settings.workers == 1 else _run_workers
-        totals = run(settings, url, request, exit_at_end=exit_at_end)
-        _report(totals.values())
+        tallies = run(settings, url, request, exit_at_end=exit_at_end)
+        _report([each.totals for each in tallies.values()])
+    if exit_at_end and not request.is_received:
+        _warn_of_doubts(tallies.values(), settings)
     if request.is_interrupt:
         sys.exit(INTERRUPTED)
 
 
 def _run_alone(
     settings: Settings, url: str, request: StopRequest, *, exit_at_end: bool
-) -> Mapping[int, Totals]:
+) -> Mapping[int, Tally]:
     """Run the loop in this process; return the counts by partition."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
@@ -130,12 +133,12 @@ def _run_alone(
         finally:
             transport.close()
     published = metrics.last_published
-    return {partition: state.counters.totals() for partition, state in published.items()}
+    return {partition: state.counters.tally() for partition, state in published.items()}
 
 
 def _run_workers(
     settings: Settings, url: str, request: StopRequest, *, exit_at_end: bool
-) -> Mapping[int, Totals]:
+) -> Mapping[int, Tally]:
     """Run the loop in several worker processes; return as `_run_alone` does."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
@@ -212,6 +215,11 @@ class StopRequest:
             loop.stop()
 
     @property
+    def is_received(self) -> bool:
+        """Whether there was a signal."""
+        return bool(self._numbers)
+
+    @property
     def is_interrupt(self) -> bool:
         """Whether Ctrl-C came last."""
         return self._numbers[-1:] == [signal.SIGINT]
@@ -227,6 +235,13 @@ def stopping() -> Iterator[StopRequest]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
+    """Warn of figures that may mislead. The exit code stays 0: what was read is committed."""
+    refused, records = sum(each.totals.rejected for each in tallies), sum(each.records for each in tallies)
+    truths = frozenset[bool | str]().union(*(each.truths for each in tallies))
+    warn_of_doubts(refused, records, settings.classes if truths else (), truths)  # else labels may come yet
 
 
 def _report(totals: Iterable[Totals]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from perceptron_core import AutoClassifier
+from service.cli.doubts import warn_of_doubts
 from service.cli.model_files import load_model_file, refuse_other_classes
 from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
@@ -35,11 +36,12 @@ _FEATURES = tuple(name for name in LEARNING if name not in {"model", "model_para
 @click.option(
     "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the summary."
 )
-def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) -> None:
+def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) -> int:
     """Predict FILE (- for stdin) with the model file MODEL, learning nothing, and count the mistakes.
 
     MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
-    classes and how its features were made; a setting that contradicts it is refused.
+    classes and how its features were made; a setting that contradicts it is refused. The exit code is 1 if
+    more than 5 % of the rows were refused, or if one of the classes is the label of none.
     """
     tested, loaded = load_model_file(model, loaded)
     settings = loaded.settings
@@ -48,6 +50,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) 
     began = perf_counter()
     summary = _summarise(found, _evaluate(tested, found.examples, settings.classes), perf_counter() - began)
     echo(json.dumps(summary) if output == "json" else _as_text(summary))
+    return warn_of_doubts(found.rejected.total(), found.records, settings.classes, found.truths())
 
 
 def _evaluate(

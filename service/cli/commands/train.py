@@ -13,6 +13,7 @@ import click
 
 from perceptron_core import Training
 from service.cli.app import report
+from service.cli.doubts import warn_of_doubts
 from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
 from service.cli.outputs import OutputPath
@@ -47,11 +48,12 @@ _REASONS = {
 )
 def command(
     source_of: SourceOptions, options: TrainingOptions, loaded: Loaded, *, save: Path | None, output: str
-) -> None:
+) -> int:
     """Train over FILE (- for stdin) in several epochs, as the textbook's PerceptronTrain does.
 
     Few epochs underfit, many overfit: with --holdout, the table's last * marks the sweet spot, and the
-    model of that epoch is the one that is kept. Ends early when an epoch passes without an update.
+    model of that epoch is the one that is kept. Ends early when an epoch passes without an update. The exit
+    code is 1 if more than 5 % of the rows were refused, or if one of the --classes is the label of none.
     """
     settings = loaded.settings
     learner = make_trainable(settings)
@@ -65,6 +67,7 @@ def command(
         report("saved", "green", f"the model to {save}")
     summary = _summarise(found, training, learner, options, seconds)
     echo(json.dumps(summary) if output == "json" else _as_text(summary, learner, settings.classes))
+    return warn_of_doubts(found.rejected.total(), found.records, settings.classes, found.truths())
 
 
 def _summarise(

@@ -10,7 +10,7 @@ from typing import Any, Final
 from service.partition.counts.calibration import Calibration
 from service.partition.counts.confusion import Confusion
 from service.partition.counts.score_bins import ScoreBins
-from service.partition.counts.totals import Totals
+from service.partition.counts.totals import Tally, Totals
 from service.partition.learned_examples import LearnedExamples
 
 WINDOW: Final = 1000
@@ -100,6 +100,10 @@ class Counters:
     def totals(self) -> Totals:
         """Return the counts of a closing line."""
         return Totals(self.predictions, self.labelled, self.mistakes, self.rejected.total())
+
+    def tally(self) -> Tally:
+        """Return what is said of a partition at the end."""
+        return Tally(self.consumed.total(), self.totals(), frozenset(self.confusion.truths))
 
     def observe(self, learned: LearnedExamples) -> None:
         """Count labelled predictions, in order."""

@@ -1,4 +1,4 @@
-"""The sums that a log line or a closing summary shows. In: counts. Out: four numbers.
+"""The sums that a log line or a closing summary shows. In: counts. Out: numbers.
 
 A parent of workers adds them up without a model: so nothing of a model is imported here.
 """
@@ -15,3 +15,12 @@ class Totals(NamedTuple):
     labelled: int
     mistakes: int
     rejected: int
+
+
+class Tally(NamedTuple):
+    """What a partition's model has counted. Of several, the largest is the newest: counts only grow."""
+
+    records: int
+    totals: Totals
+    truths: frozenset[bool | str]
+    """The classes that labels were of."""

@@ -179,7 +179,11 @@ def test_no_weight_of_zero_is_stored(stream):
 
 
 @pytest.mark.parametrize(
-    "value", [math.nan, math.inf, -math.inf, 1e101, -1e101, "12", None, 1j, [1.0], np.nan]
+    "value",
+    [
+        *(math.nan, math.inf, -math.inf, 1e101, -1e101, "12", None, 1j, [1.0], np.nan),
+        pytest.param(10**5000, id="more digits than Python writes"),
+    ],
 )
 @pytest.mark.parametrize("known", [False, True])
 def test_a_value_that_is_no_finite_number_is_refused_and_nothing_changes(value, known):

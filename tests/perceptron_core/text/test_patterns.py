@@ -24,6 +24,14 @@ REFUSED = [
     r"(x+x+)+y", r"\w+\d", r"(?:a+,)+", r"\w{99999}", r"(?:a|b|ab){12}c", r"\w++!", r"\b(?:a+)+\b",
 ]  # fmt: skip
 
+
+def test_without_the_parser_only_the_usual_pattern_is_taken(monkeypatch):
+    monkeypatch.setattr("perceptron_core.text.patterns._parser", None)
+    assert compile_pattern(r"\w+").findall("a b") == ["a", "b"]
+    with pytest.raises(ValueError, match="re of this Python has no _parser"):
+        compile_pattern(r"\w\w+")
+
+
 atoms = st.sampled_from(
     [r"\w", "a", "b", r"\s", "[ab]", ".", r"\d", r"\b", "(?:a|ab)", "[^a]", "(?=a)", "(?<!b)"]
 )

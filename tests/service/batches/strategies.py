@@ -6,10 +6,12 @@ from typing import Final
 
 from hypothesis import strategies as st
 
+from service.datasets.bad_rows import CutLine
 from service.stream import Output, Record
 
 _topics: Final = st.sampled_from(["events", "labels", "others"])
-_maybe_bytes: Final = st.none() | st.binary(max_size=40)
+_bytes: Final = st.binary(max_size=40)
+_maybe_bytes: Final = st.none() | _bytes | _bytes.map(CutLine)
 _headers: Final = st.lists(st.tuples(st.text(max_size=3), st.binary(max_size=3)), max_size=2).map(tuple)
 
 RECORDS: Final = st.lists(

@@ -103,6 +103,16 @@ def test_a_field_can_be_the_key_that_is_the_id(perceptron, broker):
     transport.close()
 
 
+@pytest.mark.parametrize("command", [("replay",), ("compare",), ("train",), ("check-input",), ("produce",)])
+@pytest.mark.parametrize("record", [b'{"n": 1}\n', b'{"n": 1, "a": 5}\n'])
+def test_the_hint_names_the_mapping_where_there_is_one(perceptron, broker, command, record):
+    at = ("--broker", broker) if command[0] == "produce" else ()
+    result = perceptron(*command, "-", "--events-id", "n", "--events-features", "a", *at, stdin=record)
+    hints = [line for line in result.stderr.splitlines() if line.startswith("hint: ")]
+    assert all("--events-" in hint and "schema event" not in hint for hint in hints)
+    assert hints or b"a" in record
+
+
 def test_rows_of_a_tsv_file_are_not_mapped(perceptron, tmp_path):
     (tmp_path / "x.tsv").write_text("true\twin\n")
     refused = perceptron("replay", "x.tsv", "--events-id", "id")

@@ -124,6 +124,14 @@ def test_nothing_is_found_where_no_path_leads():
     assert features.finds_anything({"b": {}})
 
 
+@pytest.mark.parametrize(
+    "entry", ["{amount: to_number(x)}", "{deep: {amount: x, n: y}}", "a.*", "a", "*", "b.*"]
+)
+def test_an_object_of_nulls_is_nothing_found(entry):
+    features = FeatureMap([entry], [("id",), ("b", "id")], LARGE)
+    assert not features.finds_anything({"id": 1, "x": None, "a": {"n": None}, "b": {"id": 5, "n": None}})
+
+
 def test_a_feature_is_traced_to_its_path():
     features = FeatureMap(["after.*", "source.db"], (), LARGE)
     document = {"after": {"amount": 5}, "source": {"db": "x"}}

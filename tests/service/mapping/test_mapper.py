@@ -212,6 +212,12 @@ def test_what_cannot_be_mapped_is_refused_by_its_path(document, mapping, reason,
     assert found.message.startswith(message)
 
 
+@pytest.mark.parametrize("features", ["{amount: to_number(x)}", "*"])
+def test_a_bare_label_is_no_event(features):
+    found = refusal(event, {"id": "a", "label": True, "x": None}, features=features)
+    assert (found.reason, "bare labels have their own topic" in found.message) == (Reason.MISSING_FIELD, True)
+
+
 def test_fields_of_expressions_are_known_where_others_are_refused():
     read = event(
         {"id": 1, "items": [{"n": 1}], "status": "paid"},

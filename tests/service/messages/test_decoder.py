@@ -103,6 +103,12 @@ def test_the_message_names_the_place():
         DECODER.decode(b'{"id":"a","features":{"length":NaN}}')
 
 
+@pytest.mark.parametrize("value", ["1e300", "-1e300", "1" + "0" * 200])
+def test_a_limit_is_written_in_few_digits(value):
+    with pytest.raises(Rejection, match=r"features\.x: must be from -1e\+100 to 1e\+100$"):
+        DECODER.decode(f'{{"id":"a","features":{{"x":{value}}}}}'.encode())
+
+
 def test_the_message_lists_the_labels_there_are():
     with pytest.raises(Rejection, match=r"'maybe' is none of .*'ham', 'spam'"):
         Decoder(Vocabulary(("ham", "spam")), 1000).decode(b'{"id":"a","text":"x","label":"maybe"}')

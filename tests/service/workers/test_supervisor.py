@@ -9,6 +9,7 @@ from service import errors
 from service.cli.commands.serve import http_server
 from service.errors import ConfigurationError, ServiceError, StorageFull, TransportUnavailable
 from service.monitoring.health import Health, State
+from service.partition.counts.totals import Tally, Totals
 from service.settings.kafka import KafkaSettings
 from service.workers.merged_metrics import NOTHING
 from service.workers.supervisor import Workers, _Place
@@ -127,6 +128,23 @@ def test_one_that_has_come_to_the_end_ends_all(workers):
     other.worker = worker()
     workers._look_after(other)
     other.worker.leave.assert_called_once_with()
+
+
+@pytest.mark.parametrize(("n_partitions", "n_warnings"), [(0, 0), (1, 1), (2, 0)])
+def test_more_workers_than_partitions_are_worth_one_warning(workers, caplog, n_partitions, n_warnings):
+    for place in workers._places * 2:
+        place.worker = worker(last=WorkerReport(State.READY, n_partitions=n_partitions))
+        workers._look_after(place)
+    assert caplog.text.count("the others stand by; lower workers, or add partitions") == n_warnings
+
+
+@pytest.mark.parametrize("first", [7, 9])
+def test_of_a_partition_that_moved_the_newest_counts_are_told(workers, first):
+    for place, records in zip(workers._places, (first, 8), strict=True):
+        tally = Tally(records, Totals(records, 0, 0, 0), frozenset({True}))
+        place.worker = worker(last=WorkerReport(State.READY, tallies={0: tally}))
+        workers._look_after(place)
+    assert workers._tallies[0].records == max(first, 8)
 
 
 def test_all_are_ready_when_each_is(workers):

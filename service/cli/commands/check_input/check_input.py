@@ -123,7 +123,7 @@ def _check(records: Iterable[Placed], settings: Settings, decoder: Decoder, name
     bounds = TimeBounds(settings.max_event_time_ahead_seconds)
     bounds.set_now(int(SYSTEM_CLOCK.time() * 1000))
     read, rejected = _each(records, decoder, bounds, lambda *found: echo(show(*found)))
-    hint = refusal_hint(rejected) if rejected else ""
+    hint = refusal_hint(rejected, settings.events)
     if not read:
         what = f"none of {rejected.total()} records can be read" if rejected else "there is no record"
         raise InputFileError(f"{name}: {what}", hint=hint)

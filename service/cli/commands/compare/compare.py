@@ -13,15 +13,17 @@ from service.cli.app import report
 from service.cli.commands.compare.contenders import Contest
 from service.cli.commands.compare.display import MistakeRows, live_table, standings
 from service.cli.completion import complete_model
+from service.cli.doubts import warn_of_doubts
 from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, setting_options, warn_of_ignored_settings
 from service.cli.output import echo
 from service.cli.outputs import OutputPath
 from service.cli.pictures import import_charts, write_picture
 from service.cli.source_options import SourceOptions, source_options
-from service.datasets.labelled_examples import refusal_hint
+from service.datasets.labelled_examples import no_label_hint, refusal_hint
 from service.errors import InputFileError
 from service.settings.load import Loaded
+from service.settings.mapping import EventSettings
 from service.stream import Output, Record
 
 _DEFAULT_MODELS: Final = ("perceptron", "arow", "normalized-adagrad", "auto")
@@ -54,13 +56,14 @@ _CURVE_POINTS: Final = 400
 )
 def command(
     source_of: SourceOptions, loaded: Loaded, models: Sequence[str], output: str, plot: Path | None
-) -> None:
+) -> int:
     """Run several models over FILE (- for stdin), side by side, and count the mistakes of each.
 
     Each model sees the same events in the same order, predicts each before it learns from it, and makes
     the mistakes that `replay` counts for it. While they run, a row appears at 1, 2, 4, 8, … labelled events;
     the table at the end has the fewest mistakes first. To compare parameters, name functions of your own that
-    make the models: --model my_models.py:careful --model my_models.py:bold.
+    make the models: --model my_models.py:careful --model my_models.py:bold. The exit code is 1 if more than
+    5 % of the rows were refused, or if one of the --classes is the label of none.
     """
     settings = loaded.settings
     charts = import_charts(plot, "--plot") if plot else None
@@ -76,7 +79,7 @@ def command(
 
         FileBatches(source, settings.events_topic, process).feed(source)
         rows.finish()
-    _refuse_nothing_learned(contest, source.name)
+    _refuse_nothing_learned(contest, source.name, settings.events)
     ranked = contest.ranked()
     if plot and charts:
         curves = {each.name: each.error_curve(_CURVE_POINTS) for each in ranked}
@@ -85,12 +88,13 @@ def command(
         echo(json.dumps({"models": [{"model": each.name, **each.summary()} for each in ranked]}))
     else:
         echo(standings(ranked))
+    return warn_of_doubts(contest.rejected().total(), contest.n_records, settings.classes, contest.truths())
 
 
-def _refuse_nothing_learned(contest: Contest, name: str) -> None:
+def _refuse_nothing_learned(contest: Contest, name: str, events: EventSettings) -> None:
     """Refuse a file of which no model could use a labelled event; give a hint if some could not be used."""
     rejected = contest.rejected()
-    hint = refusal_hint(rejected) if rejected else ""
+    hint = refusal_hint(rejected, events)
     if any(contender.labelled for contender in contest.contenders):
         if hint:
             report("hint", "cyan", hint)
@@ -98,5 +102,5 @@ def _refuse_nothing_learned(contest: Contest, name: str) -> None:
     raise InputFileError(
         f"{name}: no labelled event in it, so there are no mistakes to count; "
         f"{rejected.total():,} messages could not be used",
-        hint=hint or "a CSV's column of labels is named by --label-column; a label may also follow its event",
+        hint=hint or f"{no_label_hint(events)}; a label may also follow its event",
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from time import perf_counter
 from typing import Any
 
 from service.messages.features import FeatureExtractor, RawFeatures
+from service.messages.labels import Truth
 from service.messages.once import OnceDecoder, OnceExtractor
 from service.messages.rejection import Rejection
 from service.monitoring.evaluation import Evaluation, summarise
@@ -66,6 +67,11 @@ class Contender:
         self.seconds += perf_counter() - began
         return letters
 
+    @property
+    def truths(self) -> Collection[Truth]:
+        """The classes that labels were of."""
+        return self._processor.counters.confusion.truths
+
     def summary(self) -> dict[str, Any]:
         """Return what `replay --format json` prints."""
         processor = self._processor
@@ -104,6 +110,7 @@ class Contest:
         self._extractors: dict[type[FeatureExtractor | RawFeatures], OnceExtractor] = {}
         """Models differ in how features are made only by the kind of extractor."""
         self.contenders = [self._contender(settings, name) for name in models]
+        self.n_records = 0
 
     def _contender(self, settings: Settings, name: str) -> Contender:
         chosen = settings.model_copy(update={"model": name, "model_params": {}})
@@ -113,6 +120,7 @@ class Contest:
 
     def process(self, batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
         """Let every model predict and learn a batch; return the first dead letter of each record."""
+        self.n_records += len(batch)
         self._read(batch)
         letters: dict[int, Output] = {}
         for contender in self.contenders:
@@ -143,3 +151,7 @@ class Contest:
         for contender in self.contenders:
             found |= contender.rejected
         return found
+
+    def truths(self) -> Collection[Truth]:
+        """Return the classes that labels were of."""
+        return {truth for contender in self.contenders for truth in contender.truths}

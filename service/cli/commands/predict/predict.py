@@ -50,7 +50,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
         shown = nullcontext((source, None)) if open_stdout().isatty() else progress_bar(source, "predict")
         with shown as (messages, _):
             predicted, rejected = _predict(predictor, source, messages)
-        hint = refusal_hint(rejected) if rejected else ""
+        hint = refusal_hint(rejected, loaded.settings.events)
         if rejected and not predicted:
             raise InputFileError(f"{source.name}: none of {len(rejected)} rows can be read", hint=hint)
     report(

@@ -47,6 +47,26 @@ def test_what_follows_a_bad_line_is_not_sent_and_what_precedes_it_is(perceptron,
     assert "--no-validate" in hint
 
 
+def test_a_run_that_ended_at_a_bad_line_says_how_to_go_on(perceptron, broker, tmp_path):
+    (tmp_path / "x.ndjson").write_bytes(b"\n".join([GOOD % b"a", b"", GOOD % b"b", b"bad"]))
+    result = perceptron("produce", "x.ndjson", "--broker", broker)
+    assert result.stderr.endswith("; to go on from there: --skip 2\n")
+    again = perceptron("produce", "x.ndjson", "--broker", broker, "--skip", 1)
+    assert again.stderr.endswith("; to go on from there: --skip 2\n")
+
+
+def test_the_first_records_can_be_skipped_and_the_others_keep_their_ids(perceptron, broker, records):
+    rows = b"1\ta\nno row\n0\tb\n1\tc\n"
+    result = perceptron("produce", "-", "--input-format", "tsv", "--skip", 2, "--broker", broker, stdin=rows)
+    assert result.exit_code == 0, result.stderr
+    assert [record.key for record in records()] == [b"row-3", b"row-4"]
+
+
+def test_more_records_than_there_are_cannot_be_skipped(perceptron, broker):
+    result = perceptron("produce", "-", "--skip", 3, "--broker", broker, stdin=GOOD % b"a")
+    assert (result.exit_code, "stdin: has 2 records fewer than --skip" in result.stderr) == (1, True)
+
+
 def test_without_validation_everything_is_sent_as_it_is(perceptron, broker, records):
     lines = [b"not json", b"\xff", b'{"id": "a", "odd": 1}', b'{"id": 7}', b"[1]", b"[" * 100_000]
     result = perceptron("produce", "-", "--no-validate", "--broker", broker, stdin=b"\n".join(lines))

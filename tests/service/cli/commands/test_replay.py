@@ -150,15 +150,14 @@ def test_rejected_lines_are_named_and_counted_and_teach_nothing(perceptron, tmp_
 def test_what_was_refused_ends_with_a_hint(perceptron):
     lines = b'{"id":"a","text":"win","label":"spam"}\n{"id":"b","text":"hi","label":"ham"}\n'
     result = perceptron("replay", "-", "--classes", "ham,spm", stdin=lines)
-    assert result.exit_code == 0
     assert "\nhint: name the classes, the negative one first: --classes ham,spam\n" in result.stderr
 
 
-def test_poison_of_every_kind_is_counted_and_teaches_nothing(replay):
+def test_poison_of_every_kind_is_counted_and_teaches_nothing(perceptron):
     poison = [value for value, _ in POISON.values() if value and b"\n" not in value]
-    summary = replay(
-        "-", "--max-message-bytes", MAX_MESSAGE_BYTES, stdin=ndjson([*poison, *phishing_events(), *poison])
-    )
+    messages = ndjson([*poison, *phishing_events(), *poison])
+    given = ("--max-message-bytes", MAX_MESSAGE_BYTES, "--format", "json")
+    summary = json.loads(perceptron("replay", "-", *given, stdin=messages).stdout)
     assert summary["rejected"] == 2 * len(poison)
     model = run_bare(phishing_events()).model
     assert (summary["mistakes"], summary["bias"]) == (model.n_mistakes, model.bias)

@@ -40,9 +40,9 @@ def late(events):
 def compared(perceptron):
     """Compare models over lines; give the summaries of `--format json` by model, in their order."""
 
-    def run(stdin, *arguments):
+    def run(stdin, *arguments, code=0):
         result = perceptron("compare", "-", "--format", "json", *arguments, stdin=stdin)
-        assert result.exit_code == 0, result.stderr
+        assert result.exit_code == code, result.stderr
         return {each["model"]: each for each in json.loads(result.stdout)["models"]}
 
     return run
@@ -166,7 +166,7 @@ def test_a_model_that_could_use_fewer_events_is_no_winner(compared):
         "    def predict_proba_one(self, x):\n        raise ValueError('not today')\n"
         "    def learn_one(self, x, y):\n        pass\n"
     )
-    found = compared(PAGES, "--model", "raising.py:Model", "--model", "perceptron")
+    found = compared(PAGES, "--model", "raising.py:Model", "--model", "perceptron", code=1)
     assert list(found) == ["perceptron", "raising.py:Model"]
     assert found["raising.py:Model"]["rejected_by_reason"] == {"model_error": 1250}
 

@@ -81,7 +81,9 @@ def test_does_not_read_labels(trained, predict):
 
 def test_the_mapping_comes_from_the_model_file(perceptron, predict, tmp_path):
     events = [
-        {"n": n, "mail": {"subject": text}, "kind": label} for n in range(9) for label, text in WORDS.items()
+        {"n": f"{n}{label}", "mail": {"subject": text}, "kind": label}
+        for n in range(9)
+        for label, text in WORDS.items()
     ]
     mapping = ("--events-id", "n", "--events-text", "mail.subject", "--events-label", "kind")
     given = (*mapping, "--classes", "ham,spam", "--save", tmp_path / "model.bin")

@@ -1,0 +1,26 @@
+"""Parameters of built-in models. In: a model's class, values. Out: an error that names a wrong one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+_NUMBERS: Final = frozenset({"float", "int", "Rate"})
+
+
+def check_types(factory: Callable[..., Any], params: Mapping[str, Any]) -> None:
+    """Raise TypeError for a value of another type than the class declares, such as text for a number."""
+    declared = inspect.signature(factory).parameters
+    for name, value in params.items():
+        if name not in declared:
+            continue  # which the class refuses
+        kind, or_none, _ = str(declared[name].annotation).partition(" | None")
+        if or_none and value is None:
+            continue
+        if kind in _NUMBERS and not isinstance(value, (int, float)):
+            raise TypeError(f"{name} must be a number, not {value!r}")
+        if kind == "bool" and not isinstance(value, int):
+            raise TypeError(f"{name} must be true or false, not {value!r}")
+        if kind.startswith("Sequence") and not isinstance(value, (list, tuple)):
+            raise TypeError(f"{name} must be a list, not {value!r}")
