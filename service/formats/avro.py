@@ -19,7 +19,7 @@ from service.formats.avro_decoder import AvroDecoder, Plan
 from service.formats.budget import TooManyValues
 from service.formats.extra import need
 from service.formats.plain_values import is_utf8
-from service.formats.protobuf_files import UnusableSchema
+from service.formats.protobuf.files import UnusableSchema
 
 _PRIMITIVES: Final = {
     "null": plans.NOTHING,

@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from service.errors import RegistryUnavailable
 from service.formats.bounded_http import bounded_opener
-from service.formats.protobuf_files import UnusableSchema, descriptors
+from service.formats.protobuf.files import UnusableSchema, descriptors
 from service.formats.schema import Schema, SchemaKind
 from service.formats.wire import is_guid, name_of
 from service.settings.registry import RegistrySettings

@@ -9,8 +9,8 @@ from typing import Any, Final
 from service.errors import ServiceError
 from service.formats.avro import avro_reader
 from service.formats.budget import TooManyValues
-from service.formats.protobuf import ProtobufFile
-from service.formats.protobuf_files import UnusableSchema
+from service.formats.protobuf.files import UnusableSchema
+from service.formats.protobuf.messages import ProtobufFile
 from service.formats.readers import read_json
 from service.formats.schema import Schema, SchemaKind
 from service.formats.schemas import Schemas

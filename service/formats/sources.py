@@ -17,7 +17,7 @@ from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import ConfigurationError, RegistryUnavailable, ServiceError
 from service.formats.answers import ANSWER_KEY, schema_of
 from service.formats.extra import need
-from service.formats.protobuf_files import UnusableSchema, compile_file
+from service.formats.protobuf.files import UnusableSchema, compile_file
 from service.formats.registry import ReferenceMissing, SchemaMissing, SchemaRegistry
 from service.formats.schema import Schema, SchemaKind
 from service.formats.schema_readers import KINDS, plain_reader

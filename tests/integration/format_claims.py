@@ -11,7 +11,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from service.formats.protobuf_files import descriptors
+from service.formats.protobuf.files import descriptors
 from service.loop.recovery import restore
 from service.settings.load import Settings
 from tests.integration.claims import numbered

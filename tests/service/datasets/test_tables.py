@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from service.datasets.arrow_cells import Unreadable, cells
 from service.datasets.bad_rows import BadRow, complaint_of
+from service.datasets.columns import Columns
 from service.datasets.files import open_source
-from service.datasets.tables import DamagedTable, arrow_batches, parquet_batches
+from service.datasets.tables import DamagedTable, Table, arrow_batches, parquet_batches
 from service.errors import ConfigurationError, InputFileError
 from service.settings.mapping import EventSettings
 
@@ -243,3 +244,44 @@ def test_without_the_extra_it_is_named(monkeypatch, tmp_path):
     with open_source(str(path)) as source, pytest.raises(ConfigurationError) as refused:
         list(source)
     assert "online-perceptron[arrow]" in refused.value.hint
+
+
+WORDS = pa.array(["a", None, "b", "a"]).dictionary_encode()
+SHARED = {
+    "list": pa.ListArray.from_arrays(pa.array([0, 2, None, 4, 4]), WORDS),
+    "fixed_size_list": pa.FixedSizeListArray.from_arrays(WORDS, 2),
+    "map": pa.MapArray.from_arrays(
+        [0, 1, 1, 3], WORDS.take(pa.array([0, 2, 3])), WORDS.take(pa.array([1, 2, 3]))
+    ),
+    "struct": pa.StructArray.from_arrays(
+        [WORDS, pa.array([1, 2, 3, 4])], ["w", "n"], mask=pa.array([False, True, False, False])
+    ),
+    "nested": pa.ListArray.from_arrays([0, 1, 3], pa.ListArray.from_arrays([0, 2, 2, 4], WORDS)),
+    "run_end_encoded": pa.RunEndEncodedArray.from_arrays([2, 3], ["a", None]),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_values_that_are_written_once_and_occur_often_are_those_that_arrow_has(name):
+    column = SHARED[name]
+    for part in (column, column.slice(1), column.slice(0, 1)):
+        expected = part.to_pylist()
+        if name == "map":
+            expected = [[list(pair) for pair in each] for each in expected]
+        assert list(cells(part)) == expected
+
+
+def test_a_row_of_too_many_values_is_unreadable_and_its_neighbours_are_not(monkeypatch):
+    monkeypatch.setattr("service.datasets.arrow_cells.MOST_VALUES", 5)
+    found = list(cells(pa.array([[1], [2, 3, 4, 5, 6], None, [7]])))
+    assert found == [[1], Unreadable("more than 5 values in one row"), None, [7]]
+
+
+def test_a_row_that_is_too_long_is_a_bad_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("service.datasets.arrow_cells.MOST_CELL_BYTES", 100)
+    monkeypatch.setattr("service.datasets.tables.MOST_CELL_BYTES", 100)
+    parquet.write_table(pa.table({"text": ["x" * 60, "y"], "more": ["x" * 60, "y"]}), tmp_path / "t.parquet")
+    with (tmp_path / "t.parquet").open("rb") as file:
+        long, short = Table(file, Columns()).rows(parquet_batches)
+    assert (long.complaint, len(long) < 200) == ("longer than 100 bytes", True)
+    assert json.loads(short) == {"id": "row-2", "text": "y", "features": {"more": "y"}}

@@ -14,7 +14,7 @@ from service.messages.rejection import Reason, Rejection
 from service.settings.registry import RegistrySettings
 from service.stream import Record
 from tests.service.formats.avro_values import record, written
-from tests.service.formats.test_protobuf import PROTO, Order
+from tests.service.formats.protobuf.test_messages import PROTO, Order
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -159,7 +159,7 @@ def test_a_header_names_the_schema_even_if_the_value_looks_as_if_it_did():
 
 @pytest.mark.parametrize(("message", "expected"), [("", "a"), ("shop.Order", "a")])
 def test_values_without_a_prefix_are_read_with_the_schema_of_a_file(message, expected):
-    from service.formats.protobuf_files import descriptors  # noqa: PLC0415
+    from service.formats.protobuf.files import descriptors  # noqa: PLC0415
 
     schemas = Schemas({})
     schemas.add({b"file:events": AVRO, b"file:labels": Schema("PROTOBUF", descriptors([("", PROTO)]))})

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from perceptron_core.formats.model_bytes import pack
 from service.audit.auditor import Auditor
 from service.checkpoints.log import read_log
-from service.formats.protobuf_files import descriptors
+from service.formats.protobuf.files import descriptors
 from service.loop.recovery import restore
 from service.loop.runner import Runner
 from service.monitoring.health import Health, State

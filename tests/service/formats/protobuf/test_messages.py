@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import ConfigurationError
-from service.formats.protobuf import ProtobufFile
-from service.formats.protobuf_files import UnusableSchema, compile_file, descriptors
+from service.formats.protobuf.files import UnusableSchema, compile_file, descriptors
+from service.formats.protobuf.messages import ProtobufFile
 from service.messages.rejection import Reason, Rejection
 
 PROTO = """syntax = "proto3";
@@ -178,7 +178,7 @@ def test_texts_that_cannot_be_compiled_are_refused(files, message):
 
 
 def test_a_text_that_protoc_does_not_compile_in_time_is_refused(monkeypatch):
-    monkeypatch.setattr("service.formats.protobuf_files._SECONDS", 0.001)
+    monkeypatch.setattr("service.formats.protobuf.files._SECONDS", 0.001)
     with pytest.raises(UnusableSchema, match=r"protoc has not compiled it within 0\.001 s"):
         descriptors([("", PROTO)])
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from service.formats.extra import need
 from service.formats.plain_values import scaled
-from service.formats.protobuf_files import UnusableSchema
-from service.formats.protobuf_values import ValueCounter
+from service.formats.protobuf.files import UnusableSchema
+from service.formats.protobuf.values import ValueCounter
 from service.messages.rejection import Reason, Rejection
 
 if TYPE_CHECKING:

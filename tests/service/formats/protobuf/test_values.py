@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.formats.budget import TooManyValues, most_values
-from service.formats.protobuf_values import ValueCounter
-from tests.service.formats.test_protobuf import PARTS, Order, orders, texts
+from service.formats.protobuf.values import ValueCounter
+from tests.service.formats.protobuf.test_messages import PARTS, Order, orders, texts
 
 POOL = DescriptorPool()
 for part in PARTS:

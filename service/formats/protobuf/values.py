@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from service.formats.budget import TooManyValues, most_values
-from service.formats.protobuf_files import UnusableSchema
+from service.formats.protobuf.files import UnusableSchema
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor

@@ -1,0 +1,1 @@
+"""Protobuf: files of descriptors, and the messages that they describe."""
