@@ -28,10 +28,10 @@ OTHER_PROGRAMS_OPTIONS = {
     *("--adaptive", "--audit", "--binary", "--daemon", "--invert_hash", "--l1", "--l2", "--loss_function"),
     *("--ngram", "--oaa", "--passes", "--port", "--power_t", "--sgd"),
     *("--build", "--build-arg", "--index", "--profile", "--rm", "--scale", "--volumes"),
-    "--from-literal",
+    *("--from-literal", "--reset-offsets"),
     *("--help", "--ignore", "--strict"),
 }
-"""Of Vowpal Wabbit; Docker; kubectl; click, pytest and mypy."""
+"""Of Vowpal Wabbit; Docker; kubectl and Kafka; click, pytest and mypy."""
 NO_SETTINGS = {
     *(
         "PERCEPTRON_TEST_KAFKA",

@@ -275,6 +275,27 @@ def test_a_log_beyond_repair_is_left_behind_with_no_restore(
     assert answer["score"] == 1.0 + 0.1 + 0.2
 
 
+def test_a_model_goes_on_in_another_stream_where_labels_of_earlier_events_find_none(
+    checkpoint, import_, stream, tmp_path, perceptron, broker
+):
+    before = open_transport(f"sqlite:///{tmp_path / 'before.db'}")
+    before.ensure_topics({"events": 1})
+    produce(before, *EVENTS, event("waits", "word1"))
+    serve(before)
+    before.close()
+    path = tmp_path / "m.bin"
+    url = f"sqlite:///{tmp_path / 'before.db'}"
+    assert perceptron("checkpoint", "export", "--partition", "0", path, "--broker", url).exit_code == 0
+    serve(stream)  # which makes the topics and a first snapshot
+    produce(stream, event("new", "word1", label=True))
+    produce(stream, label("waits", True), topic="labels")
+    assert import_(path, "--no-restore").exit_code == 0
+    serve(stream)
+    shown = json.loads(perceptron("status", "--broker", broker, "--format", "json").stdout)["partitions"][0]
+    assert (shown["predictions"], shown["labelled"]) == (1, 1)
+    assert committed(checkpoint, tmp_path / "out.bin").n_updates >= undisturbed(EVENTS).n_updates
+
+
 def test_an_import_is_never_undone_by_falling_back_to_an_older_snapshot(
     checkpoint, import_, stream, tmp_path, monkeypatch
 ):
