@@ -26,6 +26,12 @@ def place(request, three_brokers):
     return {"broker": f"kafka://{three_brokers.address}", "kafka_client": request.param, **HTTP}
 
 
+@pytest.fixture
+def settings(force):
+    """Return settings with a session that outlives the search for another coordinator of the group."""
+    return sized(APART, force) | {"session_timeout_seconds": 10}
+
+
 def grown(before, now):
     """Return whether every partition has been committed since."""
     return len(now) == len(before) and all(one < other for one, other in zip(before, now, strict=True))
@@ -62,9 +68,9 @@ def first_commits(stream, moment):
 
 
 def test_a_killed_broker_causes_no_longer_silence_than_the_brokers_need(
-    open_chaos, three_brokers, start, force
+    open_chaos, three_brokers, start, settings
 ):
-    stream = open_chaos(**sized(APART, force) | {"max_batch_records": 20})
+    stream = open_chaos(**settings | {"max_batch_records": 20})
     led_anew = []
     with Feeder(stream, log_of(41), chunk=1000) as feeder:
         service = start(stream).ready()
@@ -85,9 +91,9 @@ def test_a_killed_broker_causes_no_longer_silence_than_the_brokers_need(
 
 @pytest.mark.parametrize("end", [KafkaBroker.stop, KafkaBroker.pause], ids=["restarted", "frozen"])
 def test_brokers_that_fail_one_after_the_other_lose_and_double_nothing(
-    open_chaos, three_brokers, start, force, end
+    open_chaos, three_brokers, start, settings, end
 ):
-    stream = open_chaos(**sized(APART, force))
+    stream = open_chaos(**settings)
     with Feeder(stream, log_of(42)) as feeder:
         service = start(stream).ready()
         for number, broker in three_brokers.brokers.items():
@@ -101,10 +107,10 @@ def test_brokers_that_fail_one_after_the_other_lose_and_double_nothing(
 
 
 def test_with_one_of_three_brokers_left_nothing_is_written_and_nothing_lost_or_doubled(
-    open_chaos, three_brokers, start, force
+    open_chaos, three_brokers, start, settings
 ):
     """At least two have to take a record."""
-    stream = open_chaos(**sized(APART, force))
+    stream = open_chaos(**settings)
     with Feeder(stream, log_of(43)) as feeder:
         service = start(stream).ready()
         at_work(stream, service, feeder, 0.5)
