@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from service.errors import ServerError
@@ -34,6 +39,13 @@ _ANSWER_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 5.0
 """Between two looks at what a client has left unread."""
 
+_CONNECTION: Final = "connection"
+"""Where the state of a request has its connection."""
+
+_BUSY: Final = PlainTextResponse(
+    "Service Unavailable", HTTPStatus.SERVICE_UNAVAILABLE, {"Connection": "close"}
+)
+
 
 class HttpServer:
     """Serves an application from a thread of its own, for as long as the context lasts.
@@ -57,7 +69,7 @@ class HttpServer:
         self._socket = _listen(host, port, address)
         self.url = url_at(host, self._socket.getsockname()[1])
         config = uvicorn.Config(
-            app,
+            _Doorkeeper(app),
             http=_ImpatientProtocol,
             ws="none",
             log_config=None,  # `service.logs` formats its lines
@@ -83,79 +95,120 @@ class HttpServer:
         self._socket.close()
 
 
-class _ImpatientProtocol(H11Protocol):
-    """Closes connections of clients that send no request or do not read an answer; uvicorn does not."""
+class _ImpatientProtocol(asyncio.Protocol):
+    """Closes connections of clients that send no request or do not read an answer; uvicorn does not.
 
-    _deadline: asyncio.TimerHandle | None = None
-    _next_look: asyncio.TimerHandle | None = None
-    _unread_seconds = 0.0
-    opened_at = 0.0
-    """On the clock of the event loop."""
+    uvicorn's protocol is behind it, and nothing is asked of that but what asyncio asks. Requests carry the
+    connection in their state, and `_Doorkeeper` says when they begin and end.
+    """
+
+    def __init__(self, app_state: dict[str, Any], **given: Any) -> None:  # noqa: ANN401 - uvicorn's
+        self._all: set[_ImpatientProtocol] = app_state.setdefault("connections", set())
+        self._served: asyncio.Protocol = H11Protocol(app_state=app_state | {_CONNECTION: self}, **given)
+        self._loop = asyncio.get_running_loop()
+        self._deadline: asyncio.TimerHandle | None = None
+        self._next_look: asyncio.TimerHandle | None = None
+        self._answered_now = 0
+        self._unread_seconds = 0.0
+        self.opened_at = self._loop.time()
+        """On the clock of the event loop."""
 
     @property
     def waits_for_request(self) -> bool:
         """Whether no request has been read yet that is not answered."""
         return self._deadline is not None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.opened_at = self.loop.time()
+    @property
+    def is_among_too_many(self) -> bool:
+        """Whether more connections are open than requests are answered on."""
+        return len(self._all) >= _MOST_CONNECTIONS
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._all.add(self)
+        self._served.connection_made(transport)
         self._wait_for_request()
         self._look_later()
-        if len(self.connections) > _MOST_CONNECTIONS + _PROBE_CONNECTIONS:
+        if len(self._all) > _MOST_CONNECTIONS + _PROBE_CONNECTIONS:
             self._close_oldest()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_waiting()
-        elif self._deadline is None:
+        self._served.data_received(data)
+        if not self._answered_now and self._deadline is None:
             self._wait_for_request()
 
-    @property
-    def limit_concurrency(self) -> int | None:
-        """Most connections on which requests for this path are answered; None for monitoring.
+    def eof_received(self) -> bool | None:
+        return self._served.eof_received()
 
-        uvicorn asks when it knows the path.
-        """
-        return None if self.scope and self.scope["path"] in MONITORING else _MOST_CONNECTIONS
+    def pause_writing(self) -> None:
+        self._served.pause_writing()
 
-    @limit_concurrency.setter
-    def limit_concurrency(self, _: int | None) -> None: ...
+    def resume_writing(self) -> None:
+        self._served.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._all.discard(self)
         self._stop_waiting()
         if self._next_look is not None:
             self._next_look.cancel()
-        super().connection_lost(exc)
+        self._served.connection_lost(exc)
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._transport.abort()
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Answer a request: meanwhile, none is waited for."""
+        self._stop_waiting()
+        self._answered_now += 1
+        try:
+            yield
+        finally:
+            self._answered_now -= 1
 
     def _wait_for_request(self) -> None:
-        self._deadline = self.loop.call_later(_REQUEST_SECONDS, self.transport.close)
+        self._deadline = self._loop.call_later(_REQUEST_SECONDS, self._transport.close)
 
     def _look_later(self) -> None:
-        self._next_look = self.loop.call_later(_LOOK_SECONDS, self._look)
+        self._next_look = self._loop.call_later(_LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
         """Close the connection if a part of an answer has been waiting to be read at every look for long."""
-        waits = self.transport.get_write_buffer_size() > 0
+        waits = self._transport.get_write_buffer_size() > 0
         self._unread_seconds = self._unread_seconds + _LOOK_SECONDS if waits else 0.0
         if self._unread_seconds > _ANSWER_SECONDS:
-            self.transport.abort()
+            self.abort()
         else:
             self._look_later()
 
     def _close_oldest(self) -> None:
         """Close that of the others that has waited longest for a request; failing that, the oldest one."""
-        others = [
-            other for other in self.connections if isinstance(other, _ImpatientProtocol) and other is not self
-        ]
+        others = self._all - {self}
         oldest = min(others, key=lambda other: (not other.waits_for_request, other.opened_at))
-        oldest.transport.abort()
+        oldest.abort()
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+class _Doorkeeper:
+    """ASGI middleware that tells connections of their requests; of too many, monitoring alone is answered."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection: _ImpatientProtocol | None = scope.get("state", {}).get(_CONNECTION)
+        if connection is None:  # the start and the end of the application
+            await self._app(scope, receive, send)
+            return
+        with connection.answering():
+            too_many = connection.is_among_too_many and scope["path"] not in MONITORING
+            await (_BUSY if too_many else self._app)(scope, receive, send)
 
 
 def _listen(host: str, port: int, address: str) -> socket.socket:
