@@ -42,8 +42,12 @@ from __future__ import annotations
 
 from array import array
 from math import inf, isqrt, nan, sqrt
+from typing import Final
 
 from perceptron_core.doubles import exponent, scaled
+
+ARITHMETIC: Final = 1
+"""Raised by a release that changes any bit of these functions; 0 is the C library's, before there were any."""
 
 _STEPS = 64
 _PRECISION = 200
@@ -70,7 +74,7 @@ _HEADS, _MISSING = _powers()
 
 def exp(x: float) -> float:
     """Compute eˣ; 0 or infinite where no double is near."""
-    if not -745.2 < x < 709.8:
+    if not -745.2 < x < 709.7827128933841:
         return inf if x > 0 else 0.0 if x < 0 else x
     n = (x * 92.33248261689366 + 6755399441055744.0) - 6755399441055744.0  # rounds x·64/ln 2 to an integer
     r = (x - n * 0.01083042469326756) - n * 2.9815858269852933e-12
@@ -82,7 +86,7 @@ def exp(x: float) -> float:
     )
     p = _MISSING[j] + (r + square * p)
     power = (whole - j) >> 6
-    if power < -1021:
+    if not -1022 < power < 1024:
         return scaled(_HEADS[j] + _HEADS[j] * p, power)
     head = scaled(_HEADS[j], power)
     return head + head * p
