@@ -18,7 +18,7 @@ from perceptron_core import AutoClassifier, to_bytes
 from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS
 
-_EVENTS = 120
+_EVENTS = 60
 _WORDS = [f"word{k}" for k in range(80)]
 _LABELS = ["ant", "bee", "cat"]
 _OF_RIVER = "perceptron-schedule"
