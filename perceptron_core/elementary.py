@@ -19,8 +19,8 @@ cosine    x = n·π/2 + r, with π/2 in three doubles and r in two; cos r of deg
           of degree 13
 ========  =================================================================================  =============
 
-Errors, in units in the last place, are above the largest that 10⁷ points of each showed beside mpmath. All
-polynomials are minimax, by Remez' algorithm (`tools/arithmetic/polynomials.py`).
+Errors, in units in the last place, bound what 10⁷ points showed beside mpmath. All polynomials are minimax,
+by Remez' algorithm (`tools/arithmetic/polynomials.py`).
 
 References
 ----------
@@ -47,7 +47,7 @@ from typing import Final
 from perceptron_core.doubles import exponent, scaled
 
 ARITHMETIC: Final = 1
-"""Raised by a release that changes any bit of these functions; 0 is the C library's, before there were any."""
+"""Raised by a release that changes a bit of these functions. Releases without them had none."""
 
 _STEPS = 64
 _PRECISION = 200

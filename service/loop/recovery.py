@@ -293,7 +293,7 @@ def _refuse_diverged(replay: RoundsReplay, partition: int) -> None:
 
 
 def _computes_alike(snapshot: Snapshot) -> bool:
-    """Return whether learning again gives the same last places: the release that wrote it computed as this."""
+    """Return whether learning again gives the same last places: it was written with this arithmetic."""
     return bool(snapshot.state.get("arithmetic") == ARITHMETIC)
 
 
