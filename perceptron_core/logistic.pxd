@@ -1,8 +1,7 @@
 # The C types of logistic.py, for compiled code.
 cimport cython
 
-cdef extern from "math.h":
-    cpdef double exp(double x)
+from perceptron_core.elementary cimport exp
 
 
 @cython.locals(power=double)

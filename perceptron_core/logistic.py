@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp
+from perceptron_core.elementary import exp
 
 
 def logistic(z: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log
 from typing import Any, Final
 
 from river import base
@@ -12,6 +11,7 @@ from perceptron_core.auto.rule import AutoRule
 from perceptron_core.base import cloning
 from perceptron_core.base.multiclass import check_classes, checked_label
 from perceptron_core.base.update import Label
+from perceptron_core.elementary import log
 from perceptron_core.logistic import logistic
 from perceptron_core.validation import example_weight
 
@@ -70,7 +70,7 @@ class AutoClassifier(AutoRule, base.Classifier):
     Memory grows with the features seen, up to 2**hash_bits in each map: 160 bytes for each and class, and
     8 bytes for each index from the start. An example of weight w counts w times in the losses.
 
-    The same seed gives the same answers to the bit, on machines with the same mathematical library.
+    The same seed gives the same answers to the bit.
 
     References
     ----------

@@ -2,11 +2,8 @@
 cimport cython
 
 from perceptron_core.auto.columns cimport Columns
+from perceptron_core.elementary cimport asinh, cosine, log, show_cosines
 from perceptron_core.weights.example cimport Example
-
-cdef extern from "math.h":
-    cpdef double asinh(double x)
-    cpdef double cos(double x)
 
 cdef int N_HATS
 cdef int N_CELLS

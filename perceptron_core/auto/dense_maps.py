@@ -8,11 +8,12 @@ from __future__ import annotations
 import random
 from array import array
 from itertools import combinations
-from math import asinh, cos, log, pi, sqrt
+from math import pi, sqrt
 from typing import Any, Final
 
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.layout import N_CELLS, N_FOURIER, N_HATS
+from perceptron_core.elementary import asinh, cosine, log, show_cosines
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
 
@@ -63,7 +64,7 @@ class FourierMap:
         chance = random.Random(_bytes(f"{self.seed} {self.name} {name}"))  # noqa: S311  no secret
         for k in range(N_FOURIER):
             radius = sqrt(-2.0 * log(1.0 - chance.random()))
-            self._frequencies[number * N_FOURIER + k] = radius * cos(2.0 * pi * chance.random())
+            self._frequencies[number * N_FOURIER + k] = radius * cosine(2.0 * pi * chance.random())
         self._drawn[number] = name
 
     def show(self, columns: Columns) -> None:
@@ -77,8 +78,7 @@ class FourierMap:
                 row = number * N_FOURIER
                 for k in range(N_FOURIER):
                     sums[k] += frequencies[row + k] * z
-        for k in range(N_FOURIER):
-            values[k] = _SQRT2 * cos(sums[k])
+        show_cosines(sums, values, N_FOURIER, _SQRT2)
         self.x.n = N_FOURIER
 
 

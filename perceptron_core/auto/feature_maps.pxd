@@ -4,6 +4,7 @@ cimport cython
 from perceptron_core.auto.columns cimport Columns
 from perceptron_core.auto.dense_maps cimport DenseMaps
 from perceptron_core.auto.token_map cimport TokenMap
+from perceptron_core.elementary cimport asinh
 from perceptron_core.text.hasher cimport TextHasher
 from perceptron_core.text.murmur3 cimport Murmur
 from perceptron_core.validation cimport as_double
@@ -12,9 +13,6 @@ cdef int WORDS, GRAMS, LINEAR, PAIRED, N_MAPS, N_FOURIER
 cdef double MAX_MAGNITUDE
 cdef Py_ssize_t _LONGEST_VALUE
 cdef Py_ssize_t _MOST_CHARACTERS
-
-cdef extern from "math.h":
-    cpdef double asinh(double x)
 
 
 cdef class FeatureMaps:

@@ -9,7 +9,6 @@ import re
 from array import array
 from collections.abc import Iterable, Mapping
 from itertools import islice, pairwise
-from math import asinh
 from typing import Any, Final
 
 from perceptron_core.auto.columns import Columns
@@ -17,6 +16,7 @@ from perceptron_core.auto.dense_maps import DenseMaps
 from perceptron_core.auto.explanation import MOST_ENTRIES, names_of_columns, names_of_entries
 from perceptron_core.auto.layout import GRAMS, N_FOURIER, N_MAPS, PAIRED, WORDS
 from perceptron_core.auto.token_map import TokenMap
+from perceptron_core.elementary import asinh
 from perceptron_core.errors import FeatureError
 from perceptron_core.text.hasher import TextHasher
 from perceptron_core.text.murmur3 import Murmur

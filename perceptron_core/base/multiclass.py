@@ -6,7 +6,6 @@ The class with the highest score decides. A learner adds a rule: see `multiclass
 from __future__ import annotations
 
 import abc
-import math
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term, contribution_table
 from perceptron_core.base.multiclass_rule import MulticlassRule
 from perceptron_core.base.update import Label
+from perceptron_core.elementary import exp
 from perceptron_core.errors import LabelError
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.weights.example import Column
@@ -175,7 +175,7 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
 def softmax(scores: Mapping[Any, float]) -> dict[Any, float]:
     """Compute exp(sᵢ) / Σ exp(sⱼ) without overflow."""
     highest = max(scores.values(), default=0.0)
-    powers = {label: math.exp(score - highest) for label, score in scores.items()}
+    powers = {label: exp(score - highest) for label, score in scores.items()}
     total = 0.0
     for power in powers.values():  # `sum` of floats differs between Python 3.11 and 3.12
         total += power

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from perceptron_core.elementary import exp
 from perceptron_core.errors import FeatureError
 
 Example = Mapping[Any, float]
@@ -30,7 +31,7 @@ def make_kernel(kernel: str | Kernel, gamma: float, degree: int, coef0: float) -
     if kernel == "polynomial":
         return lambda x, z: _power(gamma * dot(x, z) + coef0, degree)
     if kernel == "rbf":
-        return lambda x, z: math.exp(-gamma * squared_distance(x, z))
+        return lambda x, z: exp(-gamma * squared_distance(x, z))
     if not callable(kernel):
         raise ValueError(f"kernel must be one of {', '.join(NAMES)} or a function, not {kernel!r}")  # noqa: TRY004  most often a misspelt name
     return lambda x, z: _checked(kernel(x, z))
@@ -59,10 +60,14 @@ def squared_distance(x: Example, z: Example) -> float:
 
 
 def _power(base: float, degree: int) -> float:
-    try:
-        return _clamped(base**degree)
-    except OverflowError:
-        return -LARGEST if base < 0 and degree % 2 else LARGEST
+    """Compute baseᵈ by squaring: `**` rounds as the C library does, otherwise on each machine."""
+    power = 1.0
+    while degree:
+        if degree & 1:
+            power *= base
+        base *= base
+        degree >>= 1
+    return _clamped(power)
 
 
 def _checked(value: float) -> float:

@@ -1,9 +1,9 @@
 # The C types of scw.py, for compiled code.
 cimport cython
 from perceptron_core.binary.confidence_weighted cimport ConfidenceWeightedRule
+from perceptron_core.elementary cimport hypot
 from perceptron_core.weights.example cimport Example
 
-# Not hypot: Python's own rounds otherwise than the C library's.
 cdef extern from "math.h":
     cpdef double sqrt(double x)
 

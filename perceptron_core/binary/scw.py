@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from math import hypot, sqrt
-from statistics import NormalDist
+from math import sqrt
 from typing import Final
 
 from perceptron_core.binary.confidence_weighted import ConfidenceWeightedClassifier, ConfidenceWeightedRule
+from perceptron_core.elementary import hypot
+from perceptron_core.normal_quantile import normal_quantile
 from perceptron_core.validation import MAX_LOSS, MAX_RATE
 from perceptron_core.weights.example import Example
 
@@ -114,4 +115,4 @@ class SCW(SCWRule, ConfidenceWeightedClassifier):
         super().__init__(forgetting, intercept_forgetting, full=full, fit_intercept=fit_intercept)
         self.C = float(C)
         self.confidence = float(confidence)
-        self.phi = NormalDist().inv_cdf(confidence)
+        self.phi = normal_quantile(confidence)

@@ -16,6 +16,7 @@ from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.coin_betting import CoinBetting
 from perceptron_core.binary.normalized_adagrad import NormalizedAdaGrad
 from perceptron_core.binary.scw import SCW
+from perceptron_core.elementary import log, log1p
 
 CLIP: Final = 8.0
 """Of the log-odds that are mixed."""
@@ -87,7 +88,7 @@ def _logit(p: float) -> float:
     if math.isnan(p):
         return 0.0
     if 0.0 < p < 1.0:
-        return math.log(p) - math.log1p(-p)
+        return log(p) - log1p(-p)
     return CLIP if p >= 1.0 else -CLIP
 
 

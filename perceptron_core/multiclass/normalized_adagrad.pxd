@@ -3,11 +3,11 @@ cimport cython
 
 from perceptron_core.base.multiclass_rule cimport MulticlassRule
 from perceptron_core.binary.normalized_adagrad cimport adapted
+from perceptron_core.elementary cimport exp
 from perceptron_core.weights.example cimport Column, Example
 from perceptron_core.weights.scales cimport Scales
 
 cdef extern from "math.h":
-    cpdef double exp(double x)
     cpdef double sqrt(double x)
 
 

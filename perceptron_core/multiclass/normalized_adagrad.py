@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import exp, sqrt
+from math import sqrt
 from typing import Any, ClassVar
 
 from perceptron_core.base.binary import Features
@@ -12,6 +12,7 @@ from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import MulticlassRule
 from perceptron_core.base.update import Label, Update
 from perceptron_core.binary.normalized_adagrad import adapted, check_adagrad, in_units
+from perceptron_core.elementary import exp
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.weights.example import Column, Example
 from perceptron_core.weights.scales import Scales

@@ -32,6 +32,7 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
                     predictions have a probability how these came true (`Counters.state`)
       spelling      how answers write the two classes
       classes       the class names of the vocabulary
+      arithmetic    `perceptron_core.elementary.ARITHMETIC` of the release; earlier ones lack it
       schemas       those that the records were written with, where they have any (`Schemas.state`)
       rounds        where partitions share their model: its base and the numbers of rounds (`Rounds.state`)
 """

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from perceptron_core import DamagedError
+from perceptron_core.elementary import ARITHMETIC
 from perceptron_core.errors import NewerError
 from service.batches.in_step import in_step
 from service.batches.record_batch import RecordBatch
@@ -35,6 +36,8 @@ from service.transport.topics import input_topics
 _log = logging.getLogger(__name__)
 
 _SEED_IT: Final = "a custom model must be deterministic: seed it"
+_OF_DECISIONS: Final = ("mistakes", "updates")
+"""Counts that depend on the last places of scores."""
 _BYTE_LIMIT: Final = "max_pending_bytes"
 """Snapshots of releases before this setting do not name it: then there was no such limit."""
 
@@ -55,7 +58,7 @@ class Restored:
     snapshot_seconds: float | None = None
     """When that was committed, since the Unix epoch; None if there is none."""
     settings_changed: bool = False
-    """Whether that snapshot names other settings than those the next batch will be learned under."""
+    """Whether that snapshot names other settings or arithmetic than the next batch will be learned with."""
     offsets_are_committed: bool = True
     """Whether the group's committed offsets are these; Kafka forgets those of a group that was away long."""
     losses: Sequence[Loss] = ()
@@ -132,7 +135,7 @@ def restore(
         snapshot_sequence=snapshot.sequence,
         snapshot_seconds=next(s for s in log.snapshots if s.sequence == snapshot.sequence).timestamp_ms
         / 1000,
-        settings_changed=not names_settings(snapshot.identity, settings),
+        settings_changed=not (names_settings(snapshot.identity, settings) and _computes_alike(snapshot)),
         offsets_are_committed=all(committed.get(topic) == offset for topic, offset in unread.items()),
         losses=losses,
         earlier=earlier_settings(snapshot.identity, settings, offsets, resumed),
@@ -244,8 +247,8 @@ def _learn_again(
     if missing:
         processor.counters.go_on_from(last.counts)
     else:
-        _check_counts(processor, last, partition)
-    if replay is not None and not (missing or losses):
+        _check_counts(processor, last, partition, computes_alike=_computes_alike(snapshot))
+    if replay is not None and _computes_alike(snapshot) and not (missing or losses):
         _refuse_diverged(replay, partition)
     return more
 
@@ -306,11 +309,28 @@ def _refuse_diverged(replay: RoundsReplay, partition: int) -> None:
         )
 
 
-def _check_counts(processor: Processor, last: Progress, partition: int) -> None:
-    found = progress_counts(processor)
-    if found != last.counts:
-        raise CheckpointError(
-            f"partition {partition}: learning again gave {found}, but {dict(last.counts)} was committed: "
-            "the model does not learn the same twice from the same data",
-            hint=_SEED_IT,
+def _computes_alike(snapshot: Snapshot) -> bool:
+    """Return whether learning again gives the same last places: it was written with this arithmetic."""
+    return bool(snapshot.state.get("arithmetic") == ARITHMETIC)
+
+
+def _check_counts(processor: Processor, last: Progress, partition: int, *, computes_alike: bool) -> None:
+    """Check that the counts are those committed; other last places may have tipped a decision."""
+    found, committed = progress_counts(processor), dict(last.counts)
+    if found == committed:
+        return
+    if not computes_alike and found | {name: committed.get(name) for name in _OF_DECISIONS} == committed:
+        _log.warning(
+            "partition %d: learning again gave %s, but %s was committed by a release that rounds in another "
+            "way: going on with the model as learned now, and with the committed counts",
+            partition,
+            found,
+            committed,
         )
+        processor.counters.go_on_from(committed)
+        return
+    raise CheckpointError(
+        f"partition {partition}: learning again gave {found}, but {committed} was committed: "
+        "the model does not learn the same twice from the same data",
+        hint=_SEED_IT,
+    )

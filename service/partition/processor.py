@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perceptron_core import LearnerError
+from perceptron_core.elementary import ARITHMETIC
 from perceptron_core.formats.packed import PackedMapping, pack_around
 from perceptron_core.weights.feature_array import FeatureArray
 from service.batches.output_batch import OutputBatch
@@ -160,6 +161,7 @@ class Processor:
             "counters": self.counters.state(),
             "spelling": self._answers.spelling,
             "classes": self._vocabulary.classes,
+            "arithmetic": ARITHMETIC,
         }
         further = {"rounds": self.rounds, "schemas": self.schemas}
         return state | {name: part.state() for name, part in further.items() if part is not None}

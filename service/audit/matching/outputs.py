@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from math import isclose, isfinite, tanh
+from math import isclose, isfinite, tanh  # noqa: TID251  apart from what the service computes with
 from typing import Any, Final, NamedTuple
 
 from service.audit.findings import Place

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import exp, log1p
 from typing import Any, Final, NamedTuple
 
+from perceptron_core.elementary import exp, log1p
 from perceptron_core.logistic import logistic
 from service.partition.learned_examples import LearnedExamples
 

@@ -14,7 +14,8 @@ from service.checkpoints.identity import identity
 from service.checkpoints.log import Address, progress_record
 from service.clock import SYSTEM_CLOCK
 from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
-from service.loop.recovery import restore
+from service.loop import recovery
+from service.loop.recovery import progress_counts, restore
 from service.loop.runner import Runner
 from service.loop.snapshots import Snapshots
 from service.loop.task import Task
@@ -566,6 +567,42 @@ def test_a_model_that_does_not_learn_the_same_twice_is_caught(stream, monkeypatc
     run(stream)
     reversed_decision = "perceptron_core.binary.perceptron.Perceptron.decide"
     monkeypatch.setattr(reversed_decision, lambda _, score: score < 0)
+    with pytest.raises(CheckpointError, match="does not learn the same twice"):
+        restored(stream)
+
+
+@pytest.fixture
+def relearned_otherwise(stream, monkeypatch):
+    """A stream of a release with another arithmetic, whose batches are learned again to other decisions."""
+    without_final_snapshot(monkeypatch)
+    produce(stream, MESSAGES)
+    with monkeypatch.context() as before:
+        before.setattr("service.partition.processor.ARITHMETIC", 0)
+        run(stream)
+    committed = progress_counts(restored(stream).processor)
+    monkeypatch.setattr("perceptron_core.binary.perceptron.Perceptron.decide", lambda _, score: score < 0)
+    return committed
+
+
+def test_a_release_that_rounds_otherwise_goes_on_from_the_committed_counts(
+    stream, relearned_otherwise, caplog
+):
+    found = restored(stream)
+    assert "a release that rounds in another way" in caplog.text
+    assert found.settings_changed
+    assert found.processor.counters.mistakes == relearned_otherwise["mistakes"]
+
+
+@pytest.mark.usefixtures("relearned_otherwise")
+def test_after_a_change_of_arithmetic_the_first_commit_is_a_snapshot_of_the_new_one(stream):
+    run(stream)
+    found = restored(stream)
+    assert (found.settings_changed, found.snapshot_sequence) == (False, found.sequence)
+
+
+@pytest.mark.usefixtures("relearned_otherwise")
+def test_counts_that_do_not_depend_on_rounding_must_come_out_the_same(stream, monkeypatch):
+    monkeypatch.setattr(recovery, "progress_counts", lambda p: progress_counts(p) | {"rejected": 1})
     with pytest.raises(CheckpointError, match="does not learn the same twice"):
         restored(stream)
 

@@ -1,0 +1,77 @@
+# The C types of elementary.py, for compiled code, and what doubles.py is to interpreted code.
+cimport cython
+
+cdef extern from "math.h":
+    cpdef double sqrt(double x)
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+    static inline double power_of_two(int power) {
+        uint64_t bits = (uint64_t)(power + 1023) << 52;
+        double x;
+        memcpy(&x, &bits, sizeof(x));
+        return x;
+    }
+    /* Where 2^power is no normal double in two halves, of which only the second may round. */
+    static inline double scaled(double x, int power) {
+        int half = power >> 1;
+        if (power >= -1022 && power <= 1023) return x * power_of_two(power);
+        return x * power_of_two(half) * power_of_two(power - half);
+    }
+    static inline int exponent(double x) {
+        uint64_t bits;
+        memcpy(&bits, &x, sizeof(bits));
+        return (int)(bits >> 52 & 2047) - 1022;
+    }
+    """
+    cpdef double scaled(double x, int power) noexcept
+    cpdef int exponent(double x) noexcept
+
+cdef double[::1] _HEADS
+cdef double[::1] _MISSING
+
+
+@cython.locals(n=double, r=double, whole=int, j=int, square=double, p=double, power=int, head=double)
+cpdef double exp(double x) noexcept
+
+cpdef double log(double x) noexcept
+
+@cython.locals(head=double, missing=double)
+cpdef double log1p(double x) noexcept
+
+@cython.locals(size=double, root=double, rest=double, head=double, both=double, found=double)
+cpdef double asinh(double x) noexcept
+
+@cython.locals(a=double, b=double, power=int, root=double, rest=double)
+cpdef double hypot(double x, double y) noexcept
+
+@cython.locals(
+    n=double, first=double, second=double, most=double, least=double, r=double, rest=double, even=double, odd=double,
+    pairs=double, side=double, half_turn=double
+)
+cpdef double cosine(double x) noexcept
+
+@cython.locals(k=Py_ssize_t)
+cpdef void show_cosines(double[::1] sums, double[::1] values, Py_ssize_t n, double factor) noexcept
+
+@cython.locals(z=double, half=double, head=double, p=double)
+cdef double _cosine_near_0(double r, double rest) noexcept
+
+@cython.locals(z=double, p=double)
+cdef double _sine_near_0(double r, double rest) noexcept
+
+@cython.locals(
+    k=int, f=double, n=double, half=double, s=double, z=double, square=double, p=double, q=double, rest=double
+)
+cdef double _log_of(double x, double more, int power) noexcept
+
+@cython.locals(
+    a_high=double, a_low=double, b_high=double, b_low=double, total=double, part=double, missing=double, root=double,
+    high=double, low=double
+)
+cdef (double, double) _root_of_squares(double a, double b) noexcept
+
+@cython.locals(c=double, high=double, low=double, square=double)
+cdef (double, double) _square(double x) noexcept

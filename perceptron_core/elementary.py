@@ -1,0 +1,214 @@
+"""Elementary functions of the same bits on every machine. In: doubles. Out: doubles, within 1 ulp.
+
+Those of a C library differ in the last place from one processor, release or system to the next, and so would
+every weight. These are made of additions, multiplications, divisions and square roots, which IEEE 754 rounds
+in one way only (setup.py forbids the compiler to fuse them), and of exact powers of two. `elementary.pxd`
+gives this module its C types.
+
+========  =================================================================================  =============
+function  method                                                                             largest error
+========  =================================================================================  =============
+exp       x = (64·i + j)·ln 2/64 + r; a table of 2^(j/64), a polynomial of degree 5 in r     0.52, or 0.76
+                                                                                             below 2⁻¹⁰²²
+log       x = 2ᵏ·(1 + f), √½ ≤ 1 + f < √2, s = f/(2 + f); log(1 + f) = 2·artanh s, of        0.79
+          degree 15 in s
+log1p     the same of 1 + x, and what was rounded off over 1 + x                             0.79
+asinh     the same of x + √(x² + 1), which is computed in two doubles                        0.79
+hypot     √(x² + y²) in two doubles, by one Newton step                                      0.51
+cosine    x = n·π/2 + r, with π/2 in three doubles and r in two; cos r of degree 14, sin r   0.79
+          of degree 13
+========  =================================================================================  =============
+
+Errors, in units in the last place, bound what 10⁷ points showed beside mpmath. All polynomials are minimax,
+by Remez' algorithm (`tools/arithmetic/polynomials.py`).
+
+References
+----------
+Dekker, T. J. (1971). A floating-point technique for extending the available precision. Numerische
+Mathematik 18. Squares and sums in two doubles.
+
+Cody, W. J. and Waite, W. (1980). Software manual for the elementary functions. The reductions.
+
+Tang, P. T. P. (1989). Table-driven implementation of the exponential function in IEEE floating-point
+arithmetic. ACM Transactions on Mathematical Software 15(2).
+
+Ng, K. C. (1993). fdlibm, Sun Microsystems. In which order terms are added so that little is lost.
+
+"""
+
+# ruff: noqa: PLR2004  bounds between methods stand where they are compared
+
+from __future__ import annotations
+
+from array import array
+from math import inf, isqrt, nan, sqrt
+from typing import Final
+
+from perceptron_core.doubles import exponent, scaled
+
+ARITHMETIC: Final = 1
+"""Raised by a release that changes a bit of these functions. Releases without them had none."""
+
+_STEPS = 64
+_PRECISION = 200
+"""Bits behind the point, of integers from which the table is made."""
+
+
+def _powers() -> tuple[array[float], array[float]]:
+    """Return 2^(j/64) for j below 64 as doubles, and which share of each is missing."""
+    one = 1 << _PRECISION
+    root = 2 * one
+    for _ in range(6):
+        root = isqrt(root * one)
+    heads, missing, power = array("d"), array("d"), one
+    for _ in range(_STEPS):
+        head = power / one  # rounded once, as integers are divided
+        heads.append(head)
+        missing.append((power - int(head * 2.0**52) * (one >> 52)) / power)
+        power = power * root >> _PRECISION
+    return heads, missing
+
+
+_HEADS, _MISSING = _powers()
+
+
+def exp(x: float) -> float:
+    """Compute eˣ; 0 or infinite where no double is near."""
+    if not -745.2 < x < 709.7827128933841:
+        return inf if x > 0 else 0.0 if x < 0 else x
+    n = (x * 92.33248261689366 + 6755399441055744.0) - 6755399441055744.0  # rounds x·64/ln 2 to an integer
+    r = (x - n * 0.01083042469326756) - n * 2.9815858269852933e-12
+    whole = int(n)
+    j = whole & 63
+    square = r * r
+    p = (0.4999999999998501 + r * 0.166666666666581) + square * (
+        0.041666707476692454 + r * 0.008333342078338433
+    )
+    p = _MISSING[j] + (r + square * p)
+    power = (whole - j) >> 6
+    if not -1022 < power < 1024:
+        return scaled(_HEADS[j] + _HEADS[j] * p, power)
+    head = scaled(_HEADS[j], power)
+    return head + head * p
+
+
+def log(x: float) -> float:
+    """Compute the natural logarithm of x; of what has none, NaN, and −∞ of 0."""
+    return _log_of(x, 0.0, 0)
+
+
+def log1p(x: float) -> float:
+    """Compute log(1 + x) without loss where x is small; NaN or −∞ as `log`."""
+    if -1e-16 < x < 1e-16:
+        return x
+    head = 1.0 + x
+    missing = x - (head - 1.0) if x < 1.0 else 1.0 - (head - x)
+    return _log_of(head, missing / head if head > 0 else 0.0, 0)
+
+
+def asinh(x: float) -> float:
+    """Compute the inverse hyperbolic sine, log(x + √(x² + 1))."""
+    size = abs(x)
+    if size < 1e-4:
+        return x - x * (x * x) * 0.16666666666666666
+    if size < 1e5:
+        root, rest = _root_of_squares(size, 1.0)
+        head, both = size + root, 2.0 * root
+        found = _log_of(head, ((size - (head - root)) * both + rest) / (both * head), 0)
+    else:
+        found = _log_of(size, 0.25 / size / size, 1)  # of 2·(x + 1/4x)
+    return found if x > 0 else -found
+
+
+def hypot(x: float, y: float) -> float:
+    """Compute √(x² + y²) of finite numbers; no square overflows."""
+    a, b = max(abs(x), abs(y)), min(abs(x), abs(y))
+    if b <= a * 1e-17:
+        return a
+    power = exponent(a) if a > 1e150 or b < 1e-130 else 0
+    root, rest = _root_of_squares(scaled(a, -power), scaled(b, -power))
+    return scaled(root + rest / (2.0 * root), power)
+
+
+def cosine(x: float) -> float:
+    """Compute cos x of |x| ≤ 10⁵. There is no branch, so that a compiler can make several in lanes."""
+    n = (x * 0.6366197723675814 + 6755399441055744.0) - 6755399441055744.0  # rounds x/(π/2) to an integer
+    first = x - n * 1.5707963267341256
+    second = n * 6.077100506303966e-11
+    most = first - second
+    least = ((most - first) + second) + n * 2.0222662487959506e-21
+    r = most - least
+    rest = (most - r) - least
+    even, odd = _cosine_near_0(r, rest), _sine_near_0(r, rest)
+    pairs = (n * 0.5 + 6755399441055744.0) - 6755399441055744.0
+    side = n - 2.0 * pairs  # 0 for cos r, ±1 for ∓sin r
+    half_turn = pairs - 2.0 * ((pairs * 0.5 + 6755399441055744.0) - 6755399441055744.0)  # 0, or ±1 to negate
+    return (1.0 - 2.0 * half_turn * half_turn) * ((1.0 - side * side) * even - side * odd)
+
+
+def show_cosines(sums: array[float], values: array[float], n: int, factor: float) -> None:
+    """Write factor·cos x of the first n sums, each as `cosine` computes it."""
+    for k in range(n):
+        values[k] = factor * cosine(sums[k])
+
+
+def _cosine_near_0(r: float, rest: float) -> float:
+    """Compute cos(r + rest), |r| ≤ π/4."""
+    z = r * r
+    half = 0.5 * z
+    head = 1.0 - half
+    p = 2.0875700409886573e-09 + z * -1.1358513647183973e-11
+    p = 2.4801587288841214e-05 + z * (-2.7557314176191374e-07 + z * p)
+    p = 0.041666666666666595 + z * (-0.001388888888887304 + z * p)
+    return head + (((1.0 - head) - half) + (z * z * p - r * rest))
+
+
+def _sine_near_0(r: float, rest: float) -> float:
+    """Compute sin(r + rest), |r| ≤ π/4."""
+    z = r * r
+    p = -2.505074720317812e-08 + z * 1.5896196808709073e-10
+    p = -0.00019841269829579832 + z * (2.7557313617914327e-06 + z * p)
+    p = -0.1666666666666663 + z * (0.008333333333322106 + z * p)
+    return r + (r * (z * p) + rest * (1.0 - 0.5 * z))
+
+
+def _log_of(x: float, more: float, power: int) -> float:
+    """Compute log(x·2ᵖ) + `more`, which is at most half a unit in the last place of 1."""
+    if not 0.0 < x <= 1.7976931348623157e308:
+        return x if x > 0 else -inf if x == 0 else nan
+    if x < 2.2250738585072014e-308:
+        x, power = x * 18014398509481984.0, power - 54
+    k = exponent(x * 0.7071067811865476)
+    f = scaled(x, -k) - 1.0
+    n = float(k + power)
+    half = 0.5 * f * f
+    s = f / (2.0 + f)
+    z = s * s
+    square = z * z
+    p = 0.22222198553858097 + square * 0.15314021197991773
+    p = square * (0.3999999999941397 + square * p)
+    q = 0.1818356540385395 + square * 0.14796260464205976
+    q = z * (0.6666666666666734 + square * (0.28571428742561256 + square * q))
+    rest = s * (half + (q + p))
+    return n * 0.6931471803691238 - ((half - (rest + (n * 1.9082149292705877e-10 + more))) - f)
+
+
+def _root_of_squares(a: float, b: float) -> tuple[float, float]:
+    """Return r = √(a² + b²), rounded, and a² + b² − r²; all squares are normal doubles."""
+    a_high, a_low = _square(a)
+    b_high, b_low = _square(b)
+    total = a_high + b_high
+    part = total - a_high
+    missing = (a_high - (total - part)) + (b_high - part)
+    root = sqrt(total)
+    high, low = _square(root)
+    return root, (((total - high) - low) + missing) + (a_low + b_low)
+
+
+def _square(x: float) -> tuple[float, float]:
+    """Return x², rounded, and what was rounded off."""
+    c = 134217729.0 * x
+    high = c - (c - x)
+    low = x - high
+    square = x * x
+    return square, ((high * high - square) + 2.0 * high * low) + low * low
