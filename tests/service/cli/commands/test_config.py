@@ -63,6 +63,13 @@ def test_a_password_in_the_broker_url_is_masked(perceptron, monkeypatch):
     assert "hunter2" not in result.output
 
 
+def test_a_query_in_the_url_of_the_schema_registry_is_masked(perceptron, monkeypatch):
+    monkeypatch.setenv("PERCEPTRON_SCHEMA_REGISTRY__URL", "https://h/api?token=secret,https://g?key=secret")
+    shown = perceptron("config", "show").output
+    assert "https://h/api?**********" in shown
+    assert "secret" not in shown.replace("secrets", "")
+
+
 def test_settings_and_tables_that_are_named_are_shown_alone(perceptron):
     settings = shown(perceptron("config", "show", "hash_bits", "kafka", "--format", "json"))
     assert settings.keys() == {"hash_bits"} | {
