@@ -26,6 +26,7 @@ def read_commits(transport: Transport, settings: Settings, report: Report) -> di
     """Read the checkpoint log of every partition, and hold the group's committed offsets against it.
 
     A service that runs commits meanwhile: the log must lie between the offsets before it was read and after.
+    It deletes old snapshots, too, of a log that is just being read.
 
     Raises
     ------
@@ -44,7 +45,8 @@ def read_commits(transport: Transport, settings: Settings, report: Report) -> di
         after = _committed(transport, settings)
         for partition, history in histories.items():
             _check_committed(settings, partition, history, (before[partition], after[partition]), report_now)
-        if report_now.is_proved or monotonic() > deadline:
+        are_whole = all(history.begins_with_snapshot for history in histories.values())
+        if (report_now.is_proved and are_whole) or monotonic() > deadline:
             break
         sleep(_PAUSE_SECONDS)
     for partition, history in histories.items():

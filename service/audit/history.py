@@ -65,6 +65,8 @@ class CommitHistory:
         Records ever processed by input topic; None where a release wrote the log that did not count them.
     begin
         The first snapshot; None if there is none.
+    begins_with_snapshot
+        Whether one lies before all progress but that which was committed with it.
     earlier
         The settings that held before those of `identity`, as far as they are known: `earlier_settings`.
     end
@@ -90,6 +92,7 @@ class CommitHistory:
         self.schemas: dict[bytes, Schema] = {}
         self.identity: Mapping[str, Any] = {}
         self.begin: Batch | None = None
+        self.begins_with_snapshot = True
         self.earlier: Sequence[Mapping[str, Any]] = ()
         self._last_snapshot = -1
         self.n_snapshots = 0
@@ -114,6 +117,7 @@ class CommitHistory:
         for record in records:
             history._take(record)
         history._finish_snapshot()
+        history._check_begin()
         return history
 
     def offsets_since(self, records: Iterable[Record]) -> Mapping[str, int]:
@@ -151,8 +155,8 @@ class CommitHistory:
         if batch is None:
             self.findings.add(Fault.WRONG, place, "progress that cannot be read")
             return
-        if self.sequence is None:
-            self.findings.add(Fault.MISSING, place, f"no snapshot before batch {batch.sequence}")
+        if self.batches:
+            self._check_begin()
         self._check_follows(place, batch.sequence)
         self._check_offsets(place, batch.offsets)
         self._check_topics(place, batch.offsets, self.identity)
@@ -163,6 +167,13 @@ class CommitHistory:
         self.sequence, self.offsets, self.counts = batch.sequence, batch.offsets, batch.counts
         self.consumed = batch.consumed
         self.batches.append(batch)
+
+    def _check_begin(self) -> None:
+        """Check that a log begins with a snapshot, or with the batch that was committed with it."""
+        if self.batches and self.begin is None and self.begins_with_snapshot:
+            first = self.batches[0]
+            self.begins_with_snapshot = False
+            self.findings.add(Fault.MISSING, first.place, f"no snapshot before batch {first.sequence}")
 
     def _check_follows(self, place: Place, sequence: int) -> None:
         if self.sequence is None or sequence == self.sequence + 1:

@@ -178,3 +178,12 @@ def test_a_snapshot_doubled_is_named(stream):
 def test_a_log_without_its_first_snapshot_is_named(stream):
     found = findings(stream.changed("checkpoints", lambda records: records[1:]))
     assert (Fault.MISSING, "checkpoints[0]@0", None) in found
+
+
+def test_a_log_that_begins_with_the_batch_of_its_snapshot_is_whole(open_stream):
+    stream = open_stream(labels_topic="", snapshots_kept=1, snapshot_interval_records=1)
+    produce(stream, *LOG)
+    stream.run()
+    first, *_ = stream.transport.read("checkpoints", 0)
+    assert ("kind", b"progress") in first.headers
+    assert stream.audit().is_proved
