@@ -200,9 +200,8 @@ def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
     """Warn of figures that may mislead. The exit code stays 0: what was read is committed."""
     refused, records = sum(each.totals.rejected for each in tallies), sum(each.records for each in tallies)
     truths = frozenset[bool | str]().union(*(each.truths for each in tallies))
-    report_doubts(
-        doubts(refused, records, settings.classes if truths else (), truths)
-    )  # else labels may come yet
+    classes = settings.classes if truths else ()  # else labels may come yet
+    report_doubts(doubts(refused, records, classes, truths))
 
 
 def _report(totals: Iterable[Totals]) -> None:
