@@ -162,6 +162,13 @@ def report_warning(message: str, hint: str = "") -> None:
         report("hint", "cyan", hint)
 
 
+def report_doubts(doubts: str) -> int:
+    """Warn of figures that may mislead, if there are doubts; return the exit code."""
+    if doubts:
+        report_warning(f"these figures may mislead: {doubts}")
+    return FAILURE if doubts else 0
+
+
 def report_progress(message: str, **fields: object) -> None:
     """Write what a service does as a line to stderr; where that is a log, with its parts as fields."""
     if logs_json():

@@ -9,8 +9,7 @@ from time import perf_counter
 
 import click
 
-from service.cli.app import report, report_warning
-from service.cli.doubts import warn_of_doubts
+from service.cli.app import report, report_doubts, report_warning
 from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
@@ -25,6 +24,7 @@ from service.errors import InputFileError
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.monitoring.evaluation import Evaluation, summarise
+from service.partition.counts.doubts import doubts
 from service.partition.factory import for_file, make_decoder, make_processor
 from service.partition.learned_examples import LearnedExamples
 from service.partition.processor import Processor
@@ -79,7 +79,7 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
     counters = run.processor.counters
     records, truths = counters.consumed.total(), counters.confusion.truths
-    return warn_of_doubts(counters.rejected.total(), records, settings.classes, truths)
+    return report_doubts(doubts(counters.rejected.total(), records, settings.classes, truths))
 
 
 class _Replay:

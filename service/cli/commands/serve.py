@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from service.cli.app import report_progress
-from service.cli.doubts import warn_of_doubts
+from service.cli.app import report_doubts, report_progress
 from service.cli.options import LEARNING, REGISTRY, SERVICE, broker_url, setting_options
 from service.errors import INTERRUPTED
 from service.loop.departure import Departure
 from service.monitoring.health import Health
 from service.monitoring.stall_log import stalls_logged
+from service.partition.counts.doubts import doubts
 from service.partition.counts.totals import Tally, Totals
 from service.settings.load import Loaded, Settings
 
@@ -241,7 +241,8 @@ def _warn_of_doubts(tallies: Collection[Tally], settings: Settings) -> None:
     """Warn of figures that may mislead. The exit code stays 0: what was read is committed."""
     refused, records = sum(each.totals.rejected for each in tallies), sum(each.records for each in tallies)
     truths = frozenset[bool | str]().union(*(each.truths for each in tallies))
-    warn_of_doubts(refused, records, settings.classes if truths else (), truths)  # else labels may come yet
+    classes = settings.classes if truths else ()  # else labels may come yet
+    report_doubts(doubts(refused, records, classes, truths))
 
 
 def _report(totals: Iterable[Totals]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from perceptron_core import AutoClassifier
-from service.cli.doubts import warn_of_doubts
+from service.cli.app import report_doubts
 from service.cli.model_files import load_model_file, refuse_other_classes
 from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
@@ -22,6 +22,7 @@ from service.datasets.labelled_examples import Example, ExampleSet
 from service.messages.labels import Truth
 from service.models.auto import AutoLearner
 from service.monitoring.evaluation import Evaluation
+from service.partition.counts.doubts import doubts
 from service.partition.learned_examples import LearnedExamples
 from service.partition.processed import Step
 from service.settings.load import Loaded
@@ -50,7 +51,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) 
     began = perf_counter()
     summary = _summarise(found, _evaluate(tested, found.examples, settings.classes), perf_counter() - began)
     echo(json.dumps(summary) if output == "json" else _as_text(summary))
-    return warn_of_doubts(found.rejected.total(), found.records, settings.classes, found.truths())
+    return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))
 
 
 def _evaluate(

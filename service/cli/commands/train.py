@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from perceptron_core import Training
-from service.cli.app import report
-from service.cli.doubts import warn_of_doubts
+from service.cli.app import report, report_doubts
 from service.cli.options import LEARNING, setting_options
 from service.cli.output import echo
 from service.cli.outputs import OutputPath
@@ -24,6 +23,7 @@ from service.datasets.labelled_examples import ExampleSet
 from service.models.made_with import made_with
 from service.models.model_file import write_model_file
 from service.models.registry import Learner
+from service.partition.counts.doubts import doubts
 from service.settings.load import Loaded
 
 _REASONS = {
@@ -67,7 +67,7 @@ def command(
         report("saved", "green", f"the model to {save}")
     summary = _summarise(found, training, learner, options, seconds)
     echo(json.dumps(summary) if output == "json" else _as_text(summary, learner, settings.classes))
-    return warn_of_doubts(found.rejected.total(), found.records, settings.classes, found.truths())
+    return report_doubts(doubts(found.rejected.total(), found.records, settings.classes, found.truths()))
 
 
 def _summarise(

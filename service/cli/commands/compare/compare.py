@@ -9,11 +9,10 @@ from typing import Final
 
 import click
 
-from service.cli.app import report
+from service.cli.app import report, report_doubts
 from service.cli.commands.compare.contenders import Contest
 from service.cli.commands.compare.display import MistakeRows, live_table, standings
 from service.cli.completion import complete_model
-from service.cli.doubts import warn_of_doubts
 from service.cli.file_batches import FileBatches
 from service.cli.options import LEARNING, setting_options, warn_of_ignored_settings
 from service.cli.output import echo
@@ -22,6 +21,7 @@ from service.cli.pictures import import_charts, write_picture
 from service.cli.source_options import SourceOptions, source_options
 from service.datasets.labelled_examples import no_label_hint, refusal_hint
 from service.errors import InputFileError
+from service.partition.counts.doubts import doubts
 from service.settings.load import Loaded
 from service.settings.mapping import EventSettings
 from service.stream import Output, Record
@@ -88,7 +88,9 @@ def command(
         echo(json.dumps({"models": [{"model": each.name, **each.summary()} for each in ranked]}))
     else:
         echo(standings(ranked))
-    return warn_of_doubts(contest.rejected().total(), contest.n_records, settings.classes, contest.truths())
+    return report_doubts(
+        doubts(contest.rejected().total(), contest.n_records, settings.classes, contest.truths())
+    )
 
 
 def _refuse_nothing_learned(contest: Contest, name: str, events: EventSettings) -> None:
