@@ -36,16 +36,21 @@ cdef double[::1] _MISSING
 @cython.locals(n=double, r=double, whole=int, j=int, square=double, p=double, power=int, head=double)
 cpdef double exp(double x) noexcept
 
+
 cpdef double log(double x) noexcept
+
 
 @cython.locals(head=double, missing=double)
 cpdef double log1p(double x) noexcept
 
+
 @cython.locals(size=double, root=double, rest=double, head=double, both=double, found=double)
 cpdef double asinh(double x) noexcept
 
+
 @cython.locals(a=double, b=double, power=int, root=double, rest=double)
 cpdef double hypot(double x, double y) noexcept
+
 
 @cython.locals(
     n=double, first=double, second=double, most=double, least=double, r=double, rest=double, even=double, odd=double,
@@ -53,25 +58,31 @@ cpdef double hypot(double x, double y) noexcept
 )
 cpdef double cosine(double x) noexcept
 
+
 @cython.locals(k=Py_ssize_t)
 cpdef void show_cosines(double[::1] sums, double[::1] values, Py_ssize_t n, double factor) noexcept
+
 
 @cython.locals(z=double, half=double, head=double, p=double)
 cdef double _cosine_near_0(double r, double rest) noexcept
 
+
 @cython.locals(z=double, p=double)
 cdef double _sine_near_0(double r, double rest) noexcept
+
 
 @cython.locals(
     k=int, f=double, n=double, half=double, s=double, z=double, square=double, p=double, q=double, rest=double
 )
 cdef double _log_of(double x, double more, int power) noexcept
 
+
 @cython.locals(
     a_high=double, a_low=double, b_high=double, b_low=double, total=double, part=double, missing=double, root=double,
     high=double, low=double
 )
 cdef (double, double) _root_of_squares(double a, double b) noexcept
+
 
 @cython.locals(c=double, high=double, low=double, square=double)
 cdef (double, double) _square(double x) noexcept
