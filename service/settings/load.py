@@ -45,7 +45,7 @@ __all__ = [
 COMMAND_LINE, DOTENV, DEFAULT = "command line", ".env", "default"
 
 # Variables of this project that configure the tests or the build, not the service.
-_NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE)")
+_NOT_SETTINGS = re.compile(r"PERCEPTRON_(TEST_.*|REQUIRE_.*|CHAOS|UNCOMPILED|SANITIZE|PUBLISHED_ONLY)")
 
 TABLES: Mapping[str, type[BaseModel]] = {
     name: field.annotation

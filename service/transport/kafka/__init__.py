@@ -9,5 +9,6 @@ From the caller to the wire:
   A `membership` in each client's folder listens to that client
 - `writer`: one partition's transactions, outputs and offsets out
 - `limits`: names, times and sizes that are the same for both clients
+- `published`: whether only what a client publishes is used
 - `errors`: what the protocol's errors mean to the service
 """
