@@ -1,4 +1,4 @@
-"""What a client publishes, and what else is used of it. In: the environment. Out: one line in the log for each lack.
+"""What a client publishes, and what else is used of it. In: the environment. Out: a line in the log per lack.
 
 Much of what makes the clients fast is not published by them, and a release may change it. What serves speed
 alone is then done in the published way, which takes longer.
