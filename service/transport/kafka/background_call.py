@@ -71,5 +71,9 @@ class BackgroundCall:
         """
         if not self.wait():
             raise TimeoutError
-        if self._failure is not None:
-            raise self._failure
+        failure, self._failure = self._failure, None
+        try:
+            if failure is not None:
+                raise failure
+        finally:
+            del failure  # its traceback leads to this frame, and to those of all who wait

@@ -108,12 +108,15 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         }
         try:
             self._transact(outputs, next_offsets, group_metadata, deadline)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised again, translated
             failure = translate(self._reason or error, where)
             # What it did not expect, kafka-python reports as a bare KafkaError: it ended the transaction.
             if type(failure) is TransportError and isinstance(error, KafkaError):
                 failure = hinted(TransactionFailed, str(failure))
-            raise failure from error
+            try:
+                raise failure from error
+            finally:
+                del failure  # its traceback leads to this frame, and to those of all who wait
 
     def _transact(
         self,
