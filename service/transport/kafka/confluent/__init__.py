@@ -3,6 +3,7 @@
 What this client does differently, from the caller to the wire:
 
 - `transport`: questions about topics, reading
+- `new_topics`: waiting for topics that were created
 - `consumer`: records in
 - `membership`: rebalances, on the thread that polls
 - `producer`: records handed over in bulk, every step with a deadline

@@ -110,6 +110,20 @@ class Cluster:
     def _open_admin(self) -> AdminClient:
         return self._open(AdminClient, {**_NEVER_BEGINS_AGAIN, "error_cb": self._trouble.append})
 
+    def open_admin(self, address: str) -> AdminClient:
+        """Make a client for questions that knows this broker alone, until it learns of the others."""
+        return self._open(AdminClient, {"bootstrap.servers": address})
+
+    def addresses(self) -> list[str]:
+        """Ask for the addresses of the brokers."""
+        with translated(self.name):
+            found = self.admin.list_topics(_ANY_TOPIC, timeout=REQUEST_TIMEOUT_SECONDS)
+        hosts = [
+            (f"[{each.host}]" if ":" in each.host else each.host, each.port)
+            for each in found.brokers.values()
+        ]
+        return [f"{host}:{port}" for host, port in hosts]
+
     def _greet(self, admin: AdminClient) -> None:
         """Wait for any answer: clients of librdkafka are made without asking whether anybody is there.
 
