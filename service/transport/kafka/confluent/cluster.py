@@ -104,15 +104,11 @@ class Cluster:
         self._trouble: list[KafkaError] = []
         """What the client for questions has met."""
         self._is_closed = False
-        self._admin: AdminClient | None = self._open_admin()
+        self._admin: AdminClient | None = self._open_watched_admin()
         self._greet(self._admin)
 
-    def _open_admin(self) -> AdminClient:
-        return self._open(AdminClient, {**_NEVER_BEGINS_AGAIN, "error_cb": self._trouble.append})
-
-    def open_admin(self, address: str) -> AdminClient:
-        """Make a client for questions that knows this broker alone, until it learns of the others."""
-        return self._open(AdminClient, {"bootstrap.servers": address})
+    def _open_watched_admin(self) -> AdminClient:
+        return self.open_admin({"error_cb": self._trouble.append})
 
     def addresses(self) -> list[str]:
         """Ask for the addresses of the brokers."""
@@ -162,7 +158,7 @@ class Cluster:
             raise RuntimeError("the transport is closed")
         self.serve()
         if self._admin is None or self._trouble:
-            self._admin = self._open_admin()
+            self._admin = self._open_watched_admin()
             self._trouble.clear()
         return self._admin
 
@@ -251,6 +247,10 @@ class Cluster:
             isolation_level=isolation,
         )
         return {(place.topic, place.partition): each.offset for place, each in found.items()}
+
+    def open_admin(self, options: Mapping[str, object]) -> AdminClient:
+        """Make a client for questions, beside the one that `ask` takes."""
+        return self._open(AdminClient, {**_NEVER_BEGINS_AGAIN, **options})
 
     def open_consumer(self, group: str, options: Mapping[str, object]) -> Consumer:
         """Make a consumer that sees committed records only."""

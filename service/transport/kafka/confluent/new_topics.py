@@ -20,7 +20,7 @@ def await_topics(cluster: Cluster, topics: Collection[str]) -> None:
     """
     deadline = monotonic() + TOPIC_TIMEOUT_SECONDS
     for address in cluster.addresses():
-        client = cluster.open_admin(address)
+        client = cluster.open_admin({"bootstrap.servers": address})
         while not all(_knows(client, topic) for topic in topics):
             if monotonic() > deadline:
                 raise away(f"{cluster.name}: {address} or a leader of the new topics")

@@ -26,7 +26,9 @@ class Cluster:
     def addresses(self):
         return [*self.told]
 
-    def open_admin(self, address):
+    def open_admin(self, options):
+        address = options["bootstrap.servers"]
+
         def list_topics(topic, timeout):
             self.n_asked[address] += 1
             told = self.told[address]
