@@ -291,6 +291,8 @@ class Task:
             self.settle()
         self._writer.close()
         self._metrics.withdraw(self._partition)
+        # The observer leads back to the model: nothing would free it before the next full collection.
+        self._processor.observe = lambda _: None
 
     def _commit_snapshot(self) -> None:
         self._commits.commit_snapshot(self._sequence, self.offsets)

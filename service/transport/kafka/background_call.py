@@ -47,6 +47,11 @@ class BackgroundCall:
         """Whether the call has neither ended nor used up its time."""
         return self._thread.is_alive() and monotonic() < self._deadline + _GRACE_SECONDS
 
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for so long at most; return whether the call has ended."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
     def wait(self) -> bool:
         """Wait for the end of the call; return whether it has ended.
 
@@ -71,5 +76,9 @@ class BackgroundCall:
         """
         if not self.wait():
             raise TimeoutError
-        if self._failure is not None:
-            raise self._failure
+        failure, self._failure = self._failure, None
+        try:
+            if failure is not None:
+                raise failure
+        finally:
+            del failure  # its traceback leads to this frame, and to those of all who wait

@@ -41,8 +41,11 @@ class KafkaMembership(ABC):
     def raise_failure(self) -> None:
         """Raise what the assignee raised when it was told to give partitions up."""
         failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
+        try:
+            if failure is not None:
+                raise failure
+        finally:
+            del failure  # its traceback leads to this frame, and to that of the task that was given up
 
     def _tell(self, tell: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
         """Notify the assignee of partitions to leave, and keep what it raises: the client must not see it."""

@@ -98,7 +98,7 @@ class KafkaWriter(Writer):
         self._under_way: BackgroundCall | None = None
         self._topics: Collection[str] = ()
         """Of what is under way."""
-        self._ended: ServiceError = TransactionFailed(f"{where}: the writer is closed", hint="make a new one")
+        self._ended = _told_again(TransactionFailed(f"{where}: the writer is closed", hint="make a new one"))
 
     def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
         """Let a thread commit `outputs` and `offsets`; see `Writer.begin`.
@@ -107,7 +107,7 @@ class KafkaWriter(Writer):
         """
         self.finish()
         if self._producer is None:
-            raise type(self._ended)(str(self._ended), hint=self._ended.hint)
+            raise self._ended()
         if not outputs and not offsets:
             return
         self._topics = topics_of(outputs)
@@ -155,10 +155,10 @@ class KafkaWriter(Writer):
             yield
         except MessageTooLarge as error:
             self._end(_placed(error, self._topics))
-            raise self._ended from error.__cause__
+            raise self._ended() from error.__cause__
         except ServiceError as error:
             self._end(error)
-            raise self._ended from error.__cause__
+            raise self._ended() from error.__cause__
         except BaseException:  # Ctrl-C in the middle of a transaction, which waits for nothing
             self._under_way = None
             self.close()
@@ -190,11 +190,11 @@ class KafkaWriter(Writer):
         # The broker has ended the transaction for taking too long: that fences, too.
         if isinstance(error, OwnershipLost) and self._still_owner(self):
             error = hinted(TransactionFailed, str(error))
-        self._ended = error
+        self._ended = _told_again(error)
 
     def supersede(self) -> None:
         """Yield to a newer writer of the same partition in this process."""
-        self._ended = OwnershipLost(f"{self._where}: a newer writer has taken over")
+        self._ended = _told_again(OwnershipLost(f"{self._where}: a newer writer has taken over"))
         self.close()
 
     def close(self) -> None:
@@ -205,6 +205,11 @@ class KafkaWriter(Writer):
         if self._producer is not None:
             self._producer.drop()
             self._producer = None
+
+
+def _told_again(error: ServiceError) -> Callable[[], ServiceError]:
+    """Return what makes the same error; itself, it would keep the frames of all that it has passed."""
+    return partial(type(error), *error.lines, hint=error.hint)
 
 
 def _placed(error: MessageTooLarge, topics: Collection[str]) -> MessageTooLarge:

@@ -104,11 +104,21 @@ class Cluster:
         self._trouble: list[KafkaError] = []
         """What the client for questions has met."""
         self._is_closed = False
-        self._admin: AdminClient | None = self._open_admin()
+        self._admin: AdminClient | None = self._open_watched_admin()
         self._greet(self._admin)
 
-    def _open_admin(self) -> AdminClient:
-        return self._open(AdminClient, {**_NEVER_BEGINS_AGAIN, "error_cb": self._trouble.append})
+    def _open_watched_admin(self) -> AdminClient:
+        return self.open_admin({"error_cb": self._trouble.append})
+
+    def addresses(self) -> list[str]:
+        """Ask for the addresses of the brokers."""
+        with translated(self.name):
+            found = self.admin.list_topics(_ANY_TOPIC, timeout=REQUEST_TIMEOUT_SECONDS)
+        hosts = [
+            (f"[{each.host}]" if ":" in each.host else each.host, each.port)
+            for each in found.brokers.values()
+        ]
+        return [f"{host}:{port}" for host, port in hosts]
 
     def _greet(self, admin: AdminClient) -> None:
         """Wait for any answer: clients of librdkafka are made without asking whether anybody is there.
@@ -148,7 +158,7 @@ class Cluster:
             raise RuntimeError("the transport is closed")
         self.serve()
         if self._admin is None or self._trouble:
-            self._admin = self._open_admin()
+            self._admin = self._open_watched_admin()
             self._trouble.clear()
         return self._admin
 
@@ -237,6 +247,10 @@ class Cluster:
             isolation_level=isolation,
         )
         return {(place.topic, place.partition): each.offset for place, each in found.items()}
+
+    def open_admin(self, options: Mapping[str, object]) -> AdminClient:
+        """Make a client for questions, beside the one that `ask` takes."""
+        return self._open(AdminClient, {**_NEVER_BEGINS_AGAIN, **options})
 
     def open_consumer(self, group: str, options: Mapping[str, object]) -> Consumer:
         """Make a consumer that sees committed records only."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import Final
 from weakref import WeakSet
@@ -21,6 +22,7 @@ from service.errors import (
 )
 from service.stream import Assignee, Place
 from service.transport.kafka.confluent.cluster import Cluster, committed_offsets
+from service.transport.kafka.confluent.coordinator import coordinator_answers
 from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translate, translated
 from service.transport.kafka.confluent.fetch_queue import FetchQueue, open_fetch_queue
 from service.transport.kafka.confluent.membership import ConfluentMembership
@@ -233,6 +235,7 @@ class ConfluentConsumer(KafkaMember):
             transactional_id=name,
             transaction_timeout_seconds=options.transaction_timeout_seconds,
             failed=self._failed,
+            coordinator_answers=partial(coordinator_answers, self._cluster, self._group),
         )
         with self._producers_lock:
             self._producers.add(producer)

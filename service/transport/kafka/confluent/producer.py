@@ -16,7 +16,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 
 from service.batches.output_batch import OutputBatch
 from service.stream import Output, Place
-from service.transport.kafka.confluent.cluster import LIBRDKAFKA_LOG, Cluster
+from service.transport.kafka.confluent.cluster import Cluster
+from service.transport.kafka.confluent.connection_log import ConnectionLog
+from service.transport.kafka.confluent.coordinator import do_with_coordinator
 from service.transport.kafka.confluent.errors import FOREIGN, hides_fatal_error, translated
 from service.transport.kafka.confluent.output_sender import OutputSender, open_output_sender
 from service.transport.kafka.limits import (
@@ -34,26 +36,6 @@ _NOW: Final = 0
 _FIRST_TIME_MS: Final = 1
 # What becomes of records that were not refused, in a transaction that another one has failed.
 _PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - published so
-# What librdkafka's log says when a connection has broken, or a request was not answered in time; and when no
-# connection came about, so that no request was under way.
-_TROUBLE: Final = frozenset({"FAIL", "REQTMOUT"})
-_NEVER_CONNECTED: Final = "Connect to"
-
-
-class _ConnectionLog:
-    """A logger for one client, which notes whether a connection has broken.
-
-    librdkafka (2.16) repeats what was under way there, and tells of it in no other way. Of the same trouble
-    it tells once in 30 s, so what was noted is not forgotten.
-    """
-
-    def __init__(self) -> None:
-        self.tells_of_trouble = False
-
-    def log(self, level: int, form: str, /, *words: str) -> None:
-        """Take a line, as `logging.Logger.log` does."""
-        self.tells_of_trouble |= words[0] in _TROUBLE and _NEVER_CONNECTED not in words[-1]
-        LIBRDKAFKA_LOG.log(level, form, *words)
 
 
 class BulkProducer:
@@ -75,6 +57,8 @@ class BulkProducer:
     failed
         The transactional ids whose last commit failed: their next one asks about each record, since
         librdkafka does not say otherwise why one was not delivered.
+    coordinator_answers
+        Asks whether the coordinator of the group whose offsets are committed answers others.
 
     """
 
@@ -88,9 +72,10 @@ class BulkProducer:
         transactional_id: str = "",
         transaction_timeout_seconds: float = 0.0,
         failed: set[str] | None = None,
+        coordinator_answers: Callable[[], bool] = lambda: False,
     ) -> None:
         self._failures: list[KafkaError] = []
-        self._log = _ConnectionLog()
+        self._log = ConnectionLog()
         options = _options(batch_bytes, compress=compress) | {"on_delivery": self._note}
         if transactional_id:
             options |= _transaction_options(transactional_id, transaction_timeout_seconds, timeout_seconds)
@@ -100,6 +85,7 @@ class BulkProducer:
         self._transactional_id = transactional_id
         self._batch_bytes = batch_bytes
         self._failed = set() if failed is None else failed
+        self._coordinator_answers = coordinator_answers
         self._client: Producer | None = cluster.open_producer(options, self._log)
         self._sender = open_output_sender(self._client)
 
@@ -116,7 +102,12 @@ class BulkProducer:
     def is_worn(self) -> bool:
         """Whether a connection broke; see `TransactionalProducer.is_worn`."""
         self.serve()
-        return self._log.tells_of_trouble
+        return self._log.has_broken
+
+    def _has_failure(self) -> bool:
+        """Return whether a connection has failed."""
+        self.serve()
+        return self._log.has_failure
 
     def init_transactions(self) -> None:
         """Fence the previous producer; see `TransactionalProducer.init_transactions`."""
@@ -169,7 +160,12 @@ class BulkProducer:
             self._send_in_transaction(outputs, deadline)
             if next_offsets:
                 hand_over = partial(client.send_offsets_to_transaction, next_offsets, group_metadata)
-                _do_step(hand_over, deadline)
+                do_with_coordinator(
+                    partial(_do_step, hand_over, deadline),
+                    deadline,
+                    has_failure=self._has_failure,
+                    answers=self._coordinator_answers,
+                )
             _do_step(client.commit_transaction, deadline)
 
     @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from time import monotonic, sleep
+from time import monotonic
 from typing import Final
 from uuid import UUID
 
@@ -36,13 +36,10 @@ from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import meaning_of, translate, translated
 from service.transport.kafka.confluent.follower import ConfluentFollower
 from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, take
+from service.transport.kafka.confluent.new_topics import await_topics
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.errors import away
-from service.transport.kafka.limits import (
-    REQUEST_TIMEOUT_SECONDS,
-    SETTLE_SECONDS,
-    TOPIC_TIMEOUT_SECONDS,
-)
+from service.transport.kafka.limits import REQUEST_TIMEOUT_SECONDS
 from service.transport.kafka.transport import KafkaTransport
 
 _READ_WAIT_SECONDS: Final = 0.1
@@ -60,11 +57,7 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
     def _create(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
         for topic, count in partitions.items():
             self._create_one(NewTopic(topic, count, config=dict(options)))
-        deadline = monotonic() + TOPIC_TIMEOUT_SECONDS
-        while not all(map(self._has_leaders, partitions)):
-            if monotonic() > deadline:
-                raise away(f"{self._cluster.name}: a leader of the new topics")
-            sleep(SETTLE_SECONDS / 100)
+        await_topics(self._cluster, partitions)
 
     def _create_one(self, topic: NewTopic) -> None:
         with translated(f"{self._cluster.name}: topic {topic.topic!r}"):
@@ -81,10 +74,6 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
                 [NewPartitions(topic, wanted)], request_timeout=REQUEST_TIMEOUT_SECONDS
             )
             asked[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
-
-    def _has_leaders(self, topic: str) -> bool:
-        found = self._ask_about(topic)
-        return found is not None and all(partition.leader is not None for partition in found.partitions)
 
     def _describe(self, topic: str) -> int | None:
         found = self._ask_about(topic)

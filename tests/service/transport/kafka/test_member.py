@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
 
 import pytest
@@ -16,6 +18,10 @@ from service.transport.kafka.member import KafkaMember
 from service.transport.kafka.membership import KafkaMembership
 
 OPTIONS = ConsumerOptions(10.0, None, 60.0, 30.0, TopicLimits())
+
+
+class Unwilling(Exception):
+    """An error of the assignee's."""
 
 
 class Broken(Exception):
@@ -218,6 +224,20 @@ def test_what_the_assignee_raises_while_it_gives_up_partitions_ends_the_poll(mem
         member.poll(5.0, 10)
     with pytest.raises(OwnershipLost, match=r"events\[0\] is not assigned"):
         member.start(0, {})
+
+
+def test_what_the_assignee_raises_is_kept_by_nobody_once_it_was_raised(member: ScriptedMember) -> None:
+    member.owner.failure = Unwilling()
+    member.script = [lambda: member.group.revoke(0)]
+    gc.disable()
+    try:
+        with suppress(Unwilling):
+            member.poll(5.0, 10)
+        kept = weakref.ref(member.owner.failure)
+        member.owner.failure = None
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_a_rewind_forgets_what_was_taken(member: ScriptedMember) -> None:

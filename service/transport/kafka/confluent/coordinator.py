@@ -1,0 +1,64 @@
+"""Steps that need the coordinator of a group. In: such a step. Out: its end, or an error if it is stuck.
+
+When a broker that coordinates a group leaves the cluster, librdkafka (2.16) does not look for the next one if
+offsets were on their way to the first: the call goes on until the connection to any broker changes, and
+disregards its time limit (issues 5511 and 5456 of librdkafka). A new client finds the coordinator at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+from service.transport.kafka.background_call import BackgroundCall
+from service.transport.kafka.confluent.cluster import QUESTION_SECONDS, Cluster
+from service.transport.kafka.confluent.errors import FOREIGN
+from service.transport.kafka.limits import MOMENT_SECONDS, seconds_left
+
+# How long a step may take before anybody asks: longer than usual, and little of an outage.
+_PATIENCE_SECONDS: Final = 0.5
+
+
+def coordinator_answers(cluster: Cluster, group: str) -> bool:
+    """Return whether a group's coordinator answers a client that knew none before; any thread may ask."""
+    client = cluster.open_admin({})
+    try:
+        asked = client.describe_consumer_groups([group], request_timeout=QUESTION_SECONDS)
+        asked[group].result(MOMENT_SECONDS)
+    except (TimeoutError, *FOREIGN):
+        return False
+    return True
+
+
+def do_with_coordinator(
+    step: Callable[[], None], deadline: float, *, has_failure: Callable[[], bool], answers: Callable[[], bool]
+) -> None:
+    """Run a step on a thread of its own; give it up when the coordinator answers others and not this client.
+
+    A step that is given up ends with its client: the next producer of the transactional id fences it.
+
+    Parameters
+    ----------
+    step
+        What to do.
+    deadline
+        By `time.monotonic`.
+    has_failure
+        Whether a connection of the client has failed; if none has, brokers are just slow.
+    answers
+        Whether the coordinator answers others.
+
+    Raises
+    ------
+    KafkaException
+        The step is stuck.
+
+    """
+    call = BackgroundCall(step, deadline)
+    while not call.ends_within(_PATIENCE_SECONDS) and seconds_left(deadline):
+        if has_failure() and answers() and not call.ends_within(_PATIENCE_SECONDS):
+            said = "the coordinator of the group has changed, and the client has not found the new one"
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, said))  # noqa: SLF001 - published so
+    call.result()

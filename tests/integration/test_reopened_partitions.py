@@ -1,0 +1,121 @@
+"""A partition that is opened again leaves nothing behind of the task that it had before."""
+
+import gc
+import logging
+import time
+import weakref
+from contextlib import closing
+from types import SimpleNamespace
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service.clock import SystemClock
+from service.loop.runner import Runner
+from service.monitoring.health import Health
+from service.monitoring.live_models import LiveModels
+from service.monitoring.metrics import Metrics
+from service.partition.processor import Processor
+from service.transport.kafka.limits import transactional_id
+from tests.integration.claims import numbered
+from tests.integration.conftest import Stream
+from tests.service.building import settings
+from tests.support.kafka_place import DEADLINE_SECONDS, FIRST_CLIENT, KAFKA, KAFKA_CLIENTS, raw_transaction
+
+MEMORY = "memory://"
+N_OPENINGS, N_OPENINGS_ON_KAFKA = 20, 5
+
+
+class FastClock(SystemClock):
+    """A clock by which no pause before another try is long."""
+
+    def monotonic(self):
+        return 100 * time.monotonic()
+
+
+@pytest.fixture(params=[MEMORY, *(pytest.param(client, marks=KAFKA) for client in KAFKA_CLIENTS)])
+def stream(request):
+    if request.param == MEMORY:
+        stream = Stream(MEMORY, FIRST_CLIENT)
+    else:
+        stream = Stream(f"kafka://{request.getfixturevalue('kafka_bootstrap')}", request.param)
+    with closing(stream.transport):
+        yield stream
+
+
+@pytest.fixture
+def runner(stream, monkeypatch):
+    """Return a service of one partition, as `serve` makes it, to be run step by step."""
+    monkeypatch.setattr("service.loop.runner._IDLE_POLL_SECONDS", 0.01)
+    stream.create()
+    given = settings(**stream.settings | {"http": "", "commit_interval_seconds": 0.001})
+    runner = Runner(
+        stream.transport,
+        given,
+        metrics=Metrics(CollectorRegistry()),
+        health=Health(),
+        live=LiveModels(given),
+        clock=FastClock(),
+    )
+    with closing(runner):
+        runner.start()
+        yield runner
+
+
+@pytest.fixture
+def without_collector(caplog):
+    """Leave all to the counts of references: the collector looks at old objects after hours, if at all."""
+    caplog.set_level(
+        logging.CRITICAL
+    )  # records that are captured keep errors, and these the frames they passed
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def have_commit_fail(stream, runner):
+    """Fence the writer, as a process would that takes this one for gone."""
+    if stream.url == MEMORY:
+        runner._consumer.writer(0)
+    else:
+        place = SimpleNamespace(address=stream.url.removeprefix("kafka://"))
+        with raw_transaction(place, transactional_id(stream.settings["group"], stream.topics["events"], 0)):
+            pass
+
+
+def lose_by_outage(stream, runner):
+    have_commit_fail(stream, runner)
+    stream.produce(numbered(1))
+
+
+def lose_by_rebalance(stream, runner):
+    runner._tasks.partitions_revoked(frozenset({0}))
+    runner._tasks.partitions_assigned(frozenset({0}))
+
+
+def step_until(runner, claim):
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not claim():
+        assert time.monotonic() < deadline
+        runner.step()
+
+
+def open_again(stream, runner, lose):
+    former = weakref.ref(runner._tasks.at_work[0])
+    lose(stream, runner)
+    step_until(runner, lambda: runner._tasks.at_work.get(0) not in {None, former()})
+
+
+def processors():
+    return sum(type(each) is Processor for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("lose", [lose_by_outage, lose_by_rebalance])
+@pytest.mark.usefixtures("without_collector")
+def test_of_a_partition_that_is_opened_again_and_again_one_model_is_there(stream, runner, lose):
+    step_until(runner, lambda: 0 in runner._tasks.at_work)
+    n_openings = N_OPENINGS if stream.url == MEMORY else N_OPENINGS_ON_KAFKA
+    for _ in range(n_openings - 1):
+        open_again(stream, runner, lose)
+    assert processors() == 1

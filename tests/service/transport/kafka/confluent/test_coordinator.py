@@ -1,0 +1,83 @@
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from service.errors import TransportUnavailable
+from service.transport.kafka.confluent import coordinator
+from service.transport.kafka.confluent.cluster import Cluster
+from service.transport.kafka.confluent.coordinator import coordinator_answers, do_with_coordinator
+from service.transport.kafka.confluent.errors import translated
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(coordinator, "_PATIENCE_SECONDS", 0.01)
+
+
+def soon():
+    return time.monotonic() + 10
+
+
+def test_a_step_that_ends_is_done_whatever_it_raises_and_nobody_is_asked():
+    def refuse():
+        raise KafkaException(KafkaError(KafkaError._FENCED))
+
+    done = []
+    do_with_coordinator(lambda: done.append(1), soon(), has_failure=pytest.fail, answers=pytest.fail)
+    assert done == [1]
+    with pytest.raises(KafkaException, match="_FENCED"):
+        do_with_coordinator(refuse, soon(), has_failure=pytest.fail, answers=pytest.fail)
+
+
+def test_a_step_is_given_up_once_the_coordinator_answers_others():
+    may_end, told = threading.Event(), iter([False, False, True])
+    with (
+        pytest.raises(TransportUnavailable, match=r"events\[0\].*the client has not found"),
+        translated("events[0]"),
+    ):
+        do_with_coordinator(may_end.wait, soon(), has_failure=lambda: True, answers=lambda: next(told))
+    assert next(told, None) is None
+    may_end.set()
+
+
+@pytest.mark.parametrize(("has_failure", "answers"), [(False, True), (True, False)])
+def test_a_step_is_waited_for_while_all_connections_hold_or_nobody_has_an_answer(has_failure, answers):
+    may_end = threading.Event()
+    threading.Timer(0.1, may_end.set).start()
+    do_with_coordinator(may_end.wait, soon(), has_failure=lambda: has_failure, answers=lambda: answers)
+    assert may_end.is_set()
+
+
+class Admin:
+    """A client whose question is answered as long as somebody keeps it."""
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    def describe_consumer_groups(self, groups, request_timeout):
+        def result(timeout):
+            if isinstance(self._answer, Exception):
+                raise self._answer
+            return self._answer
+
+        return {group: SimpleNamespace(result=result) for group in groups}
+
+
+@pytest.mark.parametrize(
+    ("answer", "answers"),
+    [("a group", True), (TimeoutError(), False), (KafkaException(KafkaError(KafkaError._TRANSPORT)), False)],
+)
+def test_a_coordinator_answers_if_it_says_anything_of_the_group(answer, answers):
+    cluster = SimpleNamespace(open_admin=lambda options: Admin(answer))
+    assert coordinator_answers(cluster, "group") is answers
+
+
+@pytest.mark.kafka
+def test_the_coordinator_of_a_running_broker_answers(kafka_bootstrap):
+    cluster, deadline = Cluster([kafka_bootstrap], {}), time.monotonic() + 30
+    while not coordinator_answers(cluster, "group"):
+        assert time.monotonic() < deadline
+    cluster.close()
