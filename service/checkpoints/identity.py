@@ -11,7 +11,7 @@ from service.errors import SettingsDiffer
 from service.messages.labels import BINARY
 from service.settings.fields import Settings
 from service.settings.forms import written
-from service.settings.mapping import MAPPED_FEATURES, MAPPING, mapping_given
+from service.settings.mapping import KEPT_MAPPING, MAPPED_FEATURES, MAPPING, mapping_given
 from service.settings.names import MODEL_SETTINGS
 
 _STREAM_SETTINGS: Final = (
@@ -28,6 +28,9 @@ _STREAM_SETTINGS: Final = (
 
 _OF_A_MODEL: Final = (*MODEL_SETTINGS, *MAPPED_FEATURES)
 _OF_RECORDS: Final = (*_STREAM_SETTINGS, *(name for name in MAPPING if name not in MAPPED_FEATURES))
+
+KEPT_SETTINGS: Final = frozenset((*MODEL_SETTINGS, *_STREAM_SETTINGS, *KEPT_MAPPING))
+"""What `identity` may list."""
 
 
 def identity(settings: Settings) -> dict[str, Any]:

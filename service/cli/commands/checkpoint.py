@@ -15,6 +15,7 @@ import click
 from prometheus_client import CollectorRegistry
 
 from perceptron_core import DamagedError, from_bytes, to_bytes
+from service.checkpoints.identity import KEPT_SETTINGS
 from service.checkpoints.log import CheckpointLog, StoredSnapshot, read_log
 from service.checkpoints.status import newest_sound, read_logs
 from service.cli.app import report
@@ -31,7 +32,6 @@ from service.loop.reset import reset
 from service.loop.task import Task
 from service.models.made_with import in_place_of_defaults, made_with
 from service.models.model_file import ModelKind, refuse_pickle, write_model_file
-from service.models.registry import BUILT_IN
 from service.monitoring.metrics import Metrics
 from service.partition.factory import make_processor, open_stream
 from service.settings.load import Loaded, Settings
@@ -189,14 +189,10 @@ def export(file: Path, partition: int, loaded: Loaded) -> None:
 
 
 def _as_made(log: CheckpointLog, partition: int, loaded: Loaded) -> Settings:
-    """Return the settings, with those of the newest sound snapshot where none was given.
-
-    A model that is no built-in one is code, which runs only if the user names it.
-    """
+    """Return the settings, with those of the newest sound snapshot where none was given."""
     _, snapshot = newest_sound(log)
-    known = dict(snapshot.identity) if snapshot else {}
-    if known.get("model") not in BUILT_IN:
-        known.pop("model", None)
+    made = snapshot.identity if snapshot else {}
+    known = {name: value for name, value in made.items() if name in KEPT_SETTINGS}
     return in_place_of_defaults(known, f"{loaded.settings.checkpoints_topic}[{partition}]", loaded).settings
 
 

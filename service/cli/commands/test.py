@@ -41,7 +41,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) 
     MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
     classes and how its features were made; a setting that contradicts it is refused.
     """
-    tested, loaded = load_model_file(model, loaded)
+    tested, loaded = load_model_file(model, loaded, makes_model=False)
     settings = loaded.settings
     refuse_other_classes(model, tested, settings.classes)
     found = load_examples(source_of, settings, "read")
