@@ -42,7 +42,7 @@ UNCOMPILED := $(CURDIR)/build/uncompiled
 UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays base formats/test_model_bytes.py structured text weights \
   test_golden.py test_golden_multiclass.py test_import.py test_public_surface.py)
 SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_failing_allocations test_golden \
-  test_golden_multiclass formats/test_model_bytes weights/test_weight_table weights/test_hashed_index \
+  test_golden_multiclass formats/test_model_bytes formats/test_hostile_states weights/test_weight_table weights/test_hashed_index \
   weights/test_named_values weights/test_indexed_values text/test_deduplication text/test_hasher arrays/test_text_batch)) \
   tests/service/messages/test_event_reader.py tests/service/messages/test_encoder.py tests/service/batches \
   $(addprefix tests/service/transport/kafka/kafka_python/,test_fetched_records.py test_record_writer.py)

@@ -22,6 +22,12 @@ A step is a product of two of these at most, so it stays below 1e50, weights aft
 u · 1e150, and a score of n features below n · u · 1e250: nothing a stream can hold overflows a double.
 """
 
+MAX_LEARNED: Final = 1e200
+"""Largest number that a model read from a file may hold: its scores are finite, as values are at most 1e100.
+
+Far above what any stream makes it learn.
+"""
+
 MAX_LOSS: Final = 1e100
 """Largest loss an update is made for: beyond it, a score is made of rounding errors of huge values."""
 

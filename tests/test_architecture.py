@@ -1,6 +1,7 @@
 """What import contracts (.importlinter) do not see: calls of the outside world, sizes, docstrings."""
 
 import ast
+import re
 import subprocess
 import sysconfig
 import tomllib
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+DECLARED_NUMBER = re.compile(r"\b(double|long long) \w+\(.*\) except -")
 IMPURE_CALLS = {"open", "print", "input"}
 
 MAX_MODULES_IN_A_FOLDER = 16
@@ -146,3 +148,10 @@ def test_each_line_that_says_where_a_module_is_tested_is_needed_and_names_tests_
     assert ELSEWHERE.keys() - needed == set()
     named = {test for tests in ELSEWHERE.values() for test in tests}
     assert {test for test in named if not (ROOT / "tests" / test).is_file()} == set()
+
+
+def test_no_number_that_a_c_function_returns_stands_for_an_exception():
+    # `except -1` takes each -1 for an exception, which is not there; `except? -1` asks first.
+    for package in ("perceptron_core", "service"):
+        for path in (ROOT / package).rglob("*.p[xy][dx]"):
+            assert not DECLARED_NUMBER.search(path.read_text(encoding="utf-8")), path

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from river import base
 
 from perceptron_core.auto.rule import AutoRule
-from perceptron_core.base import cloning
+from perceptron_core.base import cloning, restored
 from perceptron_core.base.multiclass import check_classes, checked_label
 from perceptron_core.base.update import Label
 from perceptron_core.elementary import log
@@ -181,6 +181,10 @@ class AutoClassifier(AutoRule, base.Classifier):
     def check_label(self, label: Any) -> Label:
         """Return a label as it is kept. Raises `LabelError` for one that is none of `classes`."""
         return checked_label(label, self.numbers, self.classes)
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        restored.classes(state["labels"], self.classes)
+        super()._set_state(state)
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Any:
         """Make a model of the same parameters; with `include_attributes`, with all that was learned."""

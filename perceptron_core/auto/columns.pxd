@@ -33,7 +33,8 @@ cdef class Columns:
     @cython.locals(number=Py_ssize_t)
     cdef bint take(self, name, double value) except -1
 
-    @cython.locals(number=Py_ssize_t, n=double, mean=double, square=double, delta=double, value=double)
+    @cython.locals(number=Py_ssize_t, n=double, mean=double, square=double, delta=double, value=double,
+                   deviation=double)
     cdef void standardise(self) noexcept
 
     @cython.locals(value=double, bound=double)

@@ -10,6 +10,8 @@ from collections.abc import Hashable, Mapping
 from math import sqrt
 from typing import Any, Final
 
+from perceptron_core.base import restored
+from perceptron_core.validation import MAX_MAGNITUDE
 from perceptron_core.weights.buffers import doubles
 
 _CANDIDATES: Final = 1024
@@ -19,6 +21,10 @@ _WIDEST: Final = 32.0
 """Standard deviations from the mean that a value counts for at most."""
 _TRIAL: Final = 4
 """Events after which a column that most events lack is given up."""
+_COUNT: Final = restored.between(1.0, 2.0**53)
+"""Of what is read: the events that had a column, the mean of its values, their squared deviations."""
+_MEAN: Final = restored.between(-2.0 * MAX_MAGNITUDE, 2.0 * MAX_MAGNITUDE)
+_SQUARE: Final = restored.between(0.0, 1e220)
 
 
 class Columns:
@@ -108,8 +114,9 @@ class Columns:
                 delta = value - self._means[number]
                 mean = self._means[number] + delta / n
                 square = self._squares[number] + delta * (value - mean)
-                if square > 0:
-                    self.z[number] = (value - mean) / sqrt(square / n)
+                deviation = sqrt(square / n) if square > 0 else 0.0
+                if deviation > 0:  # near the smallest double, square / n may vanish
+                    self.z[number] = (value - mean) / deviation
                 self._next_means[number], self._next_squares[number] = mean, square
 
     def _winsorised(self, number: int) -> float:
@@ -193,16 +200,31 @@ class Columns:
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned."""
+        """Take what `get_state` returned. Raises ValueError for what is no such thing."""
         self.__init__(self.limit)  # type: ignore[misc]
-        self.n_events = state["n_events"]
-        self.names = [*state["names"]]
-        self.n = len(self.names)
-        self.numbers = {name: number for number, name in enumerate(self.names) if name is not None}
-        for number in range(self.n):
-            self._counts[number] = state["counts"][number]
-            self._means[number] = state["means"][number]
-            self._squares[number] = state["squares"][number]
-            self._first[number] = state["first"][number]
-        self.candidates = {name: (first, seen) for name, (first, seen) in state["candidates"]}
+        self.n_events = restored.count(state["n_events"])
+        names = [None if name is None else _name(name) for name in state["names"]]
+        numbers = {name: number for number, name in enumerate(names) if name is not None}
+        n = len(names)
+        if n > self.limit or len(numbers) + names.count(None) < n:
+            raise ValueError(f"{n} columns, at most {self.limit}, are {names!r:.200}")
+        counts = restored.several(state["counts"], _COUNT, n)
+        means = restored.several(state["means"], _MEAN, n)
+        squares = restored.several(state["squares"], _SQUARE, n)
+        first = restored.several(state["first"], restored.count, n)
+        self.names, self.numbers, self.n = names, numbers, n
+        for number in range(n):
+            self._counts[number], self._means[number] = counts[number], means[number]
+            self._squares[number], self._first[number] = squares[number], first[number]
+        self.candidates = {
+            _name(name): (restored.count(since), restored.count(seen))
+            for name, (since, seen) in state["candidates"]
+        }
         self.version = 1
+
+
+def _name(value: Any) -> str:
+    """Return a feature's name. Raises ValueError if it is none."""
+    if type(value) is not str:
+        raise ValueError(f"a feature is named {value!r:.100}")
+    return value

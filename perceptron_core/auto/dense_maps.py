@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from perceptron_core.auto.columns import Columns
 from perceptron_core.auto.layout import N_CELLS, N_FOURIER, N_HATS
+from perceptron_core.base import restored
 from perceptron_core.elementary import asinh, cosine, log, show_cosines
 from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
@@ -198,8 +199,11 @@ class DenseMaps:
         return [*self.blocks]
 
     def set_state(self, state: Any, columns: Columns) -> None:
-        """Take what `get_state` returned, of these columns."""
-        self.blocks = {(i, j): block for block, (i, j) in enumerate(state)}
+        """Take what `get_state` returned, of these columns. Raises ValueError for what is no such thing."""
+        blocks = {(restored.count(i), restored.count(j)): block for block, (i, j) in enumerate(state)}
+        if len(blocks) < len(state) or not all(i < j < self.limit for i, j in blocks):
+            raise ValueError(f"pairs of {self.limit} columns are {state!r:.200}")
+        self.blocks = blocks
         self.arrange(columns)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from perceptron_core.auto.layout import N_MAPS
+from perceptron_core.base import restored
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.mixing.experts import CLIP
 from perceptron_core.mixing.mixer import Mixer
@@ -17,20 +18,6 @@ from perceptron_core.weights.buffers import doubles, integers
 from perceptron_core.weights.example import Example
 
 MOST_EXPERTS: Final = 32
-SCALARS: Final = (
-    "bias",
-    "bias_bound",
-    "bias_gradient",
-    "bias_reward",
-    "bias_size",
-    "bias_square",
-    "bias_variance",
-    "n_examples",
-    "n_mistakes",
-    "n_updates",
-    "squared_sum",
-)
-"""What learners learn beside the columns of their tables."""
 
 
 class Ensemble:
@@ -163,7 +150,7 @@ class Ensemble:
         """Return what was learned as plain values; `sizes` are the slots of each map."""
         rules = []
         for k, rule in enumerate(self.rules):
-            learned = {name: getattr(rule, name) for name in SCALARS if hasattr(rule, name)}
+            learned = {name: getattr(rule, name) for name in _scalars_of(rule)}
             rules.append([rule.table.dump(sizes[self.maps[k]]), learned])
         return {
             "rules": rules,
@@ -176,15 +163,20 @@ class Ensemble:
         """Take what `get_state` returned. Raises ValueError if it is of other learners."""
         for rule, (cells, learned) in zip(self.rules, state["rules"], strict=True):
             rule.table.load(cells)
+            if {*learned} != {*_scalars_of(rule)}:
+                raise ValueError(f"{type(rule).__name__} has no {[*learned]!r:.200}")
             for name, value in learned.items():
-                if name not in SCALARS or not hasattr(rule, name):
-                    raise ValueError(f"{type(rule).__name__} has no {name!r}")
-                setattr(rule, name, value)
+                setattr(rule, name, restored.SCALARS[name](value))
         for mixer, learned in zip(self.mixers, state["mixers"], strict=True):
             mixer.set_state(learned)
             if mixer.n != self.n:
                 raise ValueError(f"a mixer of {mixer.n} inputs mixes {self.n}")
-        for k, mistakes in enumerate(state["mistakes"][: self.n]):
+        for k, mistakes in enumerate(restored.several(state["mistakes"], restored.size, self.n)):
             self.mistakes[k] = mistakes
-        for k, labels in enumerate(state["judged"][: self.n]):
+        for k, labels in enumerate(restored.several(state["judged"], restored.size, self.n)):
             self.judged[k] = labels
+
+
+def _scalars_of(rule: LinearRule) -> list[str]:
+    """Name what a learner learns beside the columns of its table."""
+    return sorted(name for name in restored.SCALARS if hasattr(rule, name))

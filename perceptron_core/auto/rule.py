@@ -14,6 +14,7 @@ from perceptron_core.auto.ensemble import MOST_EXPERTS, Ensemble
 from perceptron_core.auto.explanation import Addend, addends, numbers_in, shares
 from perceptron_core.auto.feature_maps import FeatureMaps
 from perceptron_core.auto.layout import GRAMS, LINEAR, WORDS
+from perceptron_core.base import restored
 from perceptron_core.mixing.status import ExpertStatus
 from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 
@@ -268,8 +269,14 @@ class AutoRule:
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         self.start(self.maps.words.bits, self.maps.dense.seed, self.maps.columns.limit, ())
-        self.groups = [*state["groups"]]
-        for label in state["labels"]:
+        met = restored.classes(state["labels"])
+        groups = [*state["groups"]]
+        if len({*groups}) < len(groups) or not {*groups} <= {group for _, group in _GROUP_OF_MAP}:
+            raise ValueError(f"groups of learners are {groups!r:.200}")
+        if len(state["ensembles"]) != n_ensembles(len(met)) or (groups and not met):
+            raise ValueError(f"{len(state['ensembles'])} ensembles of {groups} for {len(met)} classes")
+        self.groups = groups
+        for label in met:
             self.meet(label)
         self.maps.set_state(state["maps"])
         for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):
@@ -277,14 +284,19 @@ class AutoRule:
         self.widen()
         if self.ensembles:
             self._count_candidates()
-        for k, loss in enumerate(state["losses"]):
+        for k, loss in enumerate(restored.several(state["losses"], restored.size, self.n_candidates)):
             self.losses[k] = loss
-        self.leader = state["leader"]
-        self.n_mistakes, self.n_updates = state["n_mistakes"], state["n_updates"]
-        if not 0 <= self.leader < self.n_candidates == len(state["losses"]):
-            raise ValueError(
-                f"candidate {self.leader} leads {self.n_candidates} with {len(state['losses'])} losses"
-            )
+        self.n_mistakes = restored.count(state["n_mistakes"])
+        self.n_updates = restored.count(state["n_updates"])
+        leader = restored.count(state["leader"])
+        if leader >= self.n_candidates:
+            raise ValueError(f"candidate {leader} leads {self.n_candidates}")
+        self.leader = leader
+
+
+def n_ensembles(n_classes: int) -> int:
+    """Return how many ensembles so many classes have."""
+    return n_classes if n_classes > _SHARING else min(n_classes, 1)
 
 
 def _read(said: bytes) -> memoryview[float]:

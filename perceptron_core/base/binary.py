@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from river import base
 
-from perceptron_core.base import data_frames, dense_rows
+from perceptron_core.base import data_frames, dense_rows, restored
 from perceptron_core.base.explanation import Term, contribution_table
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.logistic import logistic
@@ -150,4 +150,9 @@ class BinaryClassifier(base.MiniBatchClassifier):
     def _set_state(self, state: Mapping[str, Any]) -> None:
         for name in self.STATE:
             value = state[name]
-            setattr(self, name, dict(value) if isinstance(value, dict) else value)
+            checked = restored.SCALARS.get(name, _copy)
+            setattr(self, name, checked(value))
+
+
+def _copy(value: Any) -> Any:
+    return dict(value) if isinstance(value, dict) else value

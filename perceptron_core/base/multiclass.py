@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from river import base
 
-from perceptron_core.base import data_frames
+from perceptron_core.base import data_frames, restored
 from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term, contribution_table
 from perceptron_core.base.multiclass_rule import MulticlassRule
@@ -152,9 +152,11 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
         return self.weight_columns
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        self._restart(state[self.STATE[0]])
+        self._restart(restored.classes(state[self.STATE[0]], self.classes))
         for name in self.STATE:
-            setattr(self, name, state[name])
+            setattr(
+                self, name, restored.COUNTS[name](state[name]) if name in restored.COUNTS else state[name]
+            )
 
     def _restart(self, labels: Iterable[Label]) -> None:
         """Restart with these classes."""

@@ -6,6 +6,7 @@ C types.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -184,7 +185,8 @@ class MulticlassRule:
         return {label: column.cells[number] for label, number in self.numbers.items()}
 
     def write_by_class(self, column: Column, cells: Mapping[Label, float]) -> None:
-        """Replace what such a column holds."""
+        """Replace what such a column holds. Raises ValueError for cells that learning does not make."""
+        column.check(array("d", cells.values()))
         for label, cell in cells.items():
             number = self.numbers[label]
             column.cells[number] = cell

@@ -211,3 +211,8 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
     @_late_weights.setter
     def _late_weights(self, weights: Mapping[Any, float]) -> None:
         self.table.write(self.late_column, weights)
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        super()._set_state(state)
+        if self.decay < 1 and self.n_examples and self._remainder == 1:
+            raise ValueError("examples have been learned, of which nothing has faded")

@@ -15,7 +15,7 @@ cdef double _MODERATION
 cdef class BayesianLogisticRule(ConfidenceWeightedRule):
     cdef double score(self, Example x) except? -1
 
-    cdef double moderation(self, Example x) except -1
+    cdef double moderation(self, Example x) except? -1
 
     @cython.locals(v=double, loss=double, q=double, step=double)
     cdef double learn_at(self, Example x, int sign, double w, double a) except? -1

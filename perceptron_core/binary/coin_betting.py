@@ -14,6 +14,9 @@ from perceptron_core.weights.example import Column, Example
 _LARGEST: Final = 1e150
 """Of a weight: on values near 0, which never decide anything, it would grow without bound."""
 
+_LARGEST_REWARD: Final = 1e300
+"""Of a product of such a weight and a gradient that is read."""
+
 
 class CoinBettingRule(LinearRule):
     """Updates with every example: each weight is a gambler's bet on the sign of its next gradient."""
@@ -159,7 +162,8 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
 
     def _clear(self) -> None:
         """Start with nothing learned."""
-        weights, bounds, sizes, rewards, gradients = Column(), Column(), Column(), Column(), Column()
+        weights, gradients = Column(), Column()
+        bounds, sizes, rewards = Column(lowest=0.0), Column(lowest=0.0), Column(0.0, 0.0, _LARGEST_REWARD)
         self.table = self._table_of(weights, bounds, sizes, rewards, gradients)
         self.weight_column, self.bound_column, self.size_column = weights, bounds, sizes
         self.reward_column, self.gradient_column = rewards, gradients

@@ -14,16 +14,16 @@ cdef class ConfidenceWeightedRule(LinearRule):
     cdef public double bias_variance
     cdef public dict covariance
 
-    cdef double variance(self, Example x) except -1
+    cdef double variance(self, Example x) except? -1
 
     @cython.locals(of_bias=double)
-    cdef double variance_now(self, Example x) except -1
+    cdef double variance_now(self, Example x) except? -1
 
     cdef update(self, Example x, double step, double rho, double v)
 
     @cython.locals(bias=double, covariance=dict)
     cdef update_full(self, Example x, double step, double rho, double v)
 
-    cdef double full_variance(self, Example x) except -1
+    cdef double full_variance(self, Example x) except? -1
 
     cdef dict with_constant(self, Example x)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from perceptron_core import sparse_vectors as sparse
+from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule
 from perceptron_core.sparse_vectors import Vector
@@ -138,7 +139,7 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
 
     def _clear(self) -> None:
         """Start with nothing learned."""
-        weights, variances = Column(), Variances(1.0)
+        weights, variances = Column(), Variances()
         # With all covariances there are no variances beside them.
         self.table = self._table_of(weights) if self.full else self._table_of(weights, variances)
         self.weight_column, self.variance_column = weights, variances
@@ -165,3 +166,6 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
     @weights.setter
     def weights(self, weights: Mapping[Any, float]) -> None:
         self.table.write(self.weight_column, weights)
+
+    def _set_state(self, state: Mapping[str, Any]) -> None:
+        super()._set_state(dict(state) | {"covariance": restored.matrix(state["covariance"])})

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from perceptron_core import sparse_vectors as sparse
+from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.binary.kernels import Kernel, make_kernel
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.validation import MAX_RATE, example_weight, sign_of
+
+_LARGEST_ALPHA: Final = MAX_RATE * MAX_RATE
+"""Of a rate times the weight of an example."""
 
 
 class KernelPerceptron(BinaryClassifier):
@@ -164,4 +168,17 @@ class KernelPerceptron(BinaryClassifier):
         yield "Intercept", 1.0, self.bias
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        super()._set_state(dict(state) | {"support": [(dict(x), alpha) for x, alpha in state["support"]]})
+        support = [(_example(x), _alpha(alpha)) for x, alpha in state["support"]]
+        super()._set_state(dict(state) | {"support": support})
+
+
+def _example(x: Any) -> sparse.Vector:
+    """Return an example that was kept. Raises ValueError if it is none."""
+    return dict(sparse.checked(restored.numbers(x)))
+
+
+def _alpha(value: Any) -> float:
+    """Return the α of one. Raises ValueError if it is none."""
+    if abs(restored.number(value)) > _LARGEST_ALPHA:
+        raise ValueError(f"an α is {value!r}")
+    return restored.number(value)

@@ -181,7 +181,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
 
     def _clear(self) -> None:
         """Start with nothing learned."""
-        weights, scales, squares = Column(), Scales(), Column()
+        weights, scales, squares = Column(), Scales(), Column(lowest=0.0)
         self.table = self._table_of(weights, scales, squares)
         self.weight_column, self.scale_column, self.square_column = weights, scales, squares
         self.ratios = Column()

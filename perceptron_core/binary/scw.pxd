@@ -20,7 +20,7 @@ cdef class SCWRule(ConfidenceWeightedRule):
     cdef double learn_at(self, Example x, int sign, double w, double a) except? -1
 
     @cython.locals(phi=double, m=double, psi=double, zeta=double, reach=double, alpha=double)
-    cdef double alpha(self, double signed_score, double variance, double w) except -1
+    cdef double alpha(self, double signed_score, double variance, double w) except? -1
 
     @cython.locals(pull=double, root_u=double)
-    cdef double rho(self, double alpha, double variance) except -1
+    cdef double rho(self, double alpha, double variance) except? -1

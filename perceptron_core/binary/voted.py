@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from river import base
 
 from perceptron_core import sparse_vectors as sparse
+from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.validation import example_weight, sign_of
@@ -165,5 +166,11 @@ class VotedPerceptron(BinaryClassifier):
         return super()._get_state() | {"survivors": [(s.weights, s.bias, s.count) for s in self.survivors]}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        survivors = [Survivor(dict(weights), bias, count) for weights, bias, count in state["survivors"]]
-        super()._set_state(dict(state) | {"survivors": survivors})
+        survivors = [
+            Survivor(restored.numbers(weights), restored.number(bias), restored.count(n))
+            for weights, bias, n in state["survivors"]
+        ]
+        current = restored.numbers(state["current_weights"])
+        if not survivors and (current or state["current_bias"]):
+            raise ValueError("there is a current vector, and none that survives")
+        super()._set_state(dict(state) | {"survivors": survivors, "current_weights": current})

@@ -14,6 +14,8 @@ from river import base
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
+from perceptron_core.auto.rule import n_ensembles
+from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.binary.arow import AROW
 from perceptron_core.binary.averaged import AveragedPerceptron
 from perceptron_core.binary.bayesian_logistic import BayesianLogistic
@@ -46,7 +48,12 @@ _COLUMNS: Final = {"CoinBetting": 5, "NormalizedAdaGrad": 3}
 """Numbers kept for each feature, by learner; of the others, a weight and what they may keep beside it."""
 
 _BYTES_AN_INDEX: Final = 16
-"""Of an `AutoClassifier`, whose size follows from what it learned but for two maps of indices."""
+"""Of an `AutoClassifier`: two maps of indices, and for each ensemble tables of slots and of pairs."""
+_BYTES_A_SLOT: Final = 320
+_BYTES_A_PAIR: Final = 3072
+_BYTES_AN_ENSEMBLE: Final = 1 << 20
+_BYTES_A_CLASS: Final = 8192
+"""Of learners of several classes: of empty columns, or an empty ensemble."""
 
 
 class Model(Protocol):
@@ -188,9 +195,21 @@ def _restored(name: str, params: Mapping[str, Any], state: Mapping[str, Any], li
         _refuse_above(limit, 2 * 8 * n_rows * len(state["tags"]))
         if any(table["columns"] != len(state["tags"]) for table in tables):
             raise DamagedError("this perceptron-model has other tags than columns")
+    _refuse_above(limit, _state_bytes(name, state))
     model = _made(name, params, limit)
     model._set_state(state)  # noqa: SLF001
     return model
+
+
+def _state_bytes(name: str, state: Mapping[str, Any]) -> float:
+    """Return the bytes of what a state asks for beside its own numbers."""
+    if name == AutoClassifier.__name__:
+        maps, n = state["maps"], n_ensembles(len(state["labels"]))
+        slots = (len(maps["words"]) + len(maps["grams"])) // 4
+        grown = _BYTES_AN_ENSEMBLE + slots * _BYTES_A_SLOT + len(maps["pairs"]) * _BYTES_A_PAIR
+        return n * (grown if state["groups"] else _BYTES_A_CLASS)
+    by_class = issubclass(_CLASSES.get(name, object), MulticlassClassifier)
+    return _BYTES_A_CLASS * len(state[_CLASSES[name].STATE[0]]) if by_class else 0
 
 
 def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
@@ -212,7 +231,7 @@ def _table_bytes(name: str, params: Mapping[str, Any]) -> float:
         total += _COLUMNS.get(models[0]["model"], 2) * 8 * 2.0 ** min(params["bits"], 64)
     if name == AutoClassifier.__name__:
         total += _BYTES_AN_INDEX * 2.0 ** min(params["hash_bits"], 64)
-    return total
+    return total + _BYTES_A_CLASS * len(params.get("classes") or ())
 
 
 def _refuse_above(limit: int, n_bytes: float) -> None:

@@ -7,6 +7,7 @@ cdef extern from "math.h":
     cpdef double sqrt(double x)
 
 cdef double _LARGEST_WEIGHT
+cdef double MAX_LEARNED
 
 
 cdef class Mixer:

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any, Final
 
+from perceptron_core.base import restored
 from perceptron_core.logistic import logistic
+from perceptron_core.validation import MAX_LEARNED
 from perceptron_core.weights.buffers import doubles
 
 _FIRST_CAPACITY: Final = 8
@@ -78,11 +80,11 @@ class Mixer:
         self.n = last + 1
 
     def mix(self, inputs: array[float]) -> float:
-        """Compute v·z of the first `n` inputs."""
+        """Compute v·z of the first `n` inputs; 0 where the weights have grown beyond all bounds."""
         total = 0.0
         for k in range(self.n):
             total += self._weights[k] * inputs[k]
-        return total
+        return total if -MAX_LEARNED <= total <= MAX_LEARNED else 0.0
 
     def learn(self, inputs: array[float], target: bool, w: float, answer: float) -> None:
         """Learn an example of weight w, whose `mix` is `answer`."""
@@ -163,9 +165,10 @@ class Mixer:
         return {"weights": self.weights, "covariance": covariance}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `get_state` returned."""
-        weights, covariance = state["weights"], state["covariance"]
-        n = len(weights)
+        """Take what `get_state` returned. Raises ValueError for what is no such thing."""
+        n = len(state["weights"])
+        weights = restored.several(state["weights"], restored.double, n)
+        covariance = restored.several(state["covariance"], restored.double, n * n)
         self.n = 0
         for weight in weights:
             self.join(weight)

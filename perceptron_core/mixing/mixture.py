@@ -10,6 +10,7 @@ from typing import Any, Final
 from river import base
 
 from perceptron_core import sparse_vectors as sparse
+from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.mixing.experts import (
@@ -273,8 +274,8 @@ class Mixture(BinaryClassifier):
             mixer.set_state(learned)
             if mixer.n != len(self.experts):
                 raise ValueError(f"{mixer.n} weights for {len(self.experts)} experts")
-        self._mistakes = [mistakes for _, mistakes in zip(self.experts, state["mistakes"], strict=True)]
-        self._losses = [float(loss) for _, loss in zip(self._losses, state["losses"], strict=True)]
+        self._mistakes = restored.several(state["mistakes"], restored.count, len(self.experts))
+        self._losses = restored.several(state["losses"], restored.size, len(self._losses))
 
 
 def _checked_mixers(mixers: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:

@@ -25,7 +25,7 @@ cdef class MulticlassAROWRule(MulticlassRule):
     cdef learn(self, Example x, int number, double w)
 
     @cython.locals(column=Variances)
-    cdef double variance(self, int number, Example x) except -1
+    cdef double variance(self, int number, Example x) except? -1
 
     @cython.locals(weights=Column, variances=Variances, of_bias=double)
     cdef learn_class(self, int number, Example x, double alpha, double r, double total)

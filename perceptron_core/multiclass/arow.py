@@ -27,7 +27,7 @@ class MulticlassAROWRule(MulticlassRule):
     def clear(self) -> None:
         """Start with no class and no feature."""
         columns: list[Variances] = []
-        biases = Column()
+        biases = Variances()
         MulticlassRule.clear(self)
         self.variance_columns, self.bias_variances = columns, biases
 
@@ -37,7 +37,7 @@ class MulticlassAROWRule(MulticlassRule):
         self.bias_variances.grow(number + 1)
         self.bias_variances.cells[number] = 1.0
         MulticlassRule.meet(self, label)
-        self.start_column(self.variance_columns, Variances(1.0))
+        self.start_column(self.variance_columns, Variances())
 
     def forget_last(self, label: Label, n_known: int) -> None:
         """Undo `meet`, or what was done of it."""

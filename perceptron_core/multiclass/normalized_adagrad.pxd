@@ -39,7 +39,7 @@ cdef class MulticlassNormalizedAdaGradRule(MulticlassRule):
     cdef bint is_due(self, int number, int rival) noexcept
 
     @cython.locals(highest=double, total=double, others=double, each=Py_ssize_t, power=double, loss=double)
-    cdef double differentiate(self, int number, double w) except -1
+    cdef double differentiate(self, int number, double w) except? -1
 
     @cython.locals(
         weights=Column, squares=Column, slope=double, k=Py_ssize_t, slot=int, gradient=double, square=double

@@ -34,7 +34,7 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
 
     def clear(self) -> None:
         """Start with no class and no feature."""
-        scales, squares, slopes, ratios = Scales(), Column(), Column(), Column()
+        scales, squares, slopes, ratios = Scales(), Column(lowest=0.0), Column(), Column()
         columns: list[Column] = []
         MulticlassRule.clear(self)
         self.table.add_column(scales)
@@ -49,7 +49,7 @@ class MulticlassNormalizedAdaGradRule(MulticlassRule):
         self.bias_squares.grow(number + 1)
         self.bias_squares.cells[number] = 0.0
         MulticlassRule.meet(self, label)
-        self.start_column(self.square_columns, Column())
+        self.start_column(self.square_columns, Column(lowest=0.0))
 
     def forget_last(self, label: Label, n_known: int) -> None:
         """Undo `meet`, or what was done of it."""

@@ -8,6 +8,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from perceptron_core.base import restored
+from perceptron_core.validation import MAX_LEARNED
+
 Matrix = NDArray[np.float64]
 
 _ZERO_ROW: Final = 0
@@ -36,6 +39,11 @@ class AveragedTable:
         self._n_columns = 0
         self._table = np.zeros((_FIRST_CAPACITY, 0))
         self._late = np.zeros((_FIRST_CAPACITY, 0))
+
+    @property
+    def keys(self) -> list[Hashable]:
+        """Keys of the rows, in their order."""
+        return list(self._row_of)
 
     def add_column(self) -> None:
         """Start a column of zeros."""
@@ -76,7 +84,7 @@ class AveragedTable:
     def entries(self, n_averaged: int | None = None) -> Iterator[tuple[Hashable, int, float]]:
         """Yield (key, column, value) for all that are not 0."""
         values = self.values(n_averaged)
-        keys = list(self._row_of)
+        keys = self.keys
         for row, column in zip(*np.nonzero(values), strict=True):
             yield keys[row], int(column), float(values[row, column])
 
@@ -108,7 +116,7 @@ class AveragedTable:
         table, late = self._table[used].ravel(), self._late[used].ravel()
         (where,) = np.nonzero((table != 0) | (late != 0))
         return {
-            "keys": list(self._row_of),
+            "keys": self.keys,
             "columns": self._n_columns,
             "where": where.astype("<i8").tobytes(),
             "table": table[where].astype("<f8").tobytes(),
@@ -116,14 +124,25 @@ class AveragedTable:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned."""
-        self._row_of = {key: row for row, key in enumerate(state["keys"], start=1)}
-        self._n_columns = state["columns"]
-        shape = max(_FIRST_CAPACITY, len(self._row_of) + 1), self._n_columns
+        """Restore what `state` returned. Raises ValueError for what is no such thing."""
+        rows = {key: row for row, key in enumerate(state["keys"], start=1)}
+        n_columns = restored.count(state["columns"])
         where = np.frombuffer(state["where"], dtype="<i8")
+        table, late = (np.frombuffer(state[name], dtype="<f8") for name in ("table", "late"))
+        if len(rows) < len(state["keys"]):
+            raise ValueError("two rows have the same key")
+        is_there = (where >= n_columns) & (where < (len(rows) + 1) * n_columns)  # not in the row of zeros
+        if not len(where) == len(table) == len(late) or not is_there.all():
+            raise ValueError(
+                f"{len(table)} and {len(late)} weights are at {len(where)} places of {len(rows)} rows"
+            )
+        if not (np.abs([table, late]) <= MAX_LEARNED).all():
+            raise ValueError("a weight is no number that learning makes")
+        shape = max(_FIRST_CAPACITY, len(rows) + 1), n_columns
+        self._row_of, self._n_columns = rows, n_columns
         self._table, self._late = np.zeros(shape), np.zeros(shape)
-        self._table.ravel()[where] = np.frombuffer(state["table"], dtype="<f8")
-        self._late.ravel()[where] = np.frombuffer(state["late"], dtype="<f8")
+        self._table.ravel()[where] = table
+        self._late.ravel()[where] = late
 
     def _flatten(self, bags: Sequence[Bag]) -> tuple[NDArray[np.intp], Matrix | None, NDArray[np.intp]]:
         """List the rows of all bags, each bag led by the zero row, so that none is empty."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from river import base
 
+from perceptron_core.base import restored
 from perceptron_core.errors import FeatureError, LabelError
 from perceptron_core.sparse_vectors import checked
 from perceptron_core.structured.averaged_table import AveragedTable, Bag
@@ -213,10 +214,13 @@ class StructuredPerceptron(base.Base):
         }
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        self._tag_index = {tag: number for number, tag in enumerate(state["tags"])}
+        tags = restored.classes(state["tags"], self.tags)
+        self._tag_index = {tag: number for number, tag in enumerate(tags)}
         self._emissions.restore(state["emissions"])
         self._transitions.restore(state["transitions"])
-        self.n_examples, self.n_mistakes, self.n_updates = state["counts"]
+        if self._transitions.keys != [_START, *tags]:
+            raise ValueError(f"transitions are between {self._transitions.keys!r:.100}, not {tags!r:.100}")
+        self.n_examples, self.n_mistakes, self.n_updates = map(restored.count, state["counts"])
 
 
 def _bag(token: Token) -> Bag:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from river import base
 
 from perceptron_core import sparse_vectors as sparse
+from perceptron_core.base import restored
 from perceptron_core.base.binary import Features
 from perceptron_core.logistic import logistic
 from perceptron_core.theory.geometry import LinearModel
@@ -176,7 +177,7 @@ class BatchPerceptron(base.Base):
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         for name in self.STATE:
-            setattr(self, name, state[name])
+            setattr(self, name, restored.SCALARS.get(name, restored.numbers)(state[name]))
 
 
 def _check_rate(rate: float) -> None:

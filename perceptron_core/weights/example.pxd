@@ -25,6 +25,11 @@ cdef class Example:
 cdef class Column:
     cdef double[::1] cells
     cdef public double default
+    cdef readonly double lowest
+    cdef readonly double highest
+
+    @cython.locals(k=Py_ssize_t)
+    cpdef check(self, const double[::1] cells)
 
     cdef grow(self, Py_ssize_t capacity)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from typing import Any, Final
 
+from perceptron_core.validation import MAX_LEARNED
 from perceptron_core.weights.buffers import doubles, integers
 
 COMPILED: Final = not __file__.endswith(".py")
@@ -70,13 +71,26 @@ class Example:
 
 
 class Column:
-    """A number for each slot: the weights, say."""
+    """A number for each slot: the weights, say.
+
+    Learning makes numbers from `lowest` to `highest`; what is read must be such.
+    """
 
     cells: array[float]
 
-    def __init__(self, default: float = 0.0) -> None:
+    def __init__(
+        self, default: float = 0.0, lowest: float = -MAX_LEARNED, highest: float = MAX_LEARNED
+    ) -> None:
         self.cells = doubles(0)
         self.default = default
+        self.lowest = lowest
+        self.highest = highest
+
+    def check(self, cells: array[float]) -> None:
+        """Refuse cells that learning does not make. Raises ValueError."""
+        for k in range(len(cells)):
+            if not self.lowest <= cells[k] <= self.highest:
+                raise ValueError(f"a cell is {cells[k]!r}, not from {self.lowest:g} to {self.highest:g}")
 
     def grow(self, capacity: int) -> None:
         """Make room for `capacity` slots, if there is none yet: some columns may have it, out of memory."""

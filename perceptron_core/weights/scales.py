@@ -15,6 +15,9 @@ class Scales(Column):
     size. So weights in units of 1/Lᵢ stay as they are when Lᵢ grows.
     """
 
+    def __init__(self) -> None:
+        Column.__init__(self, 0.0, 0.0)
+
     def dot_scaled(self, weights: Column, x: Example, start: float) -> float:
         """Compute start + Σ uᵢ·xᵢ/Lᵢ of weights u in units of 1/Lᵢ."""
         total = start

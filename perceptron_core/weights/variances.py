@@ -5,7 +5,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from perceptron_core.weights.example import Column, Example
+
+MAX_VARIANCE: Final = 2.0
+"""Of a variance that is read: it is at most 1, but for rounding where models are mixed."""
 
 
 def shrunk(own: float, r: float, total: float) -> float:
@@ -15,6 +20,9 @@ def shrunk(own: float, r: float, total: float) -> float:
 
 class Variances(Column):
     """A variance σ for each slot; 1 where a feature is not stored."""
+
+    def __init__(self, default: float = 1.0) -> None:
+        Column.__init__(self, default, 0.0, MAX_VARIANCE)
 
     def of_score(self, x: Example, start: float) -> float:
         """Compute start + Σ σᵢ·xᵢ², the variance of the score under independent weights."""

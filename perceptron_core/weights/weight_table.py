@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,8 @@ class WeightTable(RowTable):
     def load(self, dumped: Sequence[bytes]) -> None:
         """Take what `dump` returned, for features that have their slots for good.
 
-        Raises ValueError for another number of columns, and for columns of different lengths.
+        Raises ValueError for another number of columns, for columns of different lengths, and for cells that
+        learning does not make.
         """
         cells = []
         for data in dumped:
@@ -34,6 +36,8 @@ class WeightTable(RowTable):
         lengths = {len(given) for given in cells}
         if len(cells) != len(self._columns) or len(lengths) != 1:
             raise ValueError(f"{len(cells)} columns of {sorted(lengths)} cells, not {len(self._columns)}")
+        for column, given in zip(self._columns, cells, strict=True):
+            column.check(given)
         (n_slots,) = lengths
         self.widen(n_slots)
         for column, given in zip(self._columns, cells, strict=True):
@@ -58,12 +62,14 @@ class WeightTable(RowTable):
         return {name: cell for name, cell in self.stored(column).items() if cell}
 
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:
-        """Replace what a column holds."""
+        """Replace what a column holds. Raises ValueError for cells that learning does not make."""
+        numbers = array("d", cells.values())
+        column.check(numbers)
         self._store([name for name in cells if self._index.find(name) < 0])
         column.fill()
-        for name, cell in cells.items():
+        for k, name in enumerate(cells):
             slot = self._index.find(name)
-            column.cells[slot] = cell
+            column.cells[slot] = numbers[k]
 
     def arrange(self, names: Sequence[Any]) -> None:
         """Store these features in this order, all that are stored among them; they keep what rules read."""

@@ -15,6 +15,7 @@ from service.settings.fields import Settings
 from service.settings.forms import written
 from service.settings.hash_key import HASH_KEY, key_given
 from service.settings.mapping import (
+    KEPT_MAPPING,
     MAPPED_FEATURES,
     MAPPING,
     EventSettings,
@@ -38,6 +39,8 @@ _STREAM_SETTINGS: Final = (
 _OF_A_MODEL: Final = (*MODEL_SETTINGS, HASH_KEY, *MAPPED_FEATURES)
 _OF_RECORDS: Final = (*_STREAM_SETTINGS, *(name for name in MAPPING if name not in MAPPED_FEATURES))
 
+KEPT_SETTINGS: Final = frozenset((*MODEL_SETTINGS, *_STREAM_SETTINGS, *KEPT_MAPPING))
+"""What `identity` may list, but for the hash key's fingerprint."""
 _IN_THE_LOG: Final = "in the checkpoint log"
 """Stands for the path of a schema file, whose schema is kept."""
 EARLIER: Final = "earlier"
@@ -103,7 +106,7 @@ def names_settings(made_with: Mapping[str, Any], settings: Settings) -> bool:
 def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> dict[str, Any]:
     """Return the settings that an identity names, in the form of a command line: dotted names and values.
 
-    A setting of the mapping that it does not name has its default. Of the hash key, it has a fingerprint.
+    A setting of the mapping that it does not name has its default. A hash key is left out.
 
     Parameters
     ----------
@@ -119,7 +122,7 @@ def named_settings(made_with: Mapping[str, Any], schemas: Iterable[bytes]) -> di
         for name, field in table.model_fields.items()
         if name != "schema_file"
     }
-    found |= {name: value for name, value in made_with.items() if name not in {EARLIER, HASH_KEY}}
+    found |= {name: value for name, value in made_with.items() if name in KEPT_SETTINGS}
     keys = tuple(schemas)
     for table in ("events", "labels"):
         if any(key.startswith(file_key(table)) for key in keys):

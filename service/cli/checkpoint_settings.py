@@ -10,7 +10,6 @@ from service.checkpoints.log import CheckpointLog, read_log
 from service.checkpoints.status import newest_sound
 from service.errors import CheckpointError
 from service.models.made_with import in_place_of_defaults
-from service.models.registry import BUILT_IN
 from service.settings.load import Loaded, Settings
 from service.settings.mapping import MAPPED_FEATURES
 from service.settings.names import MODEL_SETTINGS
@@ -18,14 +17,10 @@ from service.stream import Transport
 
 
 def as_made(log: CheckpointLog, partition: int, loaded: Loaded) -> Settings:
-    """Return the settings, with those of the newest sound snapshot where none was given.
-
-    A model that is no built-in one is code, which runs only if the user names it.
-    """
-    known = _known(log)
-    if known.get("model") not in BUILT_IN:
-        known.pop("model", None)
-    return in_place_of_defaults(known, f"{loaded.settings.checkpoints_topic}[{partition}]", loaded).settings
+    """Return the settings, with those of the newest sound snapshot where none was given."""
+    return in_place_of_defaults(
+        _known(log), f"{loaded.settings.checkpoints_topic}[{partition}]", loaded
+    ).settings
 
 
 def _known(log: CheckpointLog) -> dict[str, Any]:

@@ -15,13 +15,15 @@ from service.models.model_file import read_model_file
 from service.settings.load import Loaded
 
 
-def load_model_file(path: Path, loaded: Loaded) -> tuple[Any, Loaded]:
+def load_model_file(path: Path, loaded: Loaded, *, makes_model: bool = True) -> tuple[Any, Loaded]:
     """Read a model file; return its model, and the settings with those of the file.
+
+    `makes_model` says whether another model is made with them.
 
     Raises
     ------
     ConfigurationError
-        A setting that was given contradicts the file.
+        A setting that was given contradicts the file, or the file names code that would make the model.
     InputFileError
         The file cannot be read.
 
@@ -32,7 +34,7 @@ def load_model_file(path: Path, loaded: Loaded) -> tuple[Any, Loaded]:
             f"{path} was written by a release that kept no settings with a model: --classes, --text, "
             "--ngrams, … must be those it was made with"
         )
-    return file.model, settings_for(file, loaded)
+    return file.model, settings_for(file, loaded, makes_model=makes_model)
 
 
 def refuse_other_classes(path: Path, model: Any, classes: Sequence[str]) -> None:  # noqa: ANN401 - any of perceptron_core's

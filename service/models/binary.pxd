@@ -12,7 +12,7 @@ cdef class BinaryLearner:
     cdef readonly double last_score
     cdef readonly double last_step
 
-    cdef long long n_updates(self) except -1
+    cdef long long n_updates(self) except? -1
 
     @cython.locals(example=Example)
     cpdef bint decide_only(self, x) except -1

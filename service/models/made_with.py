@@ -2,11 +2,13 @@
 
 The file's settings stand in the place of the defaults. What was given on the command line, in the environment
 or in a file of settings must agree with them: a model that learned under other settings is another model.
+A model file makes built-in models only: any other name is code, which runs if the user names it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -16,10 +18,11 @@ from pydantic import ValidationError
 from perceptron_core.formats.model_bytes import pack, unpack
 from service.errors import ConfigurationError, InputFileError
 from service.models.model_file import ModelFile
+from service.models.registry import BUILT_IN
 from service.settings.forms import written
 from service.settings.hash_key import HASH_KEY, key_given
 from service.settings.load import DEFAULT, Loaded, Settings
-from service.settings.mapping import MAPPED_FEATURES, MAPPING, mapping_given
+from service.settings.mapping import KEPT_MAPPING, MAPPED_FEATURES, MAPPING, mapping_given
 from service.settings.names import MODEL_SETTINGS
 
 _OF_RECORDS: Final = frozenset(MAPPING) - frozenset(MAPPED_FEATURES)
@@ -35,20 +38,22 @@ def made_with(settings: Settings) -> dict[str, Any]:
     return found  # sequences as they come back
 
 
-def settings_for(file: ModelFile, loaded: Loaded) -> Loaded:
+def settings_for(file: ModelFile, loaded: Loaded, *, makes_model: bool) -> Loaded:
     """Return the settings that go with a model file; those given, where the file knows none.
+
+    `makes_model` says whether a model is made with them, beside the one in the file.
 
     Raises
     ------
     ConfigurationError
-        A setting that was given differs from the file's; the message names it.
+        A setting that was given differs from the file's, or the file names code; the message names it.
     InputFileError
         The file's settings are none of this release.
 
     """
     if file.settings is None:
         return loaded
-    known = {name: file.settings[name] for name in (*MODEL_SETTINGS, *MAPPING) if name in file.settings}
+    known = {name: file.settings[name] for name in (*MODEL_SETTINGS, *KEPT_MAPPING) if name in file.settings}
     given = dict.fromkeys(MAPPING, ()) | made_with(loaded.settings)
     for name, value in known.items():
         origin = _origin(name, loaded)
@@ -60,7 +65,7 @@ def settings_for(file: ModelFile, loaded: Loaded) -> Loaded:
             f"{name}: {file.path} was made with {written(value)}, the {origin} says {written(given[name])}",
             hint="leave it out: the file knows what its model was made with",
         )
-    found = in_place_of_defaults(known, str(file.path), loaded)
+    found = in_place_of_defaults(known, str(file.path), loaded, makes_model=makes_model)
     _check_key(file.path, file.settings.get(HASH_KEY), found)
     return found
 
@@ -75,11 +80,15 @@ def _check_key(path: Path, fingerprint: str | None, loaded: Loaded) -> None:
         )
 
 
-def in_place_of_defaults(known: Mapping[str, Any], source: str, loaded: Loaded) -> Loaded:
+def in_place_of_defaults(
+    known: Mapping[str, Any], source: str, loaded: Loaded, *, makes_model: bool = True
+) -> Loaded:
     """Return the settings with those of `source` where none was given.
 
     Raises
     ------
+    ConfigurationError
+        A model is made with them, and `source` names code.
     InputFileError
         They are none of this release.
 
@@ -97,6 +106,12 @@ def in_place_of_defaults(known: Mapping[str, Any], source: str, loaded: Loaded) 
         settings = Settings(**values)
     except ValidationError as error:
         raise InputFileError(f"{source}: its settings are not this release's: {error}") from None
+    if makes_model and "model" in unset and settings.model not in BUILT_IN:
+        raise ConfigurationError(
+            f"model: {source} was made with {settings.model}, which is no built-in model but names code, and "
+            "code runs only if you name it",
+            hint=f"--model {shlex.quote(settings.model)}, if you trust it",
+        )
     origins = {**loaded.origins, **dict.fromkeys(unset, source)}
     return dataclasses.replace(loaded, settings=settings, origins=origins)
 

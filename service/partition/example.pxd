@@ -13,7 +13,7 @@ cdef class Example:
     cdef public str event_id
 
     cpdef features(self)
-    cpdef long long compact(self) except -1
+    cpdef long long compact(self) except? -1
 
 
 cpdef Example make_example(kept, predicted, double score, step)

@@ -52,7 +52,7 @@ cdef class Example:
         """The features as a dictionary, or packed."""
         return (<FeatureArray>self.kept).as_dict() if isinstance(self.kept, FeatureArray) else self.kept
 
-    cpdef long long compact(self) except -1:
+    cpdef long long compact(self) except? -1:
         """Pack the features of a large event; return the estimated size of the example in memory, in bytes."""
         cdef Py_ssize_t n
         if type(self.kept) is not bytes:

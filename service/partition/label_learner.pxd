@@ -39,6 +39,6 @@ cdef class LabelLearner:
 
     cdef _settle(self, event_id, Example example, truth, double delay_seconds=*)
 
-    cdef long long n_updates(self) except -1
+    cdef long long n_updates(self) except? -1
 
     cdef _reconsider(self, Example example, truth)

@@ -223,19 +223,20 @@ MAPPING: Final = tuple(
     f"{model.table()}.{name}" for model in (EventSettings, LabelSettings) for name in model.model_fields
 )
 """All settings of both tables."""
+KEPT_MAPPING: Final = tuple(name for name in MAPPING if not name.endswith(".schema_file"))
+"""Those that are kept with a model. A schema's file is none of them: the schema itself is kept."""
 
 
 def mapping_given(*tables: LabelSettings) -> dict[str, object]:
-    """List the settings in these tables that differ from their defaults, by dotted name.
-
-    A schema's file is none of them: the schema itself is kept.
+    """List the settings of `KEPT_MAPPING` that differ from their defaults, by dotted name.
 
     >>> mapping_given(EventSettings(id="@key"), LabelSettings())
     {'events.id': '@key'}
     """
     return {
-        f"{table.table()}.{name}": value
+        kept: value
         for table in tables
         for name, value in table
-        if value != type(table).model_fields[name].default and name != "schema_file"
+        if (kept := f"{table.table()}.{name}") in KEPT_MAPPING
+        and value != type(table).model_fields[name].default
     }

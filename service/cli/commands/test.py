@@ -44,7 +44,7 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded, output: str) 
     classes and how its features were made; a setting that contradicts it is refused. The exit code is 1 if
     more than 5 % of the rows were refused, or if one of the classes is the label of none.
     """
-    tested, loaded = load_model_file(model, loaded)
+    tested, loaded = load_model_file(model, loaded, makes_model=False)
     settings = loaded.settings
     refuse_other_classes(model, tested, settings.classes)
     found = load_examples(source_of, settings, "read")

@@ -23,13 +23,14 @@ from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.errors import NewerError
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.model_bytes import pack, settings_of, unpack
+from perceptron_core.validation import MAX_LEARNED
 from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS
 from tests.support.example_counts import n_examples
 
 names = st.text(st.characters(exclude_categories=[])) | st.integers(-(2**63), 2**64 - 1) | st.booleans()
 names |= st.tuples(st.text(max_size=3), st.integers(0, 9))
-floats = st.floats(allow_nan=False, allow_infinity=False)
+floats = st.floats(-MAX_LEARNED, MAX_LEARNED)
 
 
 GOLDEN = (

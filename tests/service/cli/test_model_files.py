@@ -1,11 +1,14 @@
 """A model file knows what it was made with: silence means that, and a contradiction is refused by name."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from perceptron_core import from_bytes, to_bytes
+from perceptron_core import Perceptron, from_bytes, to_bytes
 from perceptron_core.formats.model_bytes import settings_of
+from service.transport import open_transport
+from tests.service.cli.standing_stream import serve
 
 CHARS = ("--text", "chars", "--ngrams", "4", "--classes", "ham,spam")
 KEY = "a secret of some length"
@@ -164,3 +167,64 @@ def test_settings_of_another_release_are_refused(perceptron, model, texts):
     result = perceptron("test", model, texts)
     assert result.exit_code == 1
     assert "settings are not this release's" in result.stderr
+
+
+@pytest.fixture
+def code(tmp_path):
+    """Return the name of a factory that leaves a file where it runs, and that file."""
+    (tmp_path / "code.py").write_text(
+        "from pathlib import Path\nfrom perceptron_core import Perceptron\n"
+        f"Path({str(tmp_path / 'ran')!r}).touch()\ndef make(**_): return Perceptron()"
+    )
+    return f"{tmp_path / 'code.py'}:make", tmp_path / "ran"
+
+
+READERS = {
+    "predict": ["predict", "model.bin", "texts.tsv"],
+    "test": ["test", "model.bin", "texts.tsv"],
+    "inspect": ["inspect", "model.bin"],
+    "plot weights": ["plot", "weights", "model.bin", "--output", "x.svg"],
+    "import": ["checkpoint", "import", "model.bin", "--partition", "0"],
+    "import --no-restore": ["checkpoint", "import", "model.bin", "--partition", "0", "--no-restore"],
+}
+
+
+@pytest.mark.parametrize("as_type", [str, str.encode])
+@pytest.mark.parametrize("command", READERS)
+def test_no_command_runs_code_that_a_model_file_names(perceptron, texts, code, broker, command, as_type):
+    name, ran = code
+    settings = {"model": as_type(name), "model_params": {"a": 1}, "classes": ("ham", "spam")}
+    (texts.parent / "model.bin").write_bytes(to_bytes(Perceptron(), settings))
+    is_import = command.startswith("import")
+    if is_import:
+        serve(open_topics(broker))
+    result = perceptron(*READERS[command], *(["--broker", broker] if is_import else []))
+    assert not ran.exists()
+    if is_import:
+        assert result.exit_code == 2
+        assert f"model.bin was made with {name}, which is no built-in model" in result.stderr
+        assert f"hint: --model {name}" in result.stderr
+    else:
+        assert result.exit_code == 0, result.stderr
+
+
+def test_code_runs_that_the_user_names(perceptron, code, broker):
+    name, ran = code
+    serve(open_topics(broker), model="perceptron")
+    Path("model.bin").write_bytes(to_bytes(Perceptron(), {"model": name, "model_params": {}}))
+    result = perceptron(*READERS["import --no-restore"], "--broker", broker, "--model", name)
+    assert result.exit_code == 0, result.stderr
+    assert ran.exists()
+
+
+def test_a_model_file_names_no_other_file(perceptron, texts):
+    settings = {"model": "perceptron", "events.format": "avro", "events.schema_file": "/dev/zero"}
+    (texts.parent / "model.bin").write_bytes(to_bytes(Perceptron(), settings))
+    result = perceptron("predict", "model.bin", "texts.tsv")
+    assert "/dev/zero" not in result.stderr
+
+
+def open_topics(broker):
+    transport = open_transport(broker)
+    transport.ensure_topics({"events": 1})
+    return transport

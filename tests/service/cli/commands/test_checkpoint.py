@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,15 +130,38 @@ def test_export_refuses_a_setting_that_contradicts_the_checkpoint(checkpoint, st
     assert "classes: the checkpoint was made with ham,spam, the setting is spam,ham" in result.stderr
 
 
-def test_export_runs_no_code_that_a_checkpoint_names(checkpoint, stream, tmp_path):
+def test_no_command_runs_code_that_a_checkpoint_names(perceptron, stream, broker, tmp_path):
     produce(stream, *EVENTS)
     model = tmp_path / "model.py"
     model.write_text("from river.linear_model import LogisticRegression as make")
     serve(stream, model=f"{model}:make", checkpoint_key="k")
-    model.write_text("raise SystemExit('it ran')")
-    result = checkpoint("export", "--partition", "0", tmp_path / "x.bin")
-    assert result.exit_code == 2
-    assert "model: the checkpoint was made with" in result.stderr
+    model.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    del sys.modules["perceptron_model_model"]  # so that its code runs when it is named again
+    trained_file(tmp_path / "m.bin")
+    of_partition = ["--partition", "0", "--session-timeout-seconds", "1"]
+    for command in (
+        ["checkpoint", "export", "--partition", "0", tmp_path / "x.bin"],
+        ["checkpoint", "import", *of_partition, tmp_path / "m.bin"],
+        ["checkpoint", "show"],
+        ["status"],
+        ["verify"],
+        ["serve", "--exit-at-end", "--http", ""],
+    ):
+        result = perceptron(*command, "--broker", broker)
+        assert not (tmp_path / "ran").exists(), command
+    assert f"model: the checkpoint was made with '{model}:make'" in result.stderr
+
+
+def test_export_says_how_code_is_run_that_a_checkpoint_names(checkpoint, stream, tmp_path):
+    produce(stream, *EVENTS)
+    (tmp_path / "model.py").write_text("from perceptron_core import Perceptron as make")
+    serve(stream, model="model.py:make")
+    refused = checkpoint("export", "--partition", "0", tmp_path / "x.bin")
+    assert refused.exit_code == 2
+    assert "model: checkpoints[0] was made with model.py:make, which is no built-in model" in refused.stderr
+    assert "hint: --model model.py:make, if you trust it" in refused.stderr
+    named = checkpoint("export", "--partition", "0", tmp_path / "x.bin", "--model", "model.py:make")
+    assert named.exit_code == 0, named.stderr
 
 
 def test_export_of_a_partition_that_is_not_there_names_those_that_are(checkpoint, stream):

@@ -1,0 +1,121 @@
+"""What a model may have learned. In: plain values, as they are read. Out: the same, or ValueError.
+
+What stands in columns is checked by the columns (`weights/example.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from perceptron_core.validation import MAX_LEARNED
+from perceptron_core.weights.variances import MAX_VARIANCE
+
+_MOST: Final = 1 << 53
+"""Of a count: a double holds each number up to it, and it is never reached."""
+
+
+def count(value: Any) -> int:
+    """Return a count."""
+    if type(value) is not int or not 0 <= value <= _MOST:
+        raise ValueError(f"a count is {value!r}")
+    return value
+
+
+def double(value: Any) -> float:
+    """Return a number of any size, NaN too."""
+    if not isinstance(value, float | int) or isinstance(value, bool):
+        raise ValueError(f"a number is {value!r}")  # noqa: TRY004  what is wrong is the state
+    return float(value)
+
+
+def number(value: Any) -> float:
+    """Return a number: finite, and far from the largest double."""
+    if not -MAX_LEARNED <= double(value) <= MAX_LEARNED:
+        raise ValueError(f"a number is {value!r}")
+    found: float = value
+    return found
+
+
+def between(lowest: float, highest: float) -> Callable[[Any], float]:
+    """Return what returns a number in these bounds."""
+
+    def checked(value: Any) -> float:
+        if not lowest <= number(value) <= highest:
+            raise ValueError(f"a number from {lowest:g} to {highest:g} is {value!r}")
+        return number(value)
+
+    return checked
+
+
+size = between(0.0, MAX_LEARNED)
+
+
+def squared_sum(value: Any) -> float:
+    """Return Σ (xᵢ/Lᵢ)²: of the first example, some |xᵢ| is Lᵢ."""
+    if 0 < size(value) < 1:
+        raise ValueError(f"a sum of squares of which one is 1 is {value!r}")
+    return number(value)
+
+
+def numbers(values: Any) -> dict[Any, float]:
+    """Return numbers by name."""
+    return {name: number(value) for name, value in _items(values)}
+
+
+def several(values: Any, kind: Callable[[Any], float], n: int) -> list[float]:
+    """Return n values of a kind."""
+    if not isinstance(values, tuple | list) or len(values) != n:
+        raise ValueError(f"{n} values are {values!r:.100}")
+    return [kind(value) for value in values]
+
+
+def classes(values: Iterable[Any], given: Sequence[Any] | None = None) -> tuple[Any, ...]:
+    """Return the classes met: they differ, and are those given, if any were."""
+    found = tuple(values)
+    if len(set(found)) < len(found) or any(each is None or each != each for each in found):  # noqa: PLR0124  NaN
+        raise ValueError(f"classes are {found!r:.100}")
+    if given is not None and found != tuple(given):
+        raise ValueError(f"the classes are {found!r:.100}, not {given!r:.100}")
+    return found
+
+
+def matrix(rows: Any) -> dict[Any, dict[Any, float]]:
+    """Return a matrix as a dictionary of its rows, each with its diagonal."""
+    found = {name: numbers(row) for name, row in _items(rows)}
+    if any(name not in row for name, row in found.items()):
+        raise ValueError("a row of a matrix lacks its diagonal")
+    return found
+
+
+def _items(values: Any) -> Iterable[tuple[Any, Any]]:
+    if not isinstance(values, Mapping):
+        raise TypeError(f"values by name are {type(values).__name__}")
+    return values.items()
+
+
+COUNTS: Final[Mapping[str, Callable[[Any], float]]] = {
+    "n_examples": count,
+    "n_iterations": count,
+    "n_mistakes": count,
+    "n_updates": count,
+    "n_violations": count,
+    "squared_sum": squared_sum,
+}
+"""What learners of several classes have no number of by class."""
+
+SCALARS: Final[Mapping[str, Callable[[Any], float]]] = {
+    **COUNTS,
+    "_fade": between(1e-20, 1.0),
+    "_late_bias": number,
+    "_remainder": between(0.0, 1.0),
+    "bias": number,
+    "bias_bound": size,
+    "bias_gradient": number,
+    "bias_reward": size,
+    "bias_size": size,
+    "bias_square": size,
+    "bias_variance": between(0.0, MAX_VARIANCE),
+    "current_bias": number,
+}
+"""What learners of two classes learn beside the columns of their tables."""

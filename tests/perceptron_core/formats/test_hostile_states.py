@@ -1,0 +1,220 @@
+"""Whatever stands in a sealed file, reading it gives a model that works, or DamagedError.
+
+PERCEPTRON_FUZZ_INPUTS says how many states are made at random, PERCEPTRON_FUZZ_SEED which ones. The machine
+code checks no bounds: `make test-sanitized` runs this with a compiler that does.
+"""
+
+import math
+import os
+import random
+from functools import cache
+
+import pytest
+
+from perceptron_core import (
+    AROW,
+    AutoClassifier,
+    AveragedPerceptron,
+    BatchPerceptron,
+    CoinBetting,
+    DamagedError,
+    HashedClassifier,
+    NormalizedAdaGrad,
+    StructuredPerceptron,
+    from_bytes,
+    to_bytes,
+)
+from perceptron_core.base.multiclass import MulticlassClassifier
+from perceptron_core.formats.envelope import seal
+from perceptron_core.formats.model_bytes import pack, unpack
+from tests.perceptron_core.golden_multiclass.write import MULTICLASS
+from tests.support.binary_learners import LEARNERS
+
+INPUTS = int(os.environ.get("PERCEPTRON_FUZZ_INPUTS", "20000"))
+SEED = int(os.environ.get("PERCEPTRON_FUZZ_SEED", "0"))
+_SEAL_BYTES = 34
+
+MODELS = {
+    **LEARNERS,
+    **MULTICLASS,
+    **{f"hashed-{type(each).__name__}": HashedClassifier(each, bits=4)
+       for each in (AROW(), AveragedPerceptron(), CoinBetting(), NormalizedAdaGrad())},
+    "auto": AutoClassifier(hash_bits=6, max_columns=4),
+    "auto-several": AutoClassifier(["ant", "bee", "cow"], hash_bits=6, max_columns=3),
+    "structured": StructuredPerceptron(),
+    "batch": BatchPerceptron(),
+}  # fmt: skip
+SHARE = INPUTS // len(MODELS) + 1
+
+
+def events(name):
+    """Return a stream of events and labels that a model can take."""
+    model, chance = MODELS[name], random.Random(name)
+    several = isinstance(model, MulticlassClassifier) or name == "auto-several"
+    labels = (getattr(model, "classes", None) or ["ant", "bee"]) if several else [True, False]
+    for turn in range(100):
+        label = labels[turn % len(labels)]
+        if name == "structured":
+            yield [[chance.choice("abc")], [chance.choice("abc")]], ["D", "N" if turn % 2 else "V"]
+        elif name.startswith("hashed"):
+            yield {chance.randrange(16): chance.gauss(0, 1), 5: 1.0}, label
+        elif name.startswith("auto"):
+            x = {"a": chance.gauss(0, 1), "b": turn % 7, "c": -1.5, "d": None, "e": True}
+            yield {**x, "text": f"w{turn % 5} and more"} if turn % 3 else {"a": 1.0, "z": 3.0}, label
+        else:
+            yield {"a": 1.0, chance.choice("bcd"): chance.gauss(0, 1)}, label
+
+
+def use(model, name):
+    """Let a model do all it can, for 100 events; go on from what was written down in between."""
+    for turn, (x, y) in enumerate(events(name)):
+        model.predict_one(x)
+        if name == "batch":
+            model.score_one(x)
+            continue
+        model.learn_one(x, y)
+        if turn in {0, 99}:
+            look(model, name, x)
+            model = from_bytes(to_bytes(model))
+
+
+def look(model, name, x):
+    """Ask a model for what commands show of it."""
+    for what in ("weights", "bias", "variances", "experts", "expert_statuses", "candidates", "leader"):
+        getattr(model, what, None)
+    if name == "structured":
+        model.transitions  # noqa: B018  computed
+        return
+    model.predict_proba_one(x)
+    if name.startswith("auto"):
+        model.explain(x, 0)
+        model.said()
+    elif name != "batch":
+        model.debug_one(x)
+
+
+@cache
+def body(name):
+    """Return a model that learned a little as it is written, unpacked."""
+    model = MODELS[name].clone()
+    stream = [*events(name)][:20]
+    if name == "batch":
+        model.fit(*zip(*stream, strict=True))
+    for x, y in stream if name != "batch" else ():
+        model.learn_one(x, y)
+    return unpack(to_bytes(model)[_SEAL_BYTES:])
+
+
+NUMBERS = (0, 1, -1, -2, 2, 63, 64, 255, 1 << 31, (1 << 53) + 1, (1 << 63) - 1, -(1 << 63), (1 << 64) - 1)
+DOUBLES = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    5e-324,
+    1e-200,
+    1e100,
+    -1e100,
+    1e308,
+    -1e308,
+    math.inf,
+    -math.inf,
+    math.nan,
+)
+OTHERS = (
+    None,
+    True,
+    False,
+    "",
+    "a",
+    "ant",
+    b"",
+    b"\0" * 8,
+    (),
+    (0,),
+    {},
+    {"a": 1.0},
+    ((),),
+    {"a": {"a": 0.5}},
+)
+
+
+def changed(value, chance):
+    """Return a plain value with one thing in it changed."""
+    inside = isinstance(value, dict | tuple) and value and chance.random() < 0.85
+    if inside and isinstance(value, dict):
+        name = chance.choice([*value])
+        return {each: changed(inner, chance) if each == name else inner for each, inner in value.items()}
+    if inside:
+        at = chance.randrange(len(value))
+        return (*value[:at], changed(value[at], chance), *value[at + 1 :])
+    kinds = {
+        bool: [_other], int: [_number, _number, _other], float: [_double, _double, _other],
+        bytes: [_bytes, _bytes, _other], tuple: [_length, _length, _other], dict: [_keys, _keys, _other],
+    }  # fmt: skip
+    return chance.choice(kinds.get(type(value), [_other]))(value, chance)
+
+
+def _number(value, chance):
+    return max(-(1 << 63), min(chance.choice((*NUMBERS, -value, value + 1, value * 2)), (1 << 64) - 1))
+
+
+def _double(value, chance):
+    return chance.choice((*DOUBLES, -value, value * 2, value * 1e30))
+
+
+def _other(value, chance):
+    return chance.choice(({"a": value}, (value,), (value, value), *OTHERS, *NUMBERS, *DOUBLES))
+
+
+def _bytes(value, chance):
+    at = 8 * chance.randrange(len(value) // 8 + 1)
+    other = (
+        pack(chance.choice(DOUBLES))[1:] if chance.random() < 0.5 else chance.randbytes(chance.choice((4, 8)))
+    )
+    return chance.choice((
+        value[:at], value[at:], value[:-1], value + other, value + other * 300, value * 2,
+        value[:at] + other + value[at + len(other) :],
+    ))  # fmt: skip
+
+
+def _length(value, chance):
+    at = chance.randrange(len(value) + 1)
+    inner = value[min(at, len(value) - 1)] if value else chance.choice(OTHERS)
+    return chance.choice((
+        value[:at], value[at:], value[::-1], value + value, (*value, inner), value * 40,
+        value[:at] + value[at + 1 :], tuple(chance.sample(value, len(value))),
+    ))  # fmt: skip
+
+
+def _keys(value, chance):
+    names = [*value]
+    name = chance.choice(names) if names else "a"
+    inner = value.get(name, 0.5)
+    without = {each: kept for each, kept in value.items() if each != name}
+    new = chance.choice(("new", "", "a", 0, -1, 1 << 40, None, True, math.nan, ("a", 1), b"x"))
+    return chance.choice((
+        without, {**without, new: inner}, {**value, new: inner},
+        {**value, **{f"n{k}": inner for k in range(300)}}, dict(reversed(value.items())),
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_state_with_anything_changed_is_damaged_or_a_model_that_works(name):
+    cls, params, state = body(name)
+    for number in range(SHARE):
+        chance = random.Random(f"{SEED} {name} {number}")
+        other = state
+        for _ in range(chance.choice((1, 1, 1, 2, 3))):
+            other = changed(other, chance)
+        written = seal(b"perceptron-model", 1, pack([cls, params, other]))
+        try:
+            model = from_bytes(written)
+        except DamagedError:
+            continue
+        try:
+            use(model, name)
+        except Exception as error:
+            error.add_note(f"PERCEPTRON_FUZZ_SEED={SEED}, state {number}: {other}")
+            raise
