@@ -63,4 +63,4 @@ def test_settings_that_are_wrong_do_not_keep_a_topic_from_being_completed(tmp_pa
 
 def test_a_setting_is_completed_by_its_name():
     assert names("config", "show", "") == list(setting_values(Settings()))
-    assert names("config", "show", "hash") == ["hash_bits"]
+    assert names("config", "show", "hash") == ["hash_bits", "hash_key"]
