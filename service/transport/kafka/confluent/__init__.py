@@ -7,16 +7,24 @@ What this client does differently, from the caller to the wire:
 - `consumer`: records in
 - `membership`: rebalances, on the thread that polls
 - `producer`: records handed over in bulk, every step with a deadline
-- `coordinator`: steps that need the group's coordinator, given up where librdkafka does not find it
+- `steps`: the steps of a commit, given up where librdkafka does not find the group's coordinator
 - `connection_log`: librdkafka's lines, and whether a connection has failed
 - `messages`: librdkafka's messages become records
 - `fetch_queue`: the same without a Python object for each message, where it is compiled
 - `output_sender`: outputs handed over without one
-- `librdkafka`: the functions that compiled code calls
+- `private`: what is not published of the client, and in which releases it is used
 - `cluster`: how every client is made
 - `errors`: librdkafka's own errors, and the one place where its exceptions are translated
 """
 
-from service.transport.kafka.confluent.transport import ConfluentTransport
+from service.transport.kafka.confluent.private import check, unsupported
+
+check()
+try:
+    from service.transport.kafka.confluent.transport import ConfluentTransport
+except ImportError as error:
+    if (error.name or "").partition(".")[0] != "confluent_kafka":
+        raise
+    raise unsupported(str(error)) from error
 
 __all__ = ["ConfluentTransport"]

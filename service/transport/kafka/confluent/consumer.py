@@ -22,7 +22,6 @@ from service.errors import (
 )
 from service.stream import Assignee, Place
 from service.transport.kafka.confluent.cluster import Cluster, committed_offsets
-from service.transport.kafka.confluent.coordinator import coordinator_answers
 from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translate, translated
 from service.transport.kafka.confluent.fetch_queue import FetchQueue, open_fetch_queue
 from service.transport.kafka.confluent.membership import ConfluentMembership
@@ -34,6 +33,7 @@ from service.transport.kafka.confluent.messages import (
     take,
 )
 from service.transport.kafka.confluent.producer import BulkProducer
+from service.transport.kafka.confluent.steps import coordinator_answers
 from service.transport.kafka.errors import away, out_of_range
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,

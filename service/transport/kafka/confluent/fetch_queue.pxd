@@ -31,8 +31,6 @@ cdef struct Functions:
     const char* (*topic_name)(const void* rkt) noexcept nogil
     const char* (*message_errstr)(const Message* message) noexcept nogil
 
-cpdef bint lacks_headers(const unsigned char* memory, size_t start, size_t size) noexcept
-
 
 cdef struct FetchQueueParts:
     Functions functions
@@ -45,7 +43,6 @@ cdef class FetchQueue:
     cdef void* _rk
     cdef void* _client_queue
     cdef dict _names
-    cdef readonly Py_ssize_t n_asked  # messages whose headers librdkafka was asked for
 
     cdef Py_ssize_t _consume(self, Py_ssize_t most, int wait_ms, dict taken, set begun, list told) except -1
     cdef int _keep(self, Message** messages, Py_ssize_t n, dict taken, set begun, list told) except -1

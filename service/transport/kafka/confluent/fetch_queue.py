@@ -17,16 +17,7 @@ from service.transport.kafka.confluent.messages import ErrorFields
 
 
 class FetchQueue(Protocol):
-    """A queue to which a consumer's partitions are forwarded.
-
-    Attributes
-    ----------
-    n_asked : int
-        How many messages librdkafka was asked for the headers of.
-
-    """
-
-    n_asked: int
+    """A queue to which a consumer's partitions are forwarded."""
 
     def forward(self, places: list[Place]) -> None:
         """Forward the messages that are fetched from these partitions to this queue.
@@ -65,11 +56,6 @@ class FetchQueue(Protocol):
         """Discard fetched messages; call this before the client is closed. Idempotent."""
 
 
-def lacks_headers(memory: bytes, start: int, size: int) -> bool:  # noqa: ARG001 - the compiled form does
-    """Return whether a value of so many bytes lies where it was fetched, without headers behind it."""
-    return False
-
-
 def open_fetch_queue(client: Consumer) -> FetchQueue | None:  # noqa: ARG001 - the compiled form does
-    """Return the queue of a consumer; None if this release of confluent-kafka is not supported."""
+    """Return the queue of a consumer; None for the published way."""
     return None

@@ -2,30 +2,11 @@
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.string cimport memcmp
 
 from service.batches.record_batch cimport RecordBatch
 
-from service.transport.kafka.confluent.librdkafka import entry_points
 from service.transport.kafka.confluent.messages import warn_of_lost_headers
-
-# As `Functions` has them.
-_NAMES = (
-    "rd_kafka_queue_new",
-    "rd_kafka_queue_get_consumer",
-    "rd_kafka_queue_get_partition",
-    "rd_kafka_queue_forward",
-    "rd_kafka_queue_cb_event_enable",
-    "rd_kafka_queue_yield",
-    "rd_kafka_queue_destroy",
-    "rd_kafka_consume_batch_queue",
-    "rd_kafka_message_destroy",
-    "rd_kafka_message_timestamp",
-    "rd_kafka_message_headers",
-    "rd_kafka_header_get_all",
-    "rd_kafka_topic_name",
-    "rd_kafka_message_errstr",
-)
+from service.transport.kafka.confluent.private import READING, entry_points
 
 # How many messages are asked for at once.
 cdef enum:
@@ -33,8 +14,8 @@ cdef enum:
 
 
 def open_fetch_queue(client):
-    """Return the queue of a consumer; None if this release of confluent-kafka is not supported."""
-    found = entry_points(client, _NAMES)
+    """Return the queue of a consumer; None for the published way."""
+    found = entry_points(client, READING)
     return None if found is None else FetchQueue(client, found)
 
 
@@ -54,7 +35,7 @@ cdef class FetchQueue:
         self._client, self._names = client, {}
         address = addresses[0]
         self._rk = <void*>address
-        for k in range(len(_NAMES)):
+        for k in range(len(addresses) - 1):
             address = addresses[k + 1]
             functions[k] = <void*>address
         self._parts.queue = self._parts.functions.queue_new(self._rk)
@@ -162,9 +143,6 @@ cdef class FetchQueue:
         cdef size_t size, k = 0
         cdef bytes content
         cdef list found = []
-        if lacks_headers(<const unsigned char*>message.payload, 0, message.len):
-            return ()
-        self.n_asked += 1
         if functions.message_headers(message, &headers):
             return ()
         try:
@@ -176,26 +154,3 @@ cdef class FetchQueue:
             warn_of_lost_headers(topic, message.partition, message.offset)
             return ()
         return tuple(found)
-
-
-cpdef bint lacks_headers(const unsigned char* memory, size_t start, size_t size) noexcept:
-    """Return whether a value of so many bytes lies where it was fetched, without headers behind it.
-
-    librdkafka is asked about all others, which allocates memory for each. Records of the format in use since Kafka
-    0.11 have the length of the value before it, as a varint in zigzag encoding, and the number of headers behind
-    it. Older formats, which have no headers, have a length that never looks the same: its bytes are in the
-    opposite order, and would begin with a 1 bit where a varint takes several. Where a client copies values, no
-    length is before them. So nothing is read behind a value that ends its memory.
-    """
-    cdef const unsigned char* value = memory + start
-    cdef unsigned char length[10]
-    cdef size_t rest = 2 * size
-    cdef int n = 0
-    if memory == NULL or size == 0:
-        return False
-    while rest >= 0x80:
-        length[n] = <unsigned char>(rest & 0x7F | 0x80)
-        rest >>= 7
-        n += 1
-    length[n] = <unsigned char>rest
-    return not memcmp(value - n - 1, length, n + 1) and value[size] == 0

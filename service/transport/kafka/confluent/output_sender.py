@@ -38,5 +38,5 @@ class OutputSender(Protocol):
 
 
 def open_output_sender(client: Producer) -> OutputSender | None:  # noqa: ARG001 - the compiled form does
-    """Return the sender of a producer; None if this release of confluent-kafka is not supported."""
+    """Return the sender of a producer; None for the published way."""
     return None

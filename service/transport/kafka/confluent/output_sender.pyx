@@ -8,10 +8,7 @@ from service.batches.message_batch cimport NO_TIME, Entry
 from service.batches.output_batch cimport OutputBatch
 from service.transport.kafka.confluent.fetch_queue cimport Message
 
-from service.transport.kafka.confluent.librdkafka import entry_points
-
-# As `Functions` has them.
-_NAMES = ("rd_kafka_topic_new", "rd_kafka_topic_destroy", "rd_kafka_produce_batch")
+from service.transport.kafka.confluent.private import WRITING, entry_points
 
 cdef enum:
     # As in `rdkafka.h`: keys and values are copied; the producer's partitioner chooses.
@@ -24,8 +21,8 @@ cdef enum:
 
 
 def open_output_sender(client):
-    """Return the sender of a producer; None if this release of confluent-kafka is not supported."""
-    found = entry_points(client, _NAMES)
+    """Return the sender of a producer; None for the published way."""
+    found = entry_points(client, WRITING)
     return None if found is None else OutputSender(client, found)
 
 
@@ -38,7 +35,7 @@ cdef class OutputSender:
         cdef void** functions = <void**>&self._functions
         self._client, self._topics = client, {}
         self._rk = <void*>address
-        for k in range(len(_NAMES)):
+        for k in range(len(addresses) - 1):
             address = addresses[k + 1]
             functions[k] = <void*>address
 

@@ -18,9 +18,9 @@ from service.batches.output_batch import OutputBatch
 from service.stream import Output, Place
 from service.transport.kafka.confluent.cluster import Cluster
 from service.transport.kafka.confluent.connection_log import ConnectionLog
-from service.transport.kafka.confluent.coordinator import do_with_coordinator
 from service.transport.kafka.confluent.errors import FOREIGN, hides_fatal_error, translated
 from service.transport.kafka.confluent.output_sender import OutputSender, open_output_sender
+from service.transport.kafka.confluent.steps import PATIENCE_SECONDS, do_step, do_with_coordinator
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
     MOMENT_SECONDS,
@@ -159,14 +159,25 @@ class BulkProducer:
             client.begin_transaction()
             self._send_in_transaction(outputs, deadline)
             if next_offsets:
-                hand_over = partial(client.send_offsets_to_transaction, next_offsets, group_metadata)
-                do_with_coordinator(
-                    partial(_do_step, hand_over, deadline),
-                    deadline,
-                    has_failure=self._has_failure,
-                    answers=self._coordinator_answers,
-                )
-            _do_step(client.commit_transaction, deadline)
+                self._hand_over(next_offsets, group_metadata, deadline)
+            do_step(client.commit_transaction, deadline)
+
+    def _hand_over(
+        self,
+        offsets: Sequence[TopicPartition],
+        group_metadata: Any,  # noqa: ANN401 - opaque
+        deadline: float,
+    ) -> None:
+        """Hand the group's next offsets to the transaction; be patient if the last one has failed already."""
+        has_failed = self._transactional_id in self._failed
+        step = partial(self._open_client.send_offsets_to_transaction, offsets, group_metadata)
+        do_with_coordinator(
+            partial(do_step, step, deadline),
+            deadline,
+            has_failure=self._has_failure,
+            answers=self._coordinator_answers,
+            patience_seconds=seconds_left(deadline) / 3 if has_failed else PATIENCE_SECONDS,
+        )
 
     @contextmanager
     def _noting_failure(self) -> Iterator[None]:
@@ -221,7 +232,7 @@ class BulkProducer:
             client.poll(left)
         if why is not None:
             raise KafkaException(why)
-        _do_step(client.commit_transaction, deadline)
+        do_step(client.commit_transaction, deadline)
 
     @property
     def _open_client(self) -> Producer:
@@ -282,13 +293,3 @@ def _transaction_options(
         # Else the log would not tell of a connection that breaks. An idle one ends without a line.
         "log.connection.close": True,
     }
-
-
-def _do_step(step: Callable[[float], None], deadline: float) -> None:
-    """Run a step that takes a time limit; one that was not done in time goes on for a moment."""
-    try:
-        step(seconds_left(deadline))
-    except KafkaException as error:
-        if error.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - published so
-            raise
-        step(MOMENT_SECONDS)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition, cimpl
-from hypothesis import given
-from hypothesis import strategies as st
 
 from perceptron_core import COMPILED
 from service.batches.record_batch import RecordBatch
 from service.records import Place, Record
-from service.transport.kafka.confluent import librdkafka
-from service.transport.kafka.confluent.fetch_queue import FetchQueue, lacks_headers, open_fetch_queue
-from service.transport.kafka.confluent.librdkafka import entry_points
+from service.transport.kafka.confluent.fetch_queue import FetchQueue, open_fetch_queue
 from service.transport.kafka.confluent.messages import PARTITION_EOF, ErrorFields, as_record
+from service.transport.kafka.confluent.private import READING, entry_points
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="uncompiled, all messages come through the client")
 
@@ -109,7 +105,7 @@ def test_records_are_those_that_the_client_makes_of_its_messages(
         assert list(taken[place]) == [as_record(each) for each in messages if each.topic() == place[0]]
 
 
-def test_librdkafka_is_asked_for_the_headers_of_those_records_that_may_have_some(
+def test_records_come_with_their_headers_if_they_have_any(
     producer: Producer, client: Consumer, queue: FetchQueue
 ) -> None:
     lengths = (1, 63, 64, 300, 8191, 8192, 40_000)
@@ -126,34 +122,6 @@ def test_librdkafka_is_asked_for_the_headers_of_those_records_that_may_have_some
         *[(value, tuple((name, content or b"") for name, content in each or ())) for value, each in expected],
         (b"", ()),
     ]
-    # A release of librdkafka that copies values is asked for all, which takes time and is right as well.
-    assert queue.n_asked == 2 * len(lengths) + 1
-
-
-SIZES = st.one_of(st.integers(1, 70), st.integers(8150, 8250), st.integers(2**20 - 50, 2**20 + 50))
-
-
-@given(SIZES, st.integers(0, 3), st.binary(max_size=20))
-def test_a_record_of_today_s_format_has_headers_unless_it_says_that_it_has_none(
-    size: int, n_headers: int, key: bytes
-) -> None:
-    before = key + varint(size)
-    assert lacks_headers(before + bytes(size) + varint(n_headers), len(before), size) == (n_headers == 0)
-
-
-@given(SIZES, st.binary(min_size=8, max_size=20))
-def test_of_a_record_of_an_older_format_nothing_behind_its_value_is_read(size: int, before: bytes) -> None:
-    before += struct.pack(">i", size)
-    assert not lacks_headers(before + bytes(size) + b"\0", len(before), size)
-
-
-def varint(number: int) -> bytes:
-    """Write a number as records do that are not negative."""
-    rest, found = 2 * number, []
-    while rest >= 128:
-        found.append(rest & 127 | 128)
-        rest >>= 7
-    return bytes([*found, rest])
 
 
 def brokers_of(producer: Producer) -> str:
@@ -194,7 +162,7 @@ def test_later_ones_do_so_too_when_messages_are_read_one_by_one(
 def produce_with_header(producer: Producer, topic: str, name: bytes) -> None:
     """Produce a record with a header whose name confluent-kafka would refuse."""
     library = ctypes.CDLL(cimpl.__file__)
-    found = entry_points(producer, [])
+    found = entry_points(producer, READING)
     assert found is not None
     library.rd_kafka_headers_new.restype = ctypes.c_void_p
     headers = ctypes.c_void_p(library.rd_kafka_headers_new(ctypes.c_size_t(1)))
@@ -282,34 +250,3 @@ def test_a_client_that_is_closed_with_records_waiting_ends_at_once(
     began = time.monotonic()
     client.close()
     assert time.monotonic() - began < WITHIN_SECONDS / 2
-
-
-# The fence
-
-
-def test_the_installed_release_is_known(client: Consumer, producer: Producer) -> None:
-    """A release whose objects have their handle elsewhere fails here; then messages come as objects."""
-    assert entry_points(client, ["rd_kafka_name"]) is not None
-    assert entry_points(producer, ["rd_kafka_name"]) is not None
-
-
-def test_another_major_release_is_not(client: Consumer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(librdkafka, "version", lambda: "3.0.0")
-    librdkafka._library.cache_clear()
-    assert open_fetch_queue(client) is None
-    librdkafka._library.cache_clear()
-
-
-def test_neither_is_a_library_without_one_of_the_functions(client: Consumer) -> None:
-    assert entry_points(client, ["rd_kafka_name", "rd_kafka_no_such_function"]) is None
-
-
-def test_what_is_no_client_has_no_handle() -> None:
-    assert entry_points(object(), ["rd_kafka_name"]) is None
-
-
-def test_a_client_whose_first_field_is_something_else_has_no_handle(
-    client: Consumer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(librdkafka, "_KINDS", {Consumer: b"#producer-"})
-    assert entry_points(client, ["rd_kafka_name"]) is None

@@ -1,20 +1,18 @@
 import threading
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from service.errors import TransportUnavailable
-from service.transport.kafka.confluent import coordinator
 from service.transport.kafka.confluent.cluster import Cluster
-from service.transport.kafka.confluent.coordinator import coordinator_answers, do_with_coordinator
 from service.transport.kafka.confluent.errors import translated
+from service.transport.kafka.confluent.steps import coordinator_answers
+from service.transport.kafka.confluent.steps import do_with_coordinator as do
 
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch):
-    monkeypatch.setattr(coordinator, "_PATIENCE_SECONDS", 0.01)
+do_with_coordinator = partial(do, patience_seconds=0.01)
 
 
 def soon():

@@ -1,4 +1,4 @@
-"""Steps that need the coordinator of a group. In: such a step. Out: its end, or an error if it is stuck.
+"""Steps of a commit. In: such a step, and until when it may go on. Out: its end, or an error.
 
 When a broker that coordinates a group leaves the cluster, librdkafka (2.16) does not look for the next one if
 offsets were on their way to the first: the call goes on until the connection to any broker changes, and
@@ -17,8 +17,8 @@ from service.transport.kafka.confluent.cluster import QUESTION_SECONDS, Cluster
 from service.transport.kafka.confluent.errors import FOREIGN
 from service.transport.kafka.limits import MOMENT_SECONDS, seconds_left
 
-# How long a step may take before anybody asks: longer than usual, and little of an outage.
-_PATIENCE_SECONDS: Final = 0.5
+PATIENCE_SECONDS: Final = 0.3
+"""How long a step may take before anybody asks: longer than usual, and little of an outage."""
 
 
 def coordinator_answers(cluster: Cluster, group: str) -> bool:
@@ -32,8 +32,23 @@ def coordinator_answers(cluster: Cluster, group: str) -> bool:
     return True
 
 
+def do_step(step: Callable[[float], None], deadline: float) -> None:
+    """Run a step that takes a time limit; one that was not done in time goes on for a moment."""
+    try:
+        step(seconds_left(deadline))
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError._TIMED_OUT:  # noqa: SLF001 - published so
+            raise
+        step(MOMENT_SECONDS)
+
+
 def do_with_coordinator(
-    step: Callable[[], None], deadline: float, *, has_failure: Callable[[], bool], answers: Callable[[], bool]
+    step: Callable[[], None],
+    deadline: float,
+    *,
+    has_failure: Callable[[], bool],
+    answers: Callable[[], bool],
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> None:
     """Run a step on a thread of its own; give it up when the coordinator answers others and not this client.
 
@@ -49,6 +64,8 @@ def do_with_coordinator(
         Whether a connection of the client has failed; if none has, brokers are just slow.
     answers
         Whether the coordinator answers others.
+    patience_seconds
+        How long the step may take before anybody asks, and again once the coordinator has answered.
 
     Raises
     ------
@@ -57,8 +74,8 @@ def do_with_coordinator(
 
     """
     call = BackgroundCall(step, deadline)
-    while not call.ends_within(_PATIENCE_SECONDS) and seconds_left(deadline):
-        if has_failure() and answers() and not call.ends_within(_PATIENCE_SECONDS):
+    while not call.ends_within(patience_seconds) and seconds_left(deadline):
+        if has_failure() and answers() and not call.ends_within(patience_seconds):
             said = "the coordinator of the group has changed, and the client has not found the new one"
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, said))  # noqa: SLF001 - published so
     call.result()
