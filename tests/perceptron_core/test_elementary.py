@@ -17,6 +17,7 @@ import pytest
 from mpmath import mp
 
 from perceptron_core import COMPILED, elementary
+from perceptron_core.normal_quantile import normal_quantile
 from tests.support.last_places import digests
 
 POINTS = int(os.environ.get("PERCEPTRON_FUZZ_INPUTS", "20000"))
@@ -151,6 +152,12 @@ def test_cosines_in_lanes_are_those_one_by_one():
     values = array("d", bytes(8 * len(sums)))
     elementary.show_cosines(sums, values, len(sums), 1.5)
     assert values.tolist() == [1.5 * elementary.cosine(x) for x in sums]
+
+
+@pytest.mark.parametrize("p", [0.5 + 2**-53, 0.6, 0.7, 0.9, 0.975, 1 - 2**-53])
+def test_the_quantile_is_the_nearest_double(p):
+    with mp.workprec(200):
+        assert normal_quantile(p) == float(mp.sqrt(2) * mp.erfinv(2 * mp.mpf(p) - 1))
 
 
 def test_every_learner_learns_to_the_same_bits_on_a_processor_without_fused_multiply_add():
