@@ -79,6 +79,7 @@ test-published: $(VENV)/installed-dev
 
 nightly: $(VENV)/installed-dev
 	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long PERCEPTRON_SIMULATION_SEEDS=100000 PERCEPTRON_TORN_TRIALS=50 PERCEPTRON_FUZZ_INPUTS=10000000 \
+	  PERCEPTRON_FUZZ_STATES=1000000 \
 	  $(BIN)/pytest $(PARALLEL) --timeout 7200 $(PYTEST_ARGS)
 
 # The service in the tests' own process: machine code cannot be traced, and processes that tests start are not.
@@ -131,7 +132,7 @@ test-sanitized: $(VENV)/installed-dev
 	find $(SANITIZED)/source -name '*.so' -delete; \
 	PERCEPTRON_SANITIZE=address,undefined $(BIN)/pip install --quiet --no-deps --target $(SANITIZED)/site $(SANITIZED)/source; \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	  PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/site PERCEPTRON_REQUIRE_COMPILED=1 $(BIN)/pytest $(SANITIZED_TESTS) $(SANITIZED_PARALLEL) $(PYTEST_ARGS)
+	  PYTHONMALLOC=malloc PERCEPTRON_FUZZ_STATES=20000 PYTHONPATH=$(SANITIZED)/site PERCEPTRON_REQUIRE_COMPILED=1 $(BIN)/pytest $(SANITIZED_TESTS) $(SANITIZED_PARALLEL) $(PYTEST_ARGS)
 
 # The declared minimum of each package that is imported, and what these need as new as it comes.
 test-lowest: export PIP_CONSTRAINT :=
