@@ -203,8 +203,8 @@ class Columns:
         """Take what `get_state` returned. Raises ValueError for what is no such thing."""
         self.__init__(self.limit)  # type: ignore[misc]
         self.n_events = restored.count(state["n_events"])
-        names = [None if name is None else _name(name) for name in state["names"]]
-        numbers = {name: number for number, name in enumerate(names) if name is not None}
+        names: list[Hashable | None] = [None if name is None else _name(name) for name in state["names"]]
+        numbers: dict[Hashable, int] = {name: number for number, name in enumerate(names) if name is not None}
         n = len(names)
         if n > self.limit or len(numbers) + names.count(None) < n:
             raise ValueError(f"{n} columns, at most {self.limit}, are {names!r:.200}")

@@ -150,8 +150,7 @@ class BinaryClassifier(base.MiniBatchClassifier):
     def _set_state(self, state: Mapping[str, Any]) -> None:
         for name in self.STATE:
             value = state[name]
-            checked = restored.SCALARS.get(name, _copy)
-            setattr(self, name, checked(value))
+            setattr(self, name, restored.SCALARS[name](value) if name in restored.SCALARS else _copy(value))
 
 
 def _copy(value: Any) -> Any:

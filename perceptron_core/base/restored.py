@@ -6,10 +6,12 @@ What stands in columns is checked by the columns (`weights/example.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from perceptron_core.validation import MAX_LEARNED
 from perceptron_core.weights.variances import MAX_VARIANCE
+
+Number = TypeVar("Number", int, float)
 
 _MOST: Final = 1 << 53
 """Of a count: a double holds each number up to it, and it is never reached."""
@@ -63,7 +65,7 @@ def numbers(values: Any) -> dict[Any, float]:
     return {name: number(value) for name, value in _items(values)}
 
 
-def several(values: Any, kind: Callable[[Any], float], n: int) -> list[float]:
+def several(values: Any, kind: Callable[[Any], Number], n: int) -> list[Number]:
     """Return n values of a kind."""
     if not isinstance(values, tuple | list) or len(values) != n:
         raise ValueError(f"{n} values are {values!r:.100}")

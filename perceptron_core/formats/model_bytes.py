@@ -208,8 +208,8 @@ def _state_bytes(name: str, state: Mapping[str, Any]) -> float:
         slots = (len(maps["words"]) + len(maps["grams"])) // 4
         grown = _BYTES_AN_ENSEMBLE + slots * _BYTES_A_SLOT + len(maps["pairs"]) * _BYTES_A_PAIR
         return n * (grown if state["groups"] else _BYTES_A_CLASS)
-    by_class = issubclass(_CLASSES.get(name, object), MulticlassClassifier)
-    return _BYTES_A_CLASS * len(state[_CLASSES[name].STATE[0]]) if by_class else 0
+    cls: Any = _CLASSES.get(name, object)
+    return _BYTES_A_CLASS * len(state[cls.STATE[0]]) if issubclass(cls, MulticlassClassifier) else 0
 
 
 def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:

@@ -86,7 +86,7 @@ class Column:
         self.lowest = lowest
         self.highest = highest
 
-    def check(self, cells: array[float]) -> None:
+    def check(self, cells: array[float] | memoryview[float]) -> None:
         """Refuse cells that learning does not make. Raises ValueError."""
         for k in range(len(cells)):
             if not self.lowest <= cells[k] <= self.highest:

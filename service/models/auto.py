@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from perceptron_core import AutoClassifier, from_bytes, to_bytes
+from perceptron_core import AutoClassifier, to_bytes
 from perceptron_core.auto.experts import MIXTURES
 from perceptron_core.auto.explanation import Addend
 from perceptron_core.mixing.status import ExpertStatus
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
+from service.models.kinds import read_as
 
 _MOST_SAID: Final = 2048
 """Bytes kept with an event that waits for its label: enough for some ten classes."""
@@ -110,7 +111,7 @@ class AutoLearner:
 
     def load(self, data: bytes) -> None:
         """Load the model that `dump` wrote."""
-        self.model = from_bytes(data)
+        self.model = read_as(self.model, data)
 
 
 def mixture_of(learner: object) -> MixtureStatus | None:

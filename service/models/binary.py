@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perceptron_core import from_bytes, to_bytes
+from perceptron_core import to_bytes
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.explanation import Term
@@ -16,6 +16,7 @@ from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.weights.feature_array import FeatureArray
 from service.messages.features import X
 from service.messages.labels import Truth
+from service.models.kinds import read_as
 
 
 class BinaryLearner:
@@ -142,7 +143,7 @@ class BinaryLearner:
 
     def load(self, data: bytes) -> None:
         """Load the model that `dump` wrote."""
-        self.model = from_bytes(data)
+        self.model = read_as(self.model, data)
 
 
 def _plain(x: X) -> X:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from perceptron_core import from_bytes, to_bytes
+from perceptron_core import to_bytes
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.update import Update
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
+from service.models.kinds import read_as
 
 
 class MulticlassLearner:
@@ -97,7 +98,7 @@ class MulticlassLearner:
 
     def load(self, data: bytes) -> None:
         """Load the model that `dump` wrote."""
-        self.model = from_bytes(data)
+        self.model = read_as(self.model, data)
 
 
 def with_classes(model: MulticlassClassifier, names: Sequence[str]) -> MulticlassClassifier:
