@@ -28,7 +28,7 @@ class PartitionStatus(NamedTuple):
     lag: Mapping[str, int]
     """Records not yet processed, by input topic."""
     counts: Mapping[str, int | None]
-    """As `service.loop.recovery.progress_counts`; None what the log does not tell."""
+    """As `service.checkpoints.progress_counts.progress_counts`; None what the log does not tell."""
     snapshot: StoredSnapshot | None
     """The newest sound one."""
     batches_to_learn: int

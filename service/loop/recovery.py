@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from perceptron_core import DamagedError
-from perceptron_core.elementary import ARITHMETIC
 from perceptron_core.errors import NewerError
 from service.batches.in_step import in_step
 from service.batches.record_batch import RecordBatch
@@ -23,6 +22,7 @@ from service.checkpoints.identity import check_identity, earlier_settings, names
 from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, StoredSchema, read_log
 from service.checkpoints.log_loss import records_held, refuse_cut_off, refuse_emptied, warn_of_predictions
+from service.checkpoints.progress_counts import check_counts, computes_alike, refuse_diverged
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
@@ -35,9 +35,6 @@ from service.transport.topics import input_topics
 
 _log = logging.getLogger(__name__)
 
-_SEED_IT: Final = "a custom model must be deterministic: seed it"
-_OF_DECISIONS: Final = ("mistakes", "updates")
-"""Counts that depend on the last places of scores."""
 _BYTE_LIMIT: Final = "max_pending_bytes"
 """Snapshots of releases before this setting do not name it: then there was no such limit."""
 
@@ -65,19 +62,6 @@ class Restored:
     """Input that is gone and that the settings say to go on without: committed with a snapshot at once."""
     earlier: Sequence[Mapping[str, Any]] = ()
     """`earlier_settings`, for the snapshots to come."""
-
-
-def progress_counts(processor: Processor) -> dict[str, int]:
-    """Count what a model has done: committed with each batch, shown by `status`, checked by recovery."""
-    counters = processor.counters
-    return {
-        "predictions": counters.predictions,
-        "labelled": counters.labelled,
-        "mistakes": counters.mistakes,
-        "updates": processor.learner.updates,
-        "rejected": counters.rejected.total(),
-        "pending": processor.join.n_pending,
-    }
 
 
 def restore(
@@ -135,7 +119,7 @@ def restore(
         snapshot_sequence=snapshot.sequence,
         snapshot_seconds=next(s for s in log.snapshots if s.sequence == snapshot.sequence).timestamp_ms
         / 1000,
-        settings_changed=not (names_settings(snapshot.identity, settings) and _computes_alike(snapshot)),
+        settings_changed=not (names_settings(snapshot.identity, settings) and computes_alike(snapshot)),
         offsets_are_committed=all(committed.get(topic) == offset for topic, offset in unread.items()),
         losses=losses,
         earlier=earlier_settings(snapshot.identity, settings, offsets, resumed),
@@ -247,9 +231,9 @@ def _learn_again(
     if missing:
         processor.counters.go_on_from(last.counts)
     else:
-        _check_counts(processor, last, partition, computes_alike=_computes_alike(snapshot))
-    if replay is not None and _computes_alike(snapshot) and not (missing or losses):
-        _refuse_diverged(replay, partition)
+        check_counts(processor, last, partition, is_alike=computes_alike(snapshot))
+    if replay is not None and computes_alike(snapshot) and not (missing or losses):
+        refuse_diverged(replay, partition)
     return more
 
 
@@ -299,38 +283,3 @@ class _Reader:
             yield record
             record = next(self._records, None)
         self._waiting = record
-
-
-def _refuse_diverged(replay: RoundsReplay, partition: int) -> None:
-    if replay.has_diverged:
-        raise CheckpointError(
-            f"partition {partition}: learning again gave other contributions to rounds than were committed",
-            hint=_SEED_IT,
-        )
-
-
-def _computes_alike(snapshot: Snapshot) -> bool:
-    """Return whether learning again gives the same last places: it was written with this arithmetic."""
-    return bool(snapshot.state.get("arithmetic") == ARITHMETIC)
-
-
-def _check_counts(processor: Processor, last: Progress, partition: int, *, computes_alike: bool) -> None:
-    """Check that the counts are those committed; other last places may have tipped a decision."""
-    found, committed = progress_counts(processor), dict(last.counts)
-    if found == committed:
-        return
-    if not computes_alike and found | {name: committed.get(name) for name in _OF_DECISIONS} == committed:
-        _log.warning(
-            "partition %d: learning again gave %s, but %s was committed by a release that rounds in another "
-            "way: going on with the model as learned now, and with the committed counts",
-            partition,
-            found,
-            committed,
-        )
-        processor.counters.go_on_from(committed)
-        return
-    raise CheckpointError(
-        f"partition {partition}: learning again gave {found}, but {committed} was committed: "
-        "the model does not learn the same twice from the same data",
-        hint=_SEED_IT,
-    )

@@ -12,13 +12,14 @@ from contextlib import nullcontext, suppress
 from service.batches.record_batch import RecordBatch
 from service.checkpoints.input_loss import Loss
 from service.checkpoints.log import Address, Progress, progress_record, schema_records
+from service.checkpoints.progress_counts import progress_counts
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import RegistryUnavailable, TransportError
 from service.formats.schema import Schema
 from service.formats.sources import Sources
 from service.formats.topics import replaced_files
 from service.loop.commits import Batch, Commits
-from service.loop.recovery import Restored, progress_counts
+from service.loop.recovery import Restored
 from service.messages.dead_letter import fit_all
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Metrics

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from perceptron_core.formats.model_bytes import pack
+from service.checkpoints import progress_counts as proof
 from service.checkpoints.identity import identity
 from service.checkpoints.log import Address, progress_record
+from service.checkpoints.progress_counts import progress_counts
 from service.clock import SYSTEM_CLOCK
 from service.errors import CheckpointError, ConfigurationError, InputLost, TooManyRejected
-from service.loop import recovery
-from service.loop.recovery import progress_counts, restore
+from service.loop.recovery import restore
 from service.loop.runner import Runner
 from service.loop.snapshots import Snapshots
 from service.loop.task import Task
@@ -602,7 +603,7 @@ def test_after_a_change_of_arithmetic_the_first_commit_is_a_snapshot_of_the_new_
 
 @pytest.mark.usefixtures("relearned_otherwise")
 def test_counts_that_do_not_depend_on_rounding_must_come_out_the_same(stream, monkeypatch):
-    monkeypatch.setattr(recovery, "progress_counts", lambda p: progress_counts(p) | {"rejected": 1})
+    monkeypatch.setattr(proof, "progress_counts", lambda p: progress_counts(p) | {"rejected": 1})
     with pytest.raises(CheckpointError, match="does not learn the same twice"):
         restored(stream)
 

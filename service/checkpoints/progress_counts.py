@@ -1,0 +1,68 @@
+"""Proof of a recovery. In: what learning again gave, what was committed. Out: a refusal, if they differ."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from perceptron_core.elementary import ARITHMETIC
+from service.checkpoints.log import Progress
+from service.checkpoints.snapshot import Snapshot
+from service.errors import CheckpointError
+from service.partition.processor import Processor
+from service.sharing.replay import RoundsReplay
+
+_log = logging.getLogger(__name__)
+
+_SEED_IT: Final = "a custom model must be deterministic: seed it"
+_OF_DECISIONS: Final = ("mistakes", "updates")
+"""Counts that depend on the last places of scores."""
+
+
+def progress_counts(processor: Processor) -> dict[str, int]:
+    """Count what a model has done: committed with each batch, shown by `status`, checked by recovery."""
+    counters = processor.counters
+    return {
+        "predictions": counters.predictions,
+        "labelled": counters.labelled,
+        "mistakes": counters.mistakes,
+        "updates": processor.learner.updates,
+        "rejected": counters.rejected.total(),
+        "pending": processor.join.n_pending,
+    }
+
+
+def refuse_diverged(replay: RoundsReplay, partition: int) -> None:
+    """Refuse contributions to rounds that are not those committed. Raises `CheckpointError`."""
+    if replay.has_diverged:
+        raise CheckpointError(
+            f"partition {partition}: learning again gave other contributions to rounds than were committed",
+            hint=_SEED_IT,
+        )
+
+
+def computes_alike(snapshot: Snapshot) -> bool:
+    """Return whether learning again gives the same last places: it was written with this arithmetic."""
+    return bool(snapshot.state.get("arithmetic") == ARITHMETIC)
+
+
+def check_counts(processor: Processor, last: Progress, partition: int, *, is_alike: bool) -> None:
+    """Check that the counts are those committed; other last places may have tipped a decision."""
+    found, committed = progress_counts(processor), dict(last.counts)
+    if found == committed:
+        return
+    if not is_alike and found | {name: committed.get(name) for name in _OF_DECISIONS} == committed:
+        _log.warning(
+            "partition %d: learning again gave %s, but %s was committed by a release that rounds in another "
+            "way: going on with the model as learned now, and with the committed counts",
+            partition,
+            found,
+            committed,
+        )
+        processor.counters.go_on_from(committed)
+        return
+    raise CheckpointError(
+        f"partition {partition}: learning again gave {found}, but {committed} was committed: "
+        "the model does not learn the same twice from the same data",
+        hint=_SEED_IT,
+    )
