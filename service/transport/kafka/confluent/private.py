@@ -21,8 +21,26 @@ from service.errors import ConfigurationError
 from service.transport.kafka.published import PUBLISHED_ONLY, published_only, report_published_way
 
 OLDEST: Final = "2.11"
-TESTED: Final = frozenset({("2.16.1", "2.16.0")})
-"""Releases of confluent-kafka, each with that of the librdkafka that its package brings along."""
+TESTED: Final = frozenset(
+    {
+        ("2.11.0", "2.11.0"),
+        ("2.11.1", "2.11.1"),
+        ("2.12.1", "2.12.1"),
+        ("2.12.2", "2.12.1"),
+        ("2.13.0", "2.13.0"),
+        ("2.13.2", "2.13.2"),
+        ("2.14.0", "2.14.0"),
+        ("2.14.2", "2.14.2"),
+        ("2.15.0", "2.15.0"),
+        ("2.15.1", "2.15.1"),
+        ("2.16.0", "2.16.0"),
+        ("2.16.1", "2.16.0"),
+    }
+)
+"""Releases of confluent-kafka, each with that of the librdkafka that its package brings along.
+
+The package 2.12.0 does not say which one that is.
+"""
 
 
 class Part(NamedTuple):
@@ -78,7 +96,7 @@ def unsupported(reason: str) -> ConfigurationError:
     tested = sorted((client for client, _ in TESTED), key=_numbers)
     return ConfigurationError(
         f"confluent-kafka {confluent_kafka.__version__} cannot be used: {reason}",
-        hint=f"install a release that was tested ({', '.join(tested)}): "
+        hint=f"install a release that was tested ({tested[0]} to {tested[-1]}): "
         f"pip install confluent-kafka=={tested[-1]}; or use --kafka-client kafka-python",
     )
 
