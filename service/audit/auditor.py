@@ -18,9 +18,10 @@ from operator import attrgetter
 from time import monotonic, sleep
 from typing import Final
 
-from service.audit.commits import SETTLE_SECONDS, read_commits
+from service.audit.committed.commits import SETTLE_SECONDS, read_commits
+from service.audit.committed.history import CommitHistory
+from service.audit.committed.settings_used import check_settings
 from service.audit.findings import Fault, Place, Report
-from service.audit.history import CommitHistory
 from service.audit.letters import Letters, replay_positions
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import read_output
@@ -30,7 +31,6 @@ from service.audit.opening import PartitionOpener, limits_of
 from service.audit.partition import Partition
 from service.audit.predictions import PredictionsReader
 from service.audit.reader import Reader
-from service.audit.settings_used import check_settings
 from service.audit.sightings import events_with
 from service.audit.verdict import Verdict
 from service.errors import TopicMissing

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
+from service.audit.committed.history import CommitHistory
+from service.audit.committed.progress import Batch
 from service.audit.findings import Fault, Findings, Place
-from service.audit.history import CommitHistory
 from service.audit.matching.cases import Compared
-from service.audit.progress import Batch
 
 PREDICTIONS: Final = "predictions"
 REJECTED: Final = "rejected"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from service.audit.eras import Era
+from service.audit.committed.eras import Era
 from service.formats.schema import Schema
 from service.formats.topics import file_key, make_schemas, until
 from service.messages.decoder import Decoder

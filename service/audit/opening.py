@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from service.audit.committed.eras import eras_of
+from service.audit.committed.history import CommitHistory
 from service.audit.counts import BatchCounts
 from service.audit.decoders import DatedDecoders
-from service.audit.eras import eras_of
 from service.audit.findings import Findings
-from service.audit.history import CommitHistory
 from service.audit.inputs import PartitionInput
 from service.audit.letters import Letters
 from service.audit.matching.gaps import Gaps

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from service.audit.committed.eras import Era
+from service.audit.committed.history import CommitHistory
 from service.audit.counts import BatchCounts
-from service.audit.eras import Era
 from service.audit.findings import Place
-from service.audit.history import CommitHistory
 from service.audit.inputs import PartitionInput
 from service.audit.matching.cases import Compared
 from service.audit.matching.outputs import Found

@@ -8,8 +8,8 @@ from typing import Any, Final
 import click
 
 from service.audit.auditor import Auditor
+from service.audit.committed.settings_used import with_those_of_the_log
 from service.audit.findings import NOT_PROVED, Finding, Report
-from service.audit.settings_used import with_those_of_the_log
 from service.cli.app import report
 from service.cli.options import SERVICE, broker_url, setting_options
 from service.cli.output import echo

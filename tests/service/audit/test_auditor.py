@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.audit.commits import read_commits
+from service.audit.committed.commits import read_commits
 from service.audit.findings import Fault
 from service.errors import CheckpointError
 from service.partitioner import partition_for_key

@@ -9,7 +9,7 @@ What this client does differently, from the caller to the wire:
 - `record_writer`, `written_batch`: records as batches of its accumulator, in compiled code
 - `sent_records`: records sent one by one, where that is not possible
 - `messages`: its consumer, asked for records
-- `fetched_records`, `record_reader`: record batches as `RecordBatch`es, in compiled code
+- `reading/`: fetched record batches as `RecordBatch`es, in compiled code
 - `cluster`: how every client is made
 - `connections`: its bytes, and why a connection failed
 - `private`: what it does not publish, and whether the installed release has it

@@ -33,7 +33,7 @@ class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no
         self._decodes = may_use(READING)
         if self._decodes:
             # It cannot be imported where the release lacks what it extends.
-            from service.transport.kafka.kafka_python.fetched_records import FetchedRecords  # noqa: PLC0415
+            from service.transport.kafka.kafka_python.reading.fetched_records import FetchedRecords  # noqa: PLC0415
 
             self._fetcher.PartitionRecords = FetchedRecords
 

@@ -9,7 +9,7 @@ from kafka.record.memory_records import MemoryRecords
 from kafka.structs import TopicPartition
 
 from service.records import Output, Record
-from service.transport.kafka.kafka_python.fetched_records import FetchedRecords
+from service.transport.kafka.kafka_python.reading.fetched_records import FetchedRecords
 from service.transport.kafka.kafka_python.record_writer import written_batches
 from service.transport.kafka.kafka_python.written_batch import hand_over
 

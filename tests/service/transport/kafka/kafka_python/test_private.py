@@ -25,7 +25,7 @@ from service.transport.kafka.kafka_python.private import (
     may_use,
 )
 
-MODULES = sorted(Path(service.transport.kafka.kafka_python.__file__).parent.glob("*.py"))
+MODULES = sorted(Path(service.transport.kafka.kafka_python.__file__).parent.rglob("*.py"))
 USES = [use for part in NEEDED + OPTIONAL for use in part.uses]
 DECLARED = {name for use in USES for name in use.names.split()}
 DECLARED_MODULES = {use.module for use in USES}

@@ -15,8 +15,8 @@ from service.batches.output_batch import OutputBatch
 from service.partitioner import partition_for_key
 from service.records import Output, Record
 from service.transport.kafka.kafka_python import record_writer
-from service.transport.kafka.kafka_python.fetched_records import FetchedRecords
 from service.transport.kafka.kafka_python.messages import joined
+from service.transport.kafka.kafka_python.reading.fetched_records import FetchedRecords
 from service.transport.kafka.kafka_python.written_batch import builder_of
 
 NO_CODEC, GZIP = 0, 1

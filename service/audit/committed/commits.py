@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from time import monotonic, sleep
 from typing import Final
 
+from service.audit.committed.history import CommitHistory, Jump
 from service.audit.findings import Fault, Place, Report
-from service.audit.history import CommitHistory, Jump
 from service.audit.reader import Reader
 from service.errors import CheckpointError, TopicMissing
 from service.settings.load import Settings

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from perceptron_core.formats.model_bytes import pack, unpack
-from service.audit.eras import PLAIN
-from service.audit.history import CommitHistory
+from service.audit.committed.eras import PLAIN
+from service.audit.committed.history import CommitHistory
 from service.checkpoints.identity import named_settings
 from service.errors import SettingsDiffer, TopicMissing
 from service.formats.answers import ANSWER_KEY

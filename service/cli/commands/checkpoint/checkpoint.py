@@ -19,9 +19,9 @@ from perceptron_core import DamagedError, from_bytes, to_bytes
 from service.checkpoints.log import CheckpointLog, StoredSnapshot, read_log
 from service.checkpoints.status import newest_sound, read_logs
 from service.cli.app import report
-from service.cli.checkpoint_reset import STOP_FIRST, check_partition
-from service.cli.checkpoint_reset import command as reset_command
-from service.cli.checkpoint_settings import as_made, as_processed
+from service.cli.commands.checkpoint.reset import STOP_FIRST, check_partition
+from service.cli.commands.checkpoint.reset import command as reset_command
+from service.cli.commands.checkpoint.settings import as_made, as_processed
 from service.cli.model_files import load_model_file
 from service.cli.options import LEARNING, SERVICE, broker_url, setting_options
 from service.cli.output import echo

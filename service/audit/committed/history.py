@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
+from service.audit.committed.progress import Batch, read_progress
 from service.audit.findings import Fault, Findings, Place
-from service.audit.progress import Batch, read_progress
 from service.checkpoints.identity import EARLIER
 from service.checkpoints.snapshot import Snapshot, from_chunks
 from service.errors import NewerRelease

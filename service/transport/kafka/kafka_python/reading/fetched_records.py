@@ -11,8 +11,8 @@ from kafka.protocol.consumer import IsolationLevel
 
 from service.batches.record_batch import RecordBatch
 from service.transport.kafka.kafka_python.messages import as_record
-from service.transport.kafka.kafka_python.record_reader import RecordReader
-from service.transport.kafka.kafka_python.uncompressed import Uncompressed
+from service.transport.kafka.kafka_python.reading.record_reader import RecordReader
+from service.transport.kafka.kafka_python.reading.uncompressed import Uncompressed
 
 _CURRENT_FORMAT: Final = 2
 _ROOM: Final = 10_000

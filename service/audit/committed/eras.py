@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from service.audit.history import CommitHistory
+from service.audit.committed.history import CommitHistory
 from service.checkpoints.identity import named_settings
 from service.errors import CheckpointError
 from service.formats.schema import Schema

@@ -23,9 +23,9 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 from service.batches.record_batch import RecordBatch
 from service.errors import TransportError
 from service.records import Record
-from service.transport.kafka.kafka_python import fetched_records, record_reader, uncompressed
-from service.transport.kafka.kafka_python.fetched_records import FetchedRecords
 from service.transport.kafka.kafka_python.messages import RecordConsumer, joined
+from service.transport.kafka.kafka_python.reading import fetched_records, record_reader, uncompressed
+from service.transport.kafka.kafka_python.reading.fetched_records import FetchedRecords
 
 PLACE, OTHER = TopicPartition("events", 3), TopicPartition("events", 4)
 NO_CODEC, GZIP = 0, 1
