@@ -7,13 +7,14 @@ what is written. So everything goes on without one of them, and nothing can be w
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Final, Self
 
 from kafka import KafkaAdminClient
-from kafka.errors import KafkaConnectionError
+from kafka.errors import KafkaError
 
 from tests.support.kafka_broker import KafkaBroker, Node, free_ports, new_cluster_id
 
@@ -95,15 +96,29 @@ class KafkaCluster:
 
     def leader(self, topic: str, partition: int) -> int:
         """Return the number of the broker that leads this partition, -1 while there is none."""
-        with contextlib.closing(KafkaAdminClient(bootstrap_servers=self.address.split(","))) as admin:
-            while True:
-                with contextlib.suppress(KafkaConnectionError):  # it asks any broker, also one that is gone
-                    (described,) = admin.describe_topics([topic])
-                    break
-        leaders: dict[int, int] = {
-            each["partition_index"]: each["leader_id"] for each in described["partitions"]
-        }
-        return leaders[partition]
+        return self._leaders()[topic, partition]
+
+    def wait_until_led_without(self, number: int, within_seconds: float = 60.0) -> None:
+        """Wait until other brokers lead all that this one has led."""
+        deadline = time.monotonic() + within_seconds
+        while {number, -1} & set(self._leaders(but_of=number).values()):
+            assert time.monotonic() < deadline, f"broker {number} leads still"
+            time.sleep(0.1)
+
+    def _leaders(self, *, but_of: int | None = None) -> dict[tuple[str, int], int]:
+        """Return who leads each partition, as a broker says that runs; it may be a little behind."""
+        addresses = [each.address for n, each in self.brokers.items() if n != but_of and each.is_running]
+        while True:
+            with contextlib.closing(KafkaAdminClient(bootstrap_servers=addresses)) as admin:
+                try:
+                    topics = admin.describe_topics()
+                except KafkaError:  # any broker is asked, also one that is gone
+                    continue
+            return {
+                (topic["name"], each["partition_index"]): each["leader_id"]
+                for topic in topics
+                for each in topic["partitions"]
+            }
 
     def close(self) -> None:
         """Kill all of it and remove its data."""

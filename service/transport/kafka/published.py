@@ -31,9 +31,9 @@ def report_published_way(client: str, what: str, reason: str) -> None:
     client
         The package and its release.
     what
-        What is done so, as a noun.
+        What is done so: "reading records".
     reason
         Why it is.
 
     """
-    _log.warning("%s: %s goes the published way, which is slower: %s", client, what, reason)
+    _log.warning("%s: %s in the published way, which is slower: %s", client, what, reason)

@@ -16,6 +16,6 @@ def test_each_lack_is_logged_once(caplog):
         report_published_way("a client 9.9", "reading", "`Fetcher.x` is gone")
         report_published_way("a client 9.9", "writing", "`Sender.y` is gone")
     assert caplog.messages == [
-        "a client 9.9: reading goes the published way, which is slower: `Fetcher.x` is gone",
-        "a client 9.9: writing goes the published way, which is slower: `Sender.y` is gone",
+        "a client 9.9: reading in the published way, which is slower: `Fetcher.x` is gone",
+        "a client 9.9: writing in the published way, which is slower: `Sender.y` is gone",
     ]
