@@ -530,3 +530,17 @@ def test_no_error_in_the_last_step_passes_for_a_commit():
     bulk = producer.BulkProducer(Broken(), timeout_seconds=1, batch_bytes=1000)
     with pytest.raises(LookupError):
         bulk.transact([], {("events", 0): 1}, None, deadline=time.monotonic() + 1, where="events[0]")
+
+
+def test_a_partition_whose_last_commit_failed_waits_longer_before_a_commit_is_given_up(monkeypatch):
+    """Or one that brokers are slow to answer might be given up again and again."""
+    waits = []
+    monkeypatch.setattr(
+        producer, "do_with_coordinator", lambda *_, patience_seconds, **__: waits.append(patience_seconds)
+    )
+    for failed in (set(), {"partition"}):
+        bulk = producer.BulkProducer(
+            Stuck(), timeout_seconds=1, batch_bytes=1000, transactional_id="partition", failed=failed
+        )
+        bulk._hand_over([], None, time.monotonic() + 30)
+    assert waits == [producer.PATIENCE_SECONDS, pytest.approx(10, abs=1)]
