@@ -269,29 +269,29 @@ class AutoRule:
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
         self.start(self.maps.words.bits, self.maps.dense.seed, self.maps.columns.limit, ())
-        met = restored.classes(state["labels"])
-        groups = [*state["groups"]]
+        met, groups = restored.classes(state["labels"]), [*state["groups"]]
+        losses = restored.several(state["losses"], restored.size, len(state["losses"]))
+        leader = restored.count(state["leader"])
+        self.n_mistakes = restored.count(state["n_mistakes"])
+        self.n_updates = restored.count(state["n_updates"])
         if len({*groups}) < len(groups) or not {*groups} <= {group for _, group in _GROUP_OF_MAP}:
             raise ValueError(f"groups of learners are {groups!r:.200}")
         if len(state["ensembles"]) != n_ensembles(len(met)) or (groups and not met):
             raise ValueError(f"{len(state['ensembles'])} ensembles of {groups} for {len(met)} classes")
+        self.maps.set_state(state["maps"])
         self.groups = groups
         for label in met:
             self.meet(label)
-        self.maps.set_state(state["maps"])
         for ensemble, learned in zip(self.ensembles, state["ensembles"], strict=True):
             ensemble.set_state(learned)
         self.widen()
         if self.ensembles:
             self._count_candidates()
-        for k, loss in enumerate(restored.several(state["losses"], restored.size, self.n_candidates)):
-            self.losses[k] = loss
-        self.n_mistakes = restored.count(state["n_mistakes"])
-        self.n_updates = restored.count(state["n_updates"])
-        leader = restored.count(state["leader"])
-        if leader >= self.n_candidates:
-            raise ValueError(f"candidate {leader} leads {self.n_candidates}")
+        if not leader < self.n_candidates == len(losses):
+            raise ValueError(f"candidate {leader} leads {self.n_candidates} with {len(losses)} losses")
         self.leader = leader
+        for k in range(len(losses)):
+            self.losses[k] = losses[k]
 
 
 def n_ensembles(n_classes: int) -> int:
@@ -303,8 +303,8 @@ def _read(said: bytes) -> memoryview[float]:
     """Return the numbers that `AutoRule.said` wrote. Raises ValueError for anything else."""
     found = from_bytes("d", said)
     if len(found) >= _HEADER:
-        n_ensembles, n, n_candidates, leader = found[:_HEADER].tolist()
-        n_numbers = n_ensembles * (n + n_candidates)
+        n_said, n, n_candidates, leader = found[:_HEADER].tolist()
+        n_numbers = n_said * (n + n_candidates)
         if 0 <= leader < n_candidates <= MOST_EXPERTS >= n >= 0 and len(found) == _HEADER + n_numbers:
             return found
     if len(found):
