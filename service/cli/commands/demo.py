@@ -17,7 +17,7 @@ from typing import Final
 import click
 from prometheus_client import CollectorRegistry
 
-from service.cli.commands.serve import http_server, stopping
+from service.cli.commands.serve import StopRequest, http_server, stopping
 from service.cli.options import setting_options
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, counted_bar
@@ -81,8 +81,9 @@ def command(rate: float, loaded: Loaded, *, keep: bool) -> None:
     the loop predicts and learns, and a live page shows how. It ends by itself with a summary, or with --keep
     goes on until Ctrl-C.
     """
-    with tempfile.TemporaryDirectory(prefix="perceptron-demo-") as folder:
-        _run(_settings(f"sqlite:///{Path(folder) / 'stream.db'}", loaded.settings), rate, keep=keep)
+    with stopping() as request, tempfile.TemporaryDirectory(prefix="perceptron-demo-") as folder:
+        settings = _settings(f"sqlite:///{Path(folder) / 'stream.db'}", loaded.settings)
+        _run(settings, request, rate, keep=keep)
     echo(_WHERE_NEXT)
 
 
@@ -99,11 +100,10 @@ def _settings(url: str, given: Settings) -> Settings:
     )
 
 
-def _run(settings: Settings, rate: float, *, keep: bool) -> None:
+def _run(settings: Settings, request: StopRequest, rate: float, *, keep: bool) -> None:
     url, events = settings.broker, _events()
     metrics, health, live = Metrics(CollectorRegistry()), Health(), LiveModels(settings)
     with ExitStack() as stack:
-        request = stack.enter_context(stopping())
         address = stack.enter_context(_server(settings, metrics, health, live))
         echo(_INTRODUCTION.format(count=len(events), url=url, address=address), err=True)
         transport = open_stream(settings, url)

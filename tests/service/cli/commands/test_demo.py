@@ -2,13 +2,16 @@
 
 import contextlib
 import json
+import os
 import re
 import signal
 import socket
 import tempfile
 
 import pytest
+from click.testing import CliRunner
 
+from service.cli.commands import demo as demo_command
 from tests.support.perceptron_process import PerceptronProcess
 from tests.support.reference_streams import phishing_events, run_bare
 
@@ -121,3 +124,16 @@ def test_kept_it_plays_on_with_its_page_up_until_it_is_told_to_end(demo, number)
 
 def test_the_address_of_the_page_is_told_first(finished):
     assert f"live page  {finished.address}\n" in finished.stderr
+
+
+def test_a_signal_before_it_begins_leaves_no_folder(monkeypatch, tmp_path):
+    events = demo_command._events
+
+    def interrupted():
+        os.kill(os.getpid(), signal.SIGTERM)
+        return events()
+
+    monkeypatch.setattr(demo_command, "_events", interrupted)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = CliRunner().invoke(demo_command.command, [], env={"PERCEPTRON_HTTP": "127.0.0.1:0"})
+    assert (ended.exit_code, list(tmp_path.iterdir())) == (0, [])
