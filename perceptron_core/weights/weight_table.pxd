@@ -20,7 +20,7 @@ cdef class WeightTable(RowTable):
 
     cpdef dict nonzero(self, Column column)
 
-    @cython.locals(slot=int, k=Py_ssize_t, numbers="double[::1]")
+    @cython.locals(slot=int, cell=double)
     cpdef write(self, Column column, cells)
 
     @cython.locals(slot=int, amount=double)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -63,13 +62,14 @@ class WeightTable(RowTable):
 
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:
         """Replace what a column holds. Raises ValueError for cells that learning does not make."""
-        numbers = array("d", cells.values())
-        column.check(numbers)
+        for cell in cells.values():
+            if not column.lowest <= cell <= column.highest:
+                raise ValueError(f"a cell is {cell!r}, not from {column.lowest:g} to {column.highest:g}")
         self._store([name for name in cells if self._index.find(name) < 0])
         column.fill()
-        for k, name in enumerate(cells):
+        for name, cell in cells.items():  # allocates nothing: a failure would leave it half written
             slot = self._index.find(name)
-            column.cells[slot] = numbers[k]
+            column.cells[slot] = cell
 
     def arrange(self, names: Sequence[Any]) -> None:
         """Store these features in this order, all that are stored among them; they keep what rules read."""
