@@ -15,6 +15,7 @@ Number = TypeVar("Number", int, float)
 
 _MOST: Final = 1 << 53
 """Of a count: a double holds each number up to it, and it is never reached."""
+_SMALLEST_SUM: Final = 1e-250
 
 
 def count(value: Any) -> int:
@@ -54,9 +55,9 @@ size = between(0.0, MAX_LEARNED)
 
 
 def squared_sum(value: Any) -> float:
-    """Return Σ (xᵢ/Lᵢ)²: of the first example, some |xᵢ| is Lᵢ."""
-    if 0 < size(value) < 1:
-        raise ValueError(f"a sum of squares of which one is 1 is {value!r}")
+    """Return a sum of squares by which is divided, if it is not 0."""
+    if 0 < size(value) < _SMALLEST_SUM:
+        raise ValueError(f"a sum of squares is {value!r}")
     return number(value)
 
 
@@ -83,10 +84,10 @@ def classes(values: Iterable[Any], given: Sequence[Any] | None = None) -> tuple[
 
 
 def matrix(rows: Any) -> dict[Any, dict[Any, float]]:
-    """Return a matrix as a dictionary of its rows, each with its diagonal."""
+    """Return a square matrix as a dictionary of its rows, each with its diagonal."""
     found = {name: numbers(row) for name, row in _items(rows)}
-    if any(name not in row for name, row in found.items()):
-        raise ValueError("a row of a matrix lacks its diagonal")
+    if any(name not in row or not row.keys() <= found.keys() for name, row in found.items()):
+        raise ValueError("a row of a matrix lacks its diagonal, or has a column without a row")
     return found
 
 
