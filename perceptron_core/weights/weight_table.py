@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -62,9 +63,7 @@ class WeightTable(RowTable):
 
     def write(self, column: Column, cells: Mapping[Any, float]) -> None:
         """Replace what a column holds. Raises ValueError for cells that learning does not make."""
-        for cell in cells.values():
-            if not column.lowest <= cell <= column.highest:
-                raise ValueError(f"a cell is {cell!r}, not from {column.lowest:g} to {column.highest:g}")
+        column.check(array("d", cells.values()))
         self._store([name for name in cells if self._index.find(name) < 0])
         column.fill()
         for name, cell in cells.items():  # allocates nothing: a failure would leave it half written
