@@ -34,7 +34,7 @@ _AGAIN_SECONDS: Final = 0.25
 _DOUBT_SECONDS: Final = 60.0
 """How long it is believed afterwards: records of ids that never existed must not slow down the others."""
 _FETCH_SECONDS: Final = 10.0
-"""How long all schemas of a batch are asked for at once; then it waits like one whose registry is away."""
+"""How long all schemas of a batch are asked for at once; then it waits as without an answer."""
 _MOST_REMEMBERED: Final = 1000
 _LONGEST_COMPLAINT: Final = 500
 _NEVER: Final = Event()

@@ -26,7 +26,7 @@ _LONGEST_COMPLAINT: Final = 1000
 _OF_NAMES: Final = frozenset(
     {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EINVAL, errno.ELOOP}
 )
-"""Errors of a file's name; any other is one of this machine, and no reason to refuse a schema for ever."""
+"""Errors of a file's name; any other is an error of this machine: the schema may be tried again."""
 
 _KNOWN: Final[Mapping[str, str]] = {
     "confluent/meta.proto": """syntax = "proto3";

@@ -33,7 +33,7 @@ PUBLISHED_MODULES = {"kafka", "kafka.admin", "kafka.errors", "kafka.structs"}
 
 
 @pytest.fixture
-def anew(monkeypatch):
+def retried(monkeypatch):
     """Let the release be looked at again, before and after."""
     monkeypatch.delenv(published.PUBLISHED_ONLY, raising=False)
     for cached in (private._reason_against, published.report_published_way):
@@ -109,7 +109,7 @@ def test_the_lowest_release_is_the_declared_one():
     assert f">={OLDEST}" in declared
 
 
-def test_a_release_that_lacks_what_serves_speed_does_it_in_the_published_way(monkeypatch, anew, caplog):
+def test_a_release_that_lacks_what_serves_speed_does_it_in_the_published_way(monkeypatch, retried, caplog):
     monkeypatch.delattr(Fetcher, "PartitionRecords")
     assert not may_use(READING)
     assert not may_use(READING)
@@ -117,13 +117,15 @@ def test_a_release_that_lacks_what_serves_speed_does_it_in_the_published_way(mon
     assert message.endswith("kafka.consumer.fetcher.Fetcher.PartitionRecords is gone")
 
 
-def test_a_release_whose_batches_are_built_otherwise_writes_in_the_published_way(monkeypatch, anew, caplog):
+def test_a_release_whose_batches_are_built_otherwise_writes_in_the_published_way(
+    monkeypatch, retried, caplog
+):
     monkeypatch.setattr(MemoryRecordsBuilder, "__init__", lambda _, *, magic: None)
     assert not may_use(WRITING)
     assert "a trial of its batches fails: TypeError" in caplog.text
 
 
-def test_the_published_way_may_be_forced(monkeypatch, anew):
+def test_the_published_way_may_be_forced(monkeypatch, retried):
     assert all(map(may_use, OPTIONAL))
     monkeypatch.setenv(published.PUBLISHED_ONLY, "1")
     assert not any(map(may_use, OPTIONAL))
