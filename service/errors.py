@@ -83,18 +83,13 @@ class CheckpointError(ServiceError):
 
 
 class NewerRelease(CheckpointError):
-    """A checkpoint was written by a newer release: there is nothing wrong with it.
+    """A checkpoint was written by a newer release: there is nothing wrong with it."""
 
-    Parameters
-    ----------
-    what
-        Where it lies, and what in it is not known.
-
-    """
-
-    def __init__(self, what: str) -> None:
+    @classmethod
+    def wrote(cls, what: str) -> NewerRelease:
+        """Return the error for `what`, which says where the checkpoint lies and what in it is not known."""
         hint = "run the release that wrote it, or a newer one; the model is whole, so reset nothing"
-        super().__init__(f"{what}: a newer release wrote it", hint=hint)
+        return cls(f"{what}: a newer release wrote it", hint=hint)
 
 
 class SettingsDiffer(CheckpointError):

@@ -213,7 +213,7 @@ def read_log(records: Iterable[Record], group: str) -> CheckpointLog:
         kind = headers.get("kind")
         if kind not in (_PROGRESS, _SNAPSHOT, _SCHEMA):
             if kind is not None and record.key == group.encode():
-                raise NewerRelease(f"{_place(record)}: a record of the kind {kind!r:.50}")
+                raise NewerRelease.wrote(f"{_place(record)}: a record of the kind {kind!r:.50}")
             raise CheckpointError(
                 f"{_place(record)}: this is no checkpoint record; another program has written to the topic",
                 hint=f"let nothing else write to the checkpoints topic; {_FOREIGN_HINT}",
@@ -237,7 +237,7 @@ def _read_schema(record: Record, headers: Mapping[str, bytes]) -> StoredSchema:
     try:
         return StoredSchema(int(headers["sequence"]), headers["schema"], from_bytes(record.value or b""))
     except NewerError:
-        raise NewerRelease(f"{_place(record)}: a schema of another version") from None
+        raise NewerRelease.wrote(f"{_place(record)}: a schema of another version") from None
     except (DamagedError, KeyError, ValueError) as error:
         raise _unreadable(record, f"a schema that cannot be read: {error}") from error
 
@@ -246,7 +246,7 @@ def _read_progress(record: Record) -> Progress:
     try:
         fields: dict[str, Any] = json.loads(record.value or b"")
         if newer := what_is_newer(fields):
-            raise NewerRelease(f"{_place(record)}: progress {newer}")
+            raise NewerRelease.wrote(f"{_place(record)}: progress {newer}")
         del fields["version"]
         progress = Progress(**fields)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -133,7 +133,7 @@ def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Pro
         processor.restore(snapshot.state)
     except NewerError as error:
         what = "its model cannot be read by this release"
-        raise NewerRelease(f"{settings.checkpoints_topic}[{partition}]: {what}") from error
+        raise NewerRelease.wrote(f"{settings.checkpoints_topic}[{partition}]: {what}") from error
     except DamagedError as error:
         raise CheckpointError(f"{settings.checkpoints_topic}[{partition}]: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -177,7 +177,9 @@ def _newest_sound(log: CheckpointLog, place: str) -> Snapshot:
                 "%s@%d: snapshot refused: %s; trying the one before", place, stored.first_offset, error
             )
     if are_newer:
-        raise NewerRelease(f"{place}: none of {len(log.snapshots)} snapshots can be read by this release")
+        raise NewerRelease.wrote(
+            f"{place}: none of {len(log.snapshots)} snapshots can be read by this release"
+        )
     raise CheckpointError(
         f"{place}: none of {len(log.snapshots)} snapshots can be used",
         hint=f"go on with a saved model: `perceptron checkpoint import --no-restore`; or {RESET_HINT}",

@@ -135,7 +135,7 @@ class CommitHistory:
         self.owners.add(record.key)
         kind = headers.get("kind")
         if kind not in {None, b"progress", b"snapshot", b"schema"} and record.key == self._key:
-            raise NewerRelease(f"{place}: a record of the kind {kind!r:.50}")
+            raise NewerRelease.wrote(f"{place}: a record of the kind {kind!r:.50}")
         if kind not in {b"progress", b"snapshot", b"schema"}:
             self.findings.add(Fault.FOREIGN, place, "no checkpoint record: another program has written it")
         elif record.key != self._key:
@@ -225,7 +225,7 @@ class CommitHistory:
         try:
             snapshot = from_chunks(stored.chunks)
         except NewerError as error:
-            raise NewerRelease(f"{stored.place}: {error}") from None
+            raise NewerRelease.wrote(f"{stored.place}: {error}") from None
         except DamagedError as error:
             self.findings.add(Fault.WRONG, stored.place, f"a snapshot that cannot be read: {error}")
             return

@@ -31,7 +31,7 @@ def read_progress(place: Place, value: bytes | None) -> Batch | None:
             return _batch(place, fields)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    raise NewerRelease(f"{place}: progress {newer}")
+    raise NewerRelease.wrote(f"{place}: progress {newer}")
 
 
 def _batch(place: Place, fields: Mapping[str, Any]) -> Batch | None:

@@ -28,6 +28,7 @@ def no_patience(monkeypatch):
     monkeypatch.setattr("service.audit.auditor.SETTLE_SECONDS", 0.0)
 
 
+ROOT = Path(__file__).parents[4]
 FOREIGN = Output("predictions", b"x", b'{"id":"x","label":true,"score":0.0,"updates":0}', (), 0)
 
 
@@ -42,7 +43,7 @@ def test_a_stream_that_holds_is_proved_with_the_numbers(perceptron, broker, stre
 
 
 def test_the_guarantees_list_what_is_not_proved():
-    guarantees = Path("docs/guarantees.md").read_text(encoding="utf-8")
+    guarantees = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
     assert [each for each in NOT_PROVED if f"- {each}\n" not in guarantees] == []
 
 
