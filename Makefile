@@ -5,13 +5,12 @@
 # make test-lowest   the fast tests with the lowest releases of what the package depends on
 # make test-newest   make test with the newest releases that there are, whatever constraints.txt says; lists those beyond a bound
 # make test-pythons  the fast tests on each Python from 3.11 to 3.14 that is found
-# make test-waiting, make test-computing   make test in two halves, to be run side by side, as CI does
 # make test-published  what the service asks of Kafka clients, with what they publish alone
-# make nightly  make test with all repetitions and the long forms of what is short by default
+# make nightly  make test with what tests/nightly.toml names, the long forms of what is short by default, and all test-* above
 # make coverage  the fast tests, and which lines they leave out
 # make lock   renew constraints.txt, the releases that CI installs
 # make dev    an editable installation, compiled in place; make quick   what to run before each commit, within a minute
-# make lint   ruff with all rules, import contracts, mypy --strict
+# make lint   ruff with all rules, import contracts, mypy --strict, the budget of lines
 # make chaos  the long form of the tests that kill, freeze and cut things
 # make simulate  thousands of runs in which everything goes wrong that can; SEEDS=1000000, or SEED=7 for one with its story
 # make bench  speed, as ratios against peers in the same run
@@ -25,18 +24,15 @@ BIN    := $(VENV)/bin
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
 # A file of tests stays together: its broker and its clock are its own. PYTEST_ARGS="-n 0" for one process, as for --pdb.
-PARALLEL ?= -n 3 --dist loadfile --no-loadscope-reorder
+# Half of the files wait for brokers and processes most of the time, so that four share two cores.
+PARALLEL ?= -n 4 --dist loadfile --no-loadscope-reorder
 BENCH  ?= .venv-bench
 RELEASE ?= .venv-release
 BENCH_ARGS ?=
 SEEDS ?= 10000
 # LOCKED=1 installs the releases that constraints.txt names.
 export PIP_CONSTRAINT := $(if $(LOCKED),$(CURDIR)/constraints.txt,$(PIP_CONSTRAINT))
-# These wait for brokers and processes, so that four share two cores; the others compute.
-WAITING_TESTS := tests/chaos tests/integration tests/conformance/test_transport_contract.py
 PUBLISHED_TESTS := tests/conformance/test_transport_contract.py tests/chaos/test_kill.py
-WAITING ?= -n 4 --dist loadfile --no-loadscope-reorder
-COMPUTING ?= -n 2 --dist loadfile --no-loadscope-reorder
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
 UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays base formats/test_model_bytes.py structured text weights \
@@ -57,8 +53,8 @@ LOWEST_TESTS ?= $(addprefix tests/service/,datasets messages models partition se
 QUICK_TESTS := tests/service tests/perceptron_core tests/test_architecture.py
 PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-4].*/bin/python3),python3.11 python3.12 python3.13 python3.14)
 
-.PHONY: demo dev quick test test-waiting test-computing test-published test-uncompiled test-sanitized test-lowest \
-  test-newest test-pythons nightly \
+.PHONY: demo dev quick test test-published test-uncompiled test-sanitized test-lowest \
+  test-newest test-pythons test-all nightly \
   coverage lock lint chaos simulate bench profile docs docs-plots dist release-check clean
 
 demo: $(VENV)/installed
@@ -67,17 +63,13 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/pytest $(PARALLEL) $(PYTEST_ARGS)
 
-test-waiting: $(VENV)/installed-dev
-	$(BIN)/pytest $(WAITING_TESTS) $(WAITING) $(PYTEST_ARGS)
-
-test-computing: $(VENV)/installed-dev
-	$(BIN)/pytest $(addprefix --ignore=,$(WAITING_TESTS)) $(COMPUTING) $(PYTEST_ARGS)
-
 # The clients as they are published: no other name of theirs that serves speed alone is used.
 test-published: $(VENV)/installed-dev
-	PERCEPTRON_PUBLISHED_ONLY=1 $(BIN)/pytest $(PUBLISHED_TESTS) -m kafka -k 'contract or labels-among or labels-apart' $(WAITING) $(PYTEST_ARGS)
+	PERCEPTRON_PUBLISHED_ONLY=1 $(BIN)/pytest $(PUBLISHED_TESTS) -m kafka -k 'contract or labels-among or labels-apart' $(PARALLEL) $(PYTEST_ARGS)
 
-nightly: $(VENV)/installed-dev
+nightly: test-all test-published test-uncompiled test-sanitized test-lowest
+
+test-all: $(VENV)/installed-dev
 	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long PERCEPTRON_SIMULATION_SEEDS=100000 PERCEPTRON_TORN_TRIALS=50 PERCEPTRON_FUZZ_INPUTS=10000000 \
 	  PERCEPTRON_FUZZ_STATES=1000000 \
 	  $(BIN)/pytest $(PARALLEL) --timeout 7200 $(PYTEST_ARGS)
@@ -102,14 +94,12 @@ lock: $(VENV)/bin/pip
 	  --no-annotate --no-emit-index-url --custom-compile-command 'make lock' pyproject.toml --output-file constraints.txt
 
 # Where the interpreter runs other code than the compiler's, or code that it alone can run; that each learner gives the
-# same bits in both is tested on the compiled core (tests/perceptron_core/base/test_compiled.py). So a law needs no more
-# examples here than run each line of it; likewise sanitized and with the lowest releases.
-test-uncompiled test-sanitized test-lowest: export PERCEPTRON_TESTS ?= quick
+# same bits in both is tested on the compiled core (tests/perceptron_core/base/test_compiled.py).
 test-uncompiled: $(VENV)/installed-dev
 	rm -rf $(UNCOMPILED) && mkdir -p $(UNCOMPILED) && cp -R perceptron_core $(UNCOMPILED)
 	find $(UNCOMPILED) -name '*.so' -delete
 	PYTHONPATH=$(UNCOMPILED) PERCEPTRON_REQUIRE_COMPILED=0 $(BIN)/pytest \
-	  $(UNCOMPILED_TESTS) perceptron_core $(COMPUTING) $(PYTEST_ARGS)
+	  $(UNCOMPILED_TESTS) perceptron_core $(PARALLEL) $(PYTEST_ARGS)
 
 # What lies here is what is imported; compiled again only what has changed.
 dev: $(VENV)/installed-editable
@@ -119,7 +109,7 @@ quick: dev
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/lint-imports --no-cache > /dev/null
-	PERCEPTRON_TESTS=quick $(BIN)/pytest -q -x -m 'not slow and not kafka' $(QUICK_TESTS) -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/pytest -q -x -m 'not slow and not kafka' $(QUICK_TESTS) -n 2 --dist loadfile $(PYTEST_ARGS)
 
 # A copy of the sources, so that nothing built for users is mixed with it. Python's own allocator hands out parts of
 # larger blocks, whose ends nobody could see.
@@ -156,9 +146,10 @@ lint: $(VENV)/installed-dev
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
+	$(BIN)/python -m tools.lines
 
 chaos: $(VENV)/installed-dev
-	PERCEPTRON_CHAOS=long $(BIN)/pytest tests/chaos --timeout 3600 $(PYTEST_ARGS)
+	PERCEPTRON_TESTS=all PERCEPTRON_CHAOS=long $(BIN)/pytest tests/chaos --timeout 3600 $(PYTEST_ARGS)
 
 # SEED=7 runs one seed and tells its story; DEFECT=name puts a defect back first (tests/simulation/defects.py).
 simulate: $(VENV)/installed-dev

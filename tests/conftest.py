@@ -1,7 +1,7 @@
 """Fixtures for every test: a real Apache Kafka broker, where this machine can have one.
 
-Cases marked as a repetition are left out, unless PERCEPTRON_TESTS is "all" (`make nightly`). Hypothesis tries
-more examples then, and fewer if it is "quick" (`make quick`).
+What `nightly.toml` names, and cases marked as a repetition, are left out unless PERCEPTRON_TESTS is "all"
+(`make nightly`). Hypothesis tries more examples then.
 """
 
 from __future__ import annotations
@@ -9,19 +9,23 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import re
 import signal
 import subprocess
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.example_counts import USUAL
+from tests.support.example_counts import NIGHTLY, USUAL
 from tests.support.kafka_broker import KafkaBroker, NoBroker, answers
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.started_once import started_once
 
 DOCKER_ANSWERS_WITHIN_SECONDS = 5
 A_CLIENT_ENDS_WITHIN_SECONDS = 20
@@ -32,27 +36,33 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long examples take says something about the machine, and nothing about the law that is tested.
 # Each run draws other examples: many runs of some see as much as one of many.
 settings.register_profile(
-    "all", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300
+    "all", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=NIGHTLY
 )
 settings.register_profile("", settings.get_profile("all"), max_examples=USUAL)
-settings.register_profile("quick", settings.get_profile("all"), max_examples=20)
 settings.load_profile(os.environ.get("PERCEPTRON_TESTS", ""))
 
 LONGEST = "test_simulation.py"
-WITH_REPETITIONS = os.environ.get("PERCEPTRON_TESTS") == "all"
+IS_NIGHTLY = os.environ.get("PERCEPTRON_TESTS") == "all"
+ONLY_NIGHTLY = re.compile(
+    "|".join(tomllib.loads(Path(__file__).with_name("nightly.toml").read_text(encoding="utf-8")))
+)
 
 
 @pytest.hookimpl(trylast=True)  # after the folders' own hooks, which mark cases
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave repetitions out, and put the file first that takes longest.
+    """Leave out what is for `make nightly`, and put the file first that takes longest.
 
     One process runs all of a file, and the others would wait for it at the end.
     """
     items.sort(key=lambda item: item.path.name != LONGEST)
-    if WITH_REPETITIONS:
+    if IS_NIGHTLY:
         return
-    out = [item for item in items if item.get_closest_marker("repetition")]
-    items[:] = [item for item in items if not item.get_closest_marker("repetition")]
+    kept: list[pytest.Item] = []
+    out: list[pytest.Item] = []
+    for item in items:
+        is_out = item.get_closest_marker("repetition") or ONLY_NIGHTLY.search(item.nodeid)
+        (out if is_out else kept).append(item)
+    items[:] = kept
     config.hook.pytest_deselected(items=out)
 
 
@@ -82,14 +92,17 @@ def no_client_is_left_behind() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def kafka_bootstrap() -> Iterator[str]:
+def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the `host:port` of a broker that all tests share: use topics and groups of your own.
 
     The first that works: the address in ``PERCEPTRON_TEST_KAFKA``, Docker, a JVM with Maven.
     """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # of all processes of this run
     with contextlib.ExitStack() as stack:
         try:
-            address = _given() or _start_any(stack)
+            address = _given() or stack.enter_context(started_once(folder, _start_any))
         except NoBroker as error:
             _do_without(error)
         yield address

@@ -15,55 +15,10 @@ from tests.support.kafka_place import KAFKA_CLIENTS
 pytest.register_assert_rewrite("tests.support.exactly_once")
 
 
-IS_LONG = os.environ.get("PERCEPTRON_CHAOS") == "long"
-# The short form makes these claims with the second client too; the long one, all. A killed broker is for the
-# long one: librdkafka 2.16 was then seen to abort, once in some 20 times, with an assertion of its own.
-SECOND_CLIENT = "confluent"
-WITH_BOTH_CLIENTS = (
-    "test_killed_at_random_moments_it_does_everything_once",
-    "test_processes_come_go_freeze_and_thaw_and_everything_is_done_once",
-    "test_connections_cut_in_the_middle_of_a_commit_lose_and_double_nothing",
-    "test_a_stop_while_the_broker_is_gone_takes_seconds",
-)
-
-
-# A kill of one process and a hand-over of a shared model are each tried by a short test of their own.
-LONG_ONLY = "test_three_processes_are_killed_in_turn"
-LONG_ONLY_FILE = "test_three_brokers.py"
-"""Three brokers take as much of the machine as everything else does."""
-
-# Each kind of stream has one layout of the labels in the short form of the kill tests.
-OTHER_LAYOUTS = (
-    "[sqlite-labels-among-events]",
-    "[kafka-python-labels-apart]",
-    "[confluent-labels-among-events]",
-    "[confluent-auto]",
-    "[kafka-python-labels-timing-out]",
-    "[confluent-labels-timing-out]",
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what the short form leaves out."""
-    for item in items:
-        if is_repetition(item):
-            item.add_marker("repetition")
-
-
-def is_repetition(item: pytest.Item) -> bool:
-    if IS_LONG:
-        return False
-    if item.name.startswith(LONG_ONLY) or item.path.name == LONG_ONLY_FILE:
-        return True
-    spec = getattr(item, "callspec", None)
-    is_second = spec is not None and spec.params.get("place") == SECOND_CLIENT
-    return (is_second and not item.name.startswith(WITH_BOTH_CLIENTS)) or item.name.endswith(OTHER_LAYOUTS)
-
-
 @pytest.fixture
 def force() -> Force:
     """Return the short form; with PERCEPTRON_CHAOS=long (`make chaos`) the long one."""
-    return LONG if IS_LONG else SHORT
+    return LONG if os.environ.get("PERCEPTRON_CHAOS") == "long" else SHORT
 
 
 @pytest.fixture(

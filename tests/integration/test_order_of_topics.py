@@ -1,6 +1,6 @@
 """A backlog of events and of their labels, each on a topic of its own, is taken in the order of time.
 
-`PERCEPTRON_ORDER_RECORDS=200000` makes it a long one, with every number of partitions, batch and kills.
+`PERCEPTRON_ORDER_RECORDS=200000` makes it a long one.
 """
 
 import itertools
@@ -15,26 +15,13 @@ from service.stream import Output
 from tests.support.kafka_place import KAFKA_CLIENTS
 from tests.support.taken_order import backlog, taken_too_early
 
-IS_LONG = "PERCEPTRON_ORDER_RECORDS" in os.environ
 RECORDS = int(os.environ.get("PERCEPTRON_ORDER_RECORDS", "3000"))
 LIMIT_SECONDS = 120 + RECORDS / 100
 KILLS = 3
 CASES = [*itertools.product([1, 4, 6], [5, 1000], [0, KILLS])]
 """Partitions, records in a batch, kills."""
-SHORT_CASES = {
-    "sqlite": [(4, 5, KILLS), (1, 1000, 0)],
-    "kafka-python": [(4, 5, KILLS), (6, 1000, KILLS)],
-    "confluent": [(4, 5, KILLS), (6, 1000, KILLS)],
-}
 KINDS_AND_CASES = [
-    pytest.param(
-        kind,
-        *case,
-        marks=[
-            *([pytest.mark.kafka] if kind in KAFKA_CLIENTS else []),
-            *([pytest.mark.repetition] if case not in SHORT_CASES[kind] and not IS_LONG else []),
-        ],
-    )
+    pytest.param(kind, *case, marks=[pytest.mark.kafka] if kind in KAFKA_CLIENTS else [])
     for kind, case in itertools.product(["sqlite", *KAFKA_CLIENTS], CASES)
 ]
 

@@ -1,11 +1,13 @@
-"""How many examples Hypothesis tries of a law that has a count of its own."""
+"""How many examples Hypothesis tries of a law."""
 
 from hypothesis import settings
 
-USUAL = 60
-"""Examples of a law without one, in `make test`."""
+USUAL = 20
+"""Examples in `make test`."""
+NIGHTLY = 300
+"""Examples in `make nightly`."""
 
 
 def n_examples(count: int) -> int:
-    """Return `count` in `make test`; in the quick and the nightly form, its share of their examples."""
-    return max(1, count * settings.default.max_examples // USUAL)
+    """Return how many examples to try of a law that is worth `count` when others are worth 60."""
+    return max(1, count * settings.default.max_examples // 60)
