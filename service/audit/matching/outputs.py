@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from math import isclose, tanh  # noqa: TID251  apart from what the service computes with
 from sys import float_info
@@ -59,30 +60,25 @@ def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
         predicted, truth = labels_in(fields)
     except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    names, fault = _form(names)
+    said: Truth = False  # it still answers its event, whatever it says
+    known, wrong = None, "its label is of no class"
+    with suppress(UnknownLabelError, TypeError):
+        said, known = vocabulary.truth(predicted), None if truth is None else vocabulary.truth(truth)
+        wrong = "" if record.key == key else "its key is not its id"
+    wrong = wrong or _contradiction(fields, said, known, fault or _fault_of_values(record, fields))
     delay = number if is_outcome else None
-    names, wrong = _form(names)
-    try:
-        said = vocabulary.truth(predicted)
-        known = None if truth is None else vocabulary.truth(truth)
-    except (UnknownLabelError, TypeError):
-        # It still answers its event, whatever it says.
-        return Found(
-            Place(*record[:3]),
-            event_id,
-            predicted=False,
-            truth=None,
-            delay_seconds=delay,
-            event_time_ms=event_time_ms,
-            contradiction="its label is of no class",
-        )
-    mistake, wrong = fields.get("mistake"), wrong or _fault_of_values(record, fields)
-    if record.key != key:
-        wrong = "its key is not its id"
-    elif mistake != (None if known is None else said != known):
-        wrong = f"it says mistake: {json.dumps(mistake)}, which does not follow from its labels"
-    elif not wrong and "probability" in fields and not _is_probable(said, fields):
-        wrong = f"it says probability: {fields['probability']}, which does not follow from its score"
     return Found(Place(*record[:3]), event_id, said, known, delay, event_time_ms, wrong, names)
+
+
+def _contradiction(fields: Mapping[str, Any], said: Truth, known: Truth | None, fault: str) -> str:
+    """Return which field does not follow from others; else the fault that was found before."""
+    mistake = fields.get("mistake")
+    if mistake != (None if known is None else said != known):
+        return f"it says mistake: {json.dumps(mistake)}, which does not follow from its labels"
+    if not fault and "probability" in fields and not _is_probable(said, fields):
+        return f"it says probability: {fields['probability']}, which does not follow from its score"
+    return fault
 
 
 def _read_object(value: bytes | None) -> tuple[dict[str, Any], tuple[str, ...]]:
