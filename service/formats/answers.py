@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import groupby
 from typing import Any, Final, Literal
 
 from service.formats.avro import avro_reader
 from service.formats.schema import Schema, SchemaKind
 from service.formats.wire import ID_END
-from service.messages.schema import json_schema
+from service.messages.schema import OUTCOME, PREDICTION, AnswerField, answer_fields, json_schema
 from service.stream import Output
 
 AnswerFormat = Literal["json", "avro", "json-schema"]
@@ -23,33 +25,31 @@ AnswerFormat = Literal["json", "avro", "json-schema"]
 ANSWER_KEY: Final = b"answers"
 """Key of their schema among those that are kept."""
 
-_LABEL: Final = ["boolean", "long", "double", "string"]
-_FIELDS: Final[dict[str, list[str]]] = {
-    "truth": ["null", *_LABEL],
-    "predicted": ["null", *_LABEL],
-    "mistake": ["null", "boolean"],
-    "score": ["null", "double"],
-    "probability": ["null", "double"],
-    "updates": ["null", "long"],
-    "label_delay_seconds": ["null", "double"],
-    "event_time_ms": ["null", "long"],
-}
+_AVRO_TYPES: Final = {bool: "boolean", int: "long", float: "double", str: "string"}
+_AT_FIRST: Final = 10
+"""Fields in Avro of the first release that wrote it."""
+
+
+def _in_avro(kinds: Iterable[AnswerField]) -> dict[str, Any]:
+    """Return a field in Avro as predictions, outcomes or both have it: nullable unless both always do."""
+    (name, types, always, _), *others = kinds
+    union: Any = [_AVRO_TYPES[each] for each in types]
+    if others and always and all(each.is_required for each in others):
+        return {"name": name, "type": union if len(union) > 1 else union[0]}
+    return {"name": name, "type": ["null", *union], "default": None}
+
+
+def _number(field: AnswerField) -> int:
+    return field.written.number
+
+
 _AVRO: Final = {
     "type": "record",
     "name": "Answer",
     "namespace": "online_perceptron",
     "doc": "A prediction, which has a score; or an outcome, which has the label that had been predicted.",
-    "fields": [
-        {"name": "id", "type": "string"},
-        {"name": "label", "type": _LABEL},
-        *({"name": name, "type": kind, "default": None} for name, kind in _FIELDS.items()),
-    ],
+    "fields": [_in_avro(kinds) for _, kinds in groupby(sorted(PREDICTION + OUTCOME, key=_number), _number)],
 }
-_ORDERS: Final = (
-    ("id", "label", "score", "probability", "updates", "event_time_ms", "truth", "mistake"),
-    ("id", "label", "predicted", "mistake", "label_delay_seconds", "event_time_ms"),
-)
-"""Of the fields of a prediction and of an outcome, as JSON has them."""
 
 
 def schema_of(answer_format: AnswerFormat) -> Schema:
@@ -107,15 +107,18 @@ def answer_reader(answer_format: AnswerFormat) -> Callable[[bytes | None], bytes
     read = avro_reader(schema_of("avro").parts)
 
     def plain(value: bytes | None) -> bytes | None:
-        try:
-            return _as_json(read(value, ID_END)) if value and value[0] == 0 else value
-        except (RecursionError, ValueError):
+        if not value or value[0] != 0:
             return value
+        # What an earlier release wrote ends before the fields added since: a zero byte is a null.
+        for n_nulls in range(1 + len(_AVRO["fields"]) - _AT_FIRST):
+            with suppress(RecursionError, ValueError):
+                return _as_json(read(value + bytes(n_nulls), ID_END))
+        return value
 
     return plain
 
 
 def _as_json(answer: dict[str, Any]) -> bytes:
-    order = _ORDERS[answer["predicted"] is not None]
-    fields = {name: answer[name] for name in order if answer[name] is not None}
+    said = {name: value for name, value in answer.items() if value is not None}
+    fields = {field.name: said[field.name] for field in answer_fields(said) if field.name in said}
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode(errors="surrogatepass")

@@ -9,7 +9,7 @@ from service.errors import IdTaken
 from service.intake.submissions import Submission
 from service.intake.tickets import Prediction
 from service.messages.labels import Truth, Vocabulary
-from service.models.probability import probability_of
+from service.models.probability import assessment
 from service.partition.processor import Processor
 
 
@@ -54,16 +54,11 @@ class Known:
         example = self._processor.join.examples.get(submission.id)
         if submission.is_label or example is None:
             return None
-        predicted, score = example.predicted, example.score
-        found = {
-            "id": submission.id,
-            "label": self._vocabulary.spell(predicted, self._processor.spelling),
-            "score": score,
-            "event_time_ms": example.timestamp_ms,
-        }
-        if self._processor.learner.has_log_odds:
-            found["probability"] = probability_of(predicted, score)
-        return found
+        processor, predicted = self._processor, example.predicted
+        label = self._vocabulary.spell(predicted, processor.spelling)
+        has_log_odds = processor.learner.has_log_odds
+        found = assessment(submission.id, label, predicted, example.score, has_log_odds=has_log_odds)
+        return found | {"event_time_ms": example.timestamp_ms}
 
     def conflict(self, submission: Submission) -> IdTaken:
         """Return the error that says that an id has another event."""

@@ -19,14 +19,14 @@ SOURCE: Final = ("source.topic", "source.partition", "source.offset")
 EVENT_TIME: Final = "source.timestamp"
 """Milliseconds since the Unix epoch; a letter's own timestamp is the time of writing."""
 TRUNCATED: Final = "error.truncated"
-_TOLD: Final = (REASON, MESSAGE, *SOURCE, EVENT_TIME)
+TOLD: Final = (REASON, MESSAGE, *SOURCE, EVENT_TIME)
 """What every letter says of its record, in this order, behind the producer's own headers."""
 SIZE: Final = "source.size"
 _SHA256: Final = "source.sha256"
 _KEY_SIZE: Final = "source.key_size"
 _N_HEADERS: Final = "source.headers"
 """What a letter that was cut says besides; value, key and headers are counted as they were before."""
-HEADERS: Final = frozenset({*_TOLD, TRUNCATED, SIZE, _SHA256, _KEY_SIZE, _N_HEADERS})
+HEADERS: Final = frozenset({*TOLD, TRUNCATED, SIZE, _SHA256, _KEY_SIZE, _N_HEADERS})
 REPLAYED_FROM: Final = "replayed.from"
 """In a record that a replay has brought back: where its letter lies."""
 
@@ -61,7 +61,7 @@ def without_replayed(headers: Headers) -> Headers:
 def dead_letter(record: Record, rejection: Rejection, topic: str) -> Output:
     """Make the dead letter of a refused record: key, value and the producer's own headers unchanged."""
     told = (rejection.reason, rejection.message, *record[:4])
-    ours = ((name, str(value).encode(errors="replace")) for name, value in zip(_TOLD, told, strict=True))
+    ours = ((name, str(value).encode(errors="replace")) for name, value in zip(TOLD, told, strict=True))
     return Output(topic, record.key, record.value, (*record.headers, *ours))
 
 
@@ -117,7 +117,7 @@ def _cut(letter: Output, max_bytes: int) -> Output:
 
     A key and the headers that would take more than half of what is left make room for the value.
     """
-    own, told = letter.headers[: -len(_TOLD)], letter.headers[-len(_TOLD) :]
+    own, told = letter.headers[: -len(TOLD)], letter.headers[-len(TOLD) :]
     told = _with_message_cut(told, max_bytes // 8)
     key, value = letter.key or b"", letter.value or b""
     marks = marks_of(key, value, own)

@@ -6,7 +6,9 @@ In: JSON as others wrote it. Out: the one definition that decoding, the HTTP API
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Required, Self
+from collections.abc import Container, Mapping
+from types import NoneType
+from typing import Annotated, Any, Final, NamedTuple, Required, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from pydantic.json_schema import GenerateJsonSchema
@@ -33,7 +35,7 @@ Fields = tuple[str, Features | None, str | None, LabelValue | None]
 _STRICT: Final = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-_EVENT_TIME: Final = "The event's timestamp: milliseconds since the Unix epoch."
+EVENT_TIME: Final = "The event's timestamp: milliseconds since the Unix epoch."
 
 
 class Message(BaseModel):
@@ -81,30 +83,111 @@ class Label(Message):
     label: Scalar = Field(description="true/false, 1/-1, 1/0 or a configured class name.")
 
 
-class Prediction(Message):
+class Written(NamedTuple):
+    """How a field of a prediction or an outcome is written, judged and shown.
+
+    From this, from its type and from its default follow JSON, Avro, `verify`, the answers over HTTP, the page
+    and the reference; what writes JSON is tested against it.
+    """
+
+    number: int
+    """Its place in Avro. A new field has the next one, in predictions and outcomes the same."""
+    last: bool = False
+    """Whether JSON has it behind the fields that are declared after it."""
+    lasting: bool = False
+    """Whether all later predictions have it once one has it: earlier releases did not write it."""
+    column: tuple[str, str] | None = None
+    """Its heading on the page, and its values there: `percent`, `number`, `signed` or `text`."""
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def optional(description: str, *, ge: int | None = None, le: int | None = None) -> Any:  # noqa: ANN401 - as `Field`
+    """Return a field that is absent where it is None."""
+    return Field(None, exclude_if=_is_none, description=description, ge=ge, le=le)
+
+
+class Assessment(Message):
+    """What a model says of an event."""
+
+    id: Annotated[EventId, Written(0)]
+    label: Annotated[LabelValue, Written(1)] = Field(
+        description="The predicted class, in the events' own label vocabulary."
+    )
+    score: Annotated[float, Written(5)] = Field(
+        description="Signed distance from the decision, unscaled: w·x + b."
+    )
+    probability: Annotated[float | None, Written(6, lasting=True, column=("Probability", "percent"))] = (
+        optional("Of the predicted class, where the score is a log-odds.", ge=0, le=1)
+    )
+    updates: Annotated[int, Written(7)] = Field(
+        ge=0, description="Updates the model had made when it predicted."
+    )
+
+
+class Prediction(Assessment):
     """The class predicted for an event, before the model learned from it."""
 
-    id: EventId
-    label: LabelValue = Field(description="The predicted class, in the events' own label vocabulary.")
-    score: float = Field(description="Signed distance from the decision, unscaled: w·x + b.")
-    probability: float | None = Field(
-        None, ge=0, le=1, description="Of the predicted class, where the score is a log-odds."
+    truth: Annotated[LabelValue | None, Written(2, last=True)] = optional(
+        "The label, where it was known already."
     )
-    updates: int = Field(ge=0, description="Updates the model had made when it predicted.")
-    truth: LabelValue | None = Field(None, description="The label, where it was known already.")
-    mistake: bool | None = Field(None, description="Whether `label` and `truth` differ.")
-    event_time_ms: int | None = Field(None, description=_EVENT_TIME)
+    mistake: Annotated[bool | None, Written(4, last=True)] = optional("Whether `label` and `truth` differ.")
+    event_time_ms: Annotated[int | None, Written(9, lasting=True)] = optional(EVENT_TIME)
 
 
 class Outcome(Message):
     """How a prediction turned out, when the label came later."""
 
-    id: EventId
-    label: LabelValue = Field(description="The truth.")
-    predicted: LabelValue = Field(description="The class that had been predicted.")
-    mistake: bool = Field(description="Whether the two differ.")
-    label_delay_seconds: float = Field(description="Event time from the event to its label.")
-    event_time_ms: int | None = Field(None, description=_EVENT_TIME)
+    id: Annotated[EventId, Written(0)]
+    label: Annotated[LabelValue, Written(1)] = Field(description="The truth.")
+    predicted: Annotated[LabelValue, Written(3)] = Field(description="The class that had been predicted.")
+    mistake: Annotated[bool, Written(4)] = Field(description="Whether the two differ.")
+    label_delay_seconds: Annotated[float, Written(8)] = Field(
+        description="Event time from the event to its label."
+    )
+    event_time_ms: Annotated[int | None, Written(9)] = optional(EVENT_TIME)
+
+
+class AnswerField(NamedTuple):
+    """A field of predictions or of outcomes."""
+
+    name: str
+    types: tuple[type, ...]
+    """One, or all that a label may have; None is not among them."""
+    is_required: bool
+    written: Written
+
+
+def _fields_of(kind: type[Message]) -> list[AnswerField]:
+    """List the fields of a kind of answer in the order in which JSON has them."""
+    fields = [
+        AnswerField(
+            name,
+            tuple(each for each in get_args(field.annotation) or (field.annotation,) if each is not NoneType),
+            field.is_required(),
+            next(each for each in field.metadata if isinstance(each, Written)),
+        )
+        for name, field in kind.model_fields.items()
+    ]
+    return sorted(fields, key=lambda each: each.written.last)
+
+
+PREDICTION: Final = _fields_of(Prediction)
+OUTCOME: Final = _fields_of(Outcome)
+
+
+def answer_fields(names: Container[str]) -> list[AnswerField]:
+    """Return the fields of outcomes if these are the names of one, else those of predictions."""
+    return OUTCOME if "predicted" in names else PREDICTION
+
+
+def labels_in(answer: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the predicted class that an answer names, and the truth, None if it names none."""
+    if "predicted" in answer:
+        return answer["predicted"], answer["label"]
+    return answer["label"], answer.get("truth")
 
 
 class Input(TypedDict, total=False):

@@ -1,9 +1,11 @@
-"""The probability of a prediction. In: a predicted class and its score, a log-odds. Out: a probability."""
+"""The probability of a prediction. In: a predicted class and its score, a log-odds. Out: what answers say."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from perceptron_core.logistic import logistic
-from service.messages.labels import Truth
+from service.messages.labels import LabelValue, Truth
 
 
 def log_odds_of(predicted: Truth, score: float) -> float:
@@ -19,3 +21,11 @@ def probability_of(predicted: Truth, score: float) -> float:
 
     """
     return logistic(log_odds_of(predicted, score))
+
+
+def assessment(
+    event_id: str, label: LabelValue, predicted: Truth, score: float, *, has_log_odds: bool
+) -> dict[str, Any]:
+    """Return the fields of an `Assessment` without its `updates`; `label` is the spelling of `predicted`."""
+    fields = {"id": event_id, "label": label, "score": score}
+    return fields | {"probability": probability_of(predicted, score)} if has_log_odds else fields

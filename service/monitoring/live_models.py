@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Final
 
 from perceptron_core import LearnerError, MistakeBound, Perceptron
 from service.clock import SYSTEM_CLOCK, Clock
@@ -18,8 +18,9 @@ from service.errors import ModelBusy, NoSuchModel
 from service.intake.intakes import Intakes
 from service.intake.partition import PartitionIntake
 from service.messages.labels import LabelValue, Truth, Vocabulary
+from service.messages.schema import Assessment
 from service.models.explanation import Decision, decide
-from service.models.probability import probability_of
+from service.models.probability import assessment
 from service.models.registry import Learner
 from service.models.rejection import rejection_of
 from service.models.river import ModelError
@@ -40,17 +41,6 @@ _PATIENCE_SECONDS: Final = 5.0
 
 _SHARE_FOR_PORTRAITS: Final = 0.02
 """Of the time, for finding the largest weights of a large model again and again."""
-
-
-class Answer(NamedTuple):
-    """What a model says of an event."""
-
-    id: str
-    label: LabelValue
-    score: float
-    updates: int
-    probability: float | None = None
-    """Of the predicted class; None where the score is no log-odds."""
 
 
 class LiveModel:
@@ -121,7 +111,7 @@ class LiveModel:
         """Return how many events a second were predicted lately."""
         return self._rate.value(self._clock.monotonic())
 
-    def predict(self, question: Question) -> Answer:
+    def predict(self, question: Question) -> Assessment:
         """Predict, and learn nothing.
 
         Raises
@@ -135,7 +125,7 @@ class LiveModel:
         with self._looking() as learner, _as_rejections():
             return self._answer(question.id, *learner.assess(question.x))
 
-    def explain(self, question: Question) -> tuple[Answer, Decision]:
+    def explain(self, question: Question) -> tuple[Assessment, Decision]:
         """Predict as `predict` does, and tell which features decided. Raises as `predict`."""
         with self._looking() as learner, _as_rejections():
             predicted, score = learner.assess(question.x)
@@ -174,11 +164,11 @@ class LiveModel:
         vocabulary = self._vocabulary
         return vocabulary.classes if vocabulary.is_multiclass else self._processor.spelling
 
-    def _answer(self, event_id: str, predicted: Truth, score: float) -> Answer:
+    def _answer(self, event_id: str, predicted: Truth, score: float) -> Assessment:
         learner = self._processor.learner
         label = self._vocabulary.spell(predicted, self._processor.spelling)
-        probability = probability_of(predicted, score) if learner.has_log_odds else None
-        return Answer(event_id, label, score, learner.updates, probability)
+        said = assessment(event_id, label, predicted, score, has_log_odds=learner.has_log_odds)
+        return Assessment(**said, updates=learner.updates)
 
     @contextmanager
     def _looking(self) -> Iterator[Learner]:

@@ -30,13 +30,9 @@ class Recent:
     """One answer: a prediction, or its outcome once the label came."""
 
     answer: Mapping[str, Any]
-    """A `Prediction` or an `Outcome`, as it was written."""
+    """A `Prediction` or an `Outcome`, as written; an outcome with what is known of its prediction."""
     content: Mapping[str, Any]
     """`text` and `features` of the event, as far as they are known."""
-    score: float | None
-    """Of an outcome too."""
-    probability: float | None
-    """Of the predicted class, and of an outcome too; None where the score is no log-odds."""
     seconds: float = 0.0
     """When it was committed; monotonic."""
 
@@ -90,18 +86,14 @@ class RecentAnswers:
         learned = {step.event_id: step for step in steps}
         answers = [(json.loads(output.value or b"{}"), seconds) for output, seconds in reversed(outputs)]
         return [
-            _recent(answer, contents.get(answer["id"], {}), learned.get(answer["id"]), seconds)
+            Recent(_predicted_by(learned.get(answer["id"])) | answer, contents.get(answer["id"], {}), seconds)
             for answer, seconds in answers
         ]
 
 
-def _recent(
-    answer: Mapping[str, Any], content: Mapping[str, Any], step: Step | None, seconds: float
-) -> Recent:
-    """Describe an answer; an outcome does not say what its prediction said, its step does."""
-    if step is None or "score" in answer:
-        return Recent(answer, content, answer.get("score"), answer.get("probability"), seconds)
-    return Recent(answer, content, step.score, step.probability, seconds)
+def _predicted_by(step: Step | None) -> dict[str, Any]:
+    """Return what a prediction said that was learned, and its outcome does not say."""
+    return {} if step is None else {"score": step.score, "probability": step.probability}
 
 
 def _decoded(records: Sequence[Record], decoder: Decoder) -> dict[str, dict[str, Any]]:

@@ -117,7 +117,7 @@ def _add_questions(api: APIRouter, window: Window) -> None:
         question = window.live.questions.read(body, is_own=fields == "own")
         model = window.live.get(partition, question.id)
         answer, owned = model.predict(question), window.live.owns(model.partition, question.id)
-        return LivePrediction(**answer._asdict(), partition=model.partition, owned=owned)
+        return LivePrediction(**dict(answer), partition=model.partition, owned=owned)
 
     @api.post("/explain", responses=_ASKED_FOR | BODY_READ, openapi_extra=body)
     def explain(body: Body, partition: Partition = None, fields: Fields = "topic") -> Explanation:

@@ -5,15 +5,15 @@ Events and predictions are those of the stream (`service.messages.schema`); this
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Self
+from typing import Any, Final, Self
 
 from pydantic import Field
 
 from perceptron_core import MistakeBound
 from perceptron_core.mixing.status import ExpertStatus
 from service.messages.labels import LabelValue
+from service.messages.schema import EVENT_TIME, Assessment, Prediction, optional
 from service.models.explanation import Decision, Method
-from service.monitoring.live_models import Answer
 from service.web.problems import Answered
 
 
@@ -29,38 +29,17 @@ class FeatureContribution(Answered):
     )
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
-Probability = Annotated[
-    float | None,
-    Field(
-        ge=0,
-        le=1,
-        exclude_if=_is_none,
-        description="Of the predicted class; absent where the score is no log-odds.",
-    ),
-]
-
 _OWNED: Final = (
     "Whether that is the partition to which an event with this id as its key goes: if not, its events are "
     "predicted by another model, perhaps in another process."
 )
 
-_LABEL: Final = "The predicted class, in the events' own label vocabulary."
-_SCORE: Final = "Signed distance from the decision, unscaled: w·x + b."
 _REPEATED: Final = "Whether it had been appended before, or was being appended: it is there once."
 
 
-class LivePrediction(Answered):
+class LivePrediction(Assessment):
     """A prediction by the model of an open partition."""
 
-    id: str
-    label: LabelValue = Field(description=_LABEL)
-    score: float = Field(description=_SCORE)
-    probability: Probability = None
-    updates: int = Field(ge=0, description="Updates the model had made when it predicted.")
     partition: int = Field(ge=0, description="Whose model was asked.")
     owned: bool = Field(description=_OWNED)
 
@@ -74,22 +53,13 @@ class Appended(Answered):
     repeated: bool = Field(description=_REPEATED)
 
 
-class CommittedPrediction(Answered):
+class CommittedPrediction(Prediction):
     """The prediction of an event that was appended, as it is on the predictions topic."""
 
-    id: str
-    label: LabelValue = Field(description=_LABEL)
-    score: float = Field(description=_SCORE)
-    probability: Probability = None
-    updates: int | None = Field(
-        None,
-        ge=0,
-        exclude_if=_is_none,
-        description="Updates the model had made when it predicted; absent where the event came before.",
+    updates: int | None = optional(  # type: ignore[assignment] # of an event that is kept it is not known
+        "Updates the model had made when it predicted; absent where the event came before.", ge=0
     )
-    truth: LabelValue | None = Field(None, exclude_if=_is_none, description="The label, where it was known.")
-    mistake: bool | None = Field(None, exclude_if=_is_none, description="Whether `label` and `truth` differ.")
-    event_time_ms: int = Field(description="The event's timestamp: milliseconds since the Unix epoch.")
+    event_time_ms: int = Field(description=EVENT_TIME)
     partition: int = Field(ge=0)
     repeated: bool = Field(description=_REPEATED)
 
@@ -115,16 +85,9 @@ class Expert(Answered):
         )
 
 
-class Explanation(Answered):
+class Explanation(LivePrediction):
     """A prediction, and which features decided."""
 
-    id: str
-    label: LabelValue = Field(description="The predicted class.")
-    score: float
-    probability: Probability = None
-    updates: int = Field(ge=0)
-    partition: int = Field(ge=0, description="Whose model was asked.")
-    owned: bool = Field(description=_OWNED)
     method: Method = Field(
         description="`weights`: contributions and bias add up to the score, of the predicted class where "
         "there are several. `mixture`: the same, where the score is the log-odds of a mixture of learners. "
@@ -139,10 +102,10 @@ class Explanation(Answered):
     experts: list[Expert] = Field(description="Of a mixture: its learners, the heaviest first.")
 
     @classmethod
-    def of(cls, answer: Answer, decision: Decision, *, partition: int, owned: bool) -> Self:
+    def of(cls, answer: Assessment, decision: Decision, *, partition: int, owned: bool) -> Self:
         """Describe a decision."""
         return cls(
-            **answer._asdict(),
+            **dict(answer),
             partition=partition,
             owned=owned,
             method=decision.method,
@@ -227,9 +190,7 @@ class ModelDescription(Answered):
     bias: float | dict[str, float] | None = Field(description="Of several classes one each.")
     bound: Bound | None = Field(description="Null of a model that the theorem is not about.")
     memory: Memory
-    share: SharedModelState | None = Field(
-        None, exclude_if=_is_none, description="Absent where each partition has a model of its own."
-    )
+    share: SharedModelState | None = optional("Absent where each partition has a model of its own.")
 
 
 def _finite(value: float) -> float | None:

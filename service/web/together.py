@@ -62,6 +62,7 @@ def together(states: Sequence[State]) -> dict[str, Any]:
         "weights_nonzero": None,
         "bias": None,
         "shows_events": most["shows_events"],
+        "columns": most["columns"],
         "events": events[: max(len(state["events"]) for state in states)],
         "rows": sorted(
             (each for state in states for each in state["rows"]), key=lambda each: each["partition"]

@@ -14,6 +14,7 @@ from prometheus_client import ProcessCollector
 from river import base
 
 from service.messages.labels import Truth
+from service.messages.schema import OUTCOME, PREDICTION, labels_in
 from service.models.model_file import ModelKind
 from service.models.river import RiverLearner
 from service.monitoring.committed_state import Published, Share
@@ -32,6 +33,12 @@ _CLASSES_SHOWN: Final = 30
 """Of a confusion matrix: the page shows fewer, but may have to add up the matrices of several models."""
 _LONGEST_SHOWN: Final = 300
 """Characters of a text, and features of an event, that a page shows."""
+_COLUMNS: Final = [
+    {"name": field.name, "title": field.written.column[0], "as": field.written.column[1]}
+    for field in PREDICTION + OUTCOME
+    if field.written.column
+]
+"""Of the page's table of events, besides those that every event has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,7 @@ class Window:
             "events": [_event(each, model.partition) for each in model.recent.latest()]
             if model.recent
             else [],
+            "columns": _COLUMNS,
         }
         return told | {"rows": [row(told)]}
 
@@ -214,19 +222,15 @@ def _weights(portrait: Portrait) -> Mapping[str, Any]:
 def _event(recent: Recent, partition: int) -> dict[str, Any]:
     """Prepare an answer for a row of the page, long contents cut."""
     answer, features = recent.answer, recent.content.get("features") or {}
-    is_outcome = "predicted" in answer
+    predicted, truth = labels_in(answer)
     return {
-        "id": answer["id"],
+        **{field.name: answer.get(field.name) for field in PREDICTION + OUTCOME},
+        "predicted": predicted,
+        "truth": truth,
         "partition": partition,
         "seconds": recent.seconds,
         "text": str(recent.content.get("text", ""))[:_LONGEST_SHOWN],
         "features": {str(name): value for name, value in list(features.items())[:_LONGEST_SHOWN]},
-        "score": recent.score,
-        "probability": recent.probability,
-        "predicted": answer["predicted"] if is_outcome else answer["label"],
-        "truth": answer["label"] if is_outcome else answer.get("truth"),
-        "mistake": answer.get("mistake"),
-        "label_delay_seconds": answer.get("label_delay_seconds"),
     }
 
 

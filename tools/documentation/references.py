@@ -14,6 +14,7 @@ import perceptron_core
 from service.cli.app import cli
 from service.cli.commands.serve import http_server
 from service.clock import SYSTEM_CLOCK
+from service.messages.dead_letter import TOLD
 from service.messages.rejection import Reason
 from service.messages.schema import KINDS, json_schema
 from service.monitoring.health import Health
@@ -171,9 +172,9 @@ def messages() -> str:
         "If a field is there twice, the last one counts. "
         "`perceptron schema event|label|prediction|outcome` prints the JSON Schema of each kind.\n\n"
         + "\n".join(sections)
-        + "\n## dead letter\n\nThe refused record, its key, value and headers unchanged, and six headers "
-        "more: `error.reason`, `error.message`, `source.topic`, `source.partition`, `source.offset`, "
-        "`source.timestamp`. They are the last ones: a header of such a name before them is the record's. "
+        + "\n## dead letter\n\nThe refused record, its key, value and headers unchanged, and these headers "
+        f"more: {', '.join(f'`{name}`' for name in TOLD)}. "
+        "They are the last ones: a header of such a name before them is the record's. "
         "One that does not fit its topic, compressed or not, is cut, and says so: `error.truncated` is "
         "`true`; `source.size` is the size of the original value in bytes, `source.sha256` its SHA-256, "
         "`source.key_size` the size of its key, `source.headers` the number of its headers. "

@@ -13,10 +13,10 @@ from typing import Final, NamedTuple, TypeVar
 from service.audit.findings import Fault, Finding
 from service.audit.matching.outputs import Found
 from service.audit.matching.window import Expected
+from service.messages.schema import PREDICTION
 from service.partitioner import partition_for_key
 
-_FIELDS: Final = ("probability", "event_time_ms")
-"""Fields that earlier releases did not write."""
+_FIELDS: Final = [field.name for field in PREDICTION if field.written.lasting]
 _Key = TypeVar("_Key", int, str)
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from math import isclose, isfinite, tanh  # noqa: TID251  apart from what the service computes with
+from contextlib import suppress
+from functools import lru_cache
+from math import isclose, tanh  # noqa: TID251  apart from what the service computes with
+from sys import float_info
 from typing import Any, Final, NamedTuple
 
 from service.audit.findings import Place
 from service.messages.labels import Truth, UnknownLabelError, Vocabulary
+from service.messages.schema import OUTCOME, PREDICTION, answer_fields, labels_in
 from service.messages.trace import trace_headers, trace_of
 from service.stream import Record
 
@@ -42,23 +46,7 @@ class Found(NamedTuple):
 
 _LONGEST: Final = 200
 
-_TRUTH: Final = ("truth", "mistake")
-_PREDICTION: Final = ("id", "label", "score", "updates")
-_PROBABLE: Final = ("id", "label", "score", "probability", "updates")
-_OUTCOME: Final = ("id", "label", "predicted", "mistake", "label_delay_seconds")
-_TIME: Final = ("event_time_ms",)
-_FORMS: Final = frozenset(
-    form[: len(form) - n] + time + form[len(form) - n :]
-    for form, n in (
-        *((form, 0) for form in (_PREDICTION, _PROBABLE, _OUTCOME)),
-        *((form + _TRUTH, len(_TRUTH)) for form in (_PREDICTION, _PROBABLE)),
-    )
-    for time in ((), _TIME)
-)
-"""The fields of predictions and outcomes in their order; earlier releases did not write the event's time."""
-
-_FORM_OF: Final = {form: form for form in _FORMS}
-"""So that messages of the same form share its names."""
+_TYPES: Final = {field.name: field.types for field in PREDICTION + OUTCOME}
 
 
 def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
@@ -66,40 +54,31 @@ def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
     try:
         fields, names = _read_object(record.value)
         event_id: str = fields["id"]
-        if "predicted" in fields:
-            predicted, truth = fields["predicted"], fields["label"]
-            delay = float(fields["label_delay_seconds"])
-        else:
-            predicted, truth, delay = fields["label"], fields.get("truth"), None
-            float(fields["score"]), int(fields["updates"])
+        is_outcome = "predicted" in fields
+        number = float(fields["label_delay_seconds" if is_outcome else "score"])
         key, event_time_ms = event_id.encode(), fields.get("event_time_ms")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        predicted, truth = labels_in(fields)
+    except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    try:
-        said = vocabulary.truth(predicted)
-        known = None if truth is None else vocabulary.truth(truth)
-    except (UnknownLabelError, TypeError):
-        # It still answers its event, whatever it says.
-        wrong = "its label is of no class"
-        return Found(
-            Place(*record[:3]),
-            event_id,
-            predicted=False,
-            truth=None,
-            delay_seconds=delay,
-            event_time_ms=event_time_ms,
-            contradiction=wrong,
-        )
-    mistake, wrong = fields.get("mistake"), _fault_of_form(record, fields, names)
-    if record.key != key:
-        wrong = "its key is not its id"
-    elif mistake != (None if known is None else said != known):
-        wrong = f"it says mistake: {json.dumps(mistake)}, which does not follow from its labels"
-    elif not wrong and "probability" in fields and not _is_probable(said, fields):
-        wrong = f"it says probability: {fields['probability']}, which does not follow from its score"
-    return Found(
-        Place(*record[:3]), event_id, said, known, delay, event_time_ms, wrong, _FORM_OF.get(names, names)
-    )
+    names, fault = _form(names)
+    said: Truth = False  # it still answers its event, whatever it says
+    known, wrong = None, "its label is of no class"
+    with suppress(UnknownLabelError, TypeError):
+        said, known = vocabulary.truth(predicted), None if truth is None else vocabulary.truth(truth)
+        wrong = "" if record.key == key else "its key is not its id"
+    wrong = wrong or _contradiction(fields, said, known, fault or _fault_of_values(record, fields))
+    delay = number if is_outcome else None
+    return Found(Place(*record[:3]), event_id, said, known, delay, event_time_ms, wrong, names)
+
+
+def _contradiction(fields: Mapping[str, Any], said: Truth, known: Truth | None, fault: str) -> str:
+    """Return which field does not follow from others; else the fault that was found before."""
+    mistake = fields.get("mistake")
+    if mistake != (None if known is None else said != known):
+        return f"it says mistake: {json.dumps(mistake)}, which does not follow from its labels"
+    if not fault and "probability" in fields and not _is_probable(said, fields):
+        return f"it says probability: {fields['probability']}, which does not follow from its score"
+    return fault
 
 
 def _read_object(value: bytes | None) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -114,19 +93,28 @@ def _read_object(value: bytes | None) -> tuple[dict[str, Any], tuple[str, ...]]:
     return json.loads((value or b"").decode(), object_pairs_hook=note), names
 
 
-def _fault_of_form(record: Record, fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """Return how the form of a message differs from what the service writes; empty if it does not."""
-    if names not in _FORMS:
-        return f"its fields are {', '.join(names)}"[:_LONGEST]
+@lru_cache(maxsize=32)
+def _form(names: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """Return the names of a message's fields, one tuple for all that are the same; and what is wrong."""
+    wanted = (field.name for field in answer_fields(names) if field.is_required or field.name in names)
+    return names, "" if names == tuple(wanted) else f"its fields are {', '.join(names)}"[:_LONGEST]
+
+
+def _fault_of_values(record: Record, fields: Mapping[str, Any]) -> str:
+    """Return how values or headers differ from what the service writes; empty if they do not."""
     if record.headers != trace_headers(trace_of(record.headers)):
         return "it has headers other than a trace context"
-    numbers = [fields.get(name, 0.0) for name in ("score", "probability", "label_delay_seconds")]
-    if not all(type(number) in {int, float} and isfinite(number) for number in numbers):
-        return "its score, its probability or its delay is not a finite number"
-    counts = (fields.get("updates", 0), fields.get("event_time_ms", 0))
-    if not all(type(count) is int and count >= 0 for count in counts):
-        return "its updates or its event time is not a whole number"
+    for name, value in fields.items():
+        if not _can_be(value, _TYPES[name]):
+            return f"its {name} is {json.dumps(value)}"[:_LONGEST]
     return ""
+
+
+def _can_be(value: Any, types: tuple[type, ...]) -> bool:  # noqa: ANN401 - any JSON
+    """Return whether a field of these types may have a value; a whole number is a count."""
+    if types == (float,):
+        return type(value) in {int, float} and abs(value) <= float_info.max
+    return type(value) in types and (types != (int,) or value >= 0)
 
 
 def _is_probable(predicted: Truth, fields: Mapping[str, Any]) -> bool:

@@ -131,13 +131,13 @@ function showWeights({ weights, weights_nonzero: nonzero, bias, classes, experts
   put(at("weights"), weights.length ? weightsTable(weights) : "All weights are 0: there was no mistake to learn from yet.");
 }
 
-function showEvents({ events, shows_events: areShown, partition }) {
+function showEvents({ events, columns, shows_events: areShown, partition }) {
   at("pause").hidden = !events.length;
   if (!areShown) {
     say("events-caption", "The contents of events are not shown here. http_show_events = yes shows them.");
     return;
   }
-  put(at("events"), events.length ? eventsTable(events, partition === "all") : "Nothing yet.");
+  put(at("events"), events.length ? eventsTable(events, columns, partition === "all") : "Nothing yet.");
 }
 
 for (const [id, action] of [["partition", "change"], ["partitions", "click"]]) at(id).addEventListener(action, lookNow);

@@ -1,6 +1,6 @@
 // The tables: events as they come, weights and contributions with bars.
 
-import { count, element, idParts, number, percent, share, signed, table } from "./format.js";
+import { NONE, count, element, idParts, number, percent, share, signed, table } from "./format.js";
 
 const MOST_FEATURES = 12;
 const SVG = "http://www.w3.org/2000/svg";
@@ -69,22 +69,24 @@ export function contributionsTable({ contributions, bias }) {
   return table([["Feature"], [isLinear ? "Value × weight" : "Value", "number"], ["Adds", "number"], ["− 0 +", "bar middle"]], rows);
 }
 
-// `ofAll`: the events are those of several partitions.
-export function eventsTable(events, ofAll) {
-  const isProbable = events.some(({ probability }) => probability !== null);
-  const onlyIfProbable = (cell) => (isProbable ? [cell] : []);
+const WRITE = { number, percent, signed, text: (value) => String(value ?? NONE) };
+const kindOf = ({ as }) => (as === "text" ? "class" : "number");
+
+// `columns`: those of fields that not every event has; `ofAll`: the events are those of several partitions.
+export function eventsTable(events, columns, ofAll) {
+  const shown = columns.filter(({ name }) => events.some((event) => event[name] !== null));
   const rows = events.map((event) => [
     element("th", { scope: "row", class: "id", title: event.id }, idParts(event.id)),
     ...(ofAll ? [element("td", { class: "number partition" }, String(event.partition))] : []),
     element("td", { class: "content", title: contentOf(event) }, element("div", {}, contentOf(event))),
     element("td", { class: "number score" }, signed(event.score && Number(event.score.toPrecision(4)))),
     element("td", { class: "class", title: String(event.predicted) }, String(event.predicted)),
-    ...onlyIfProbable(element("td", { class: "number probability" }, percent(event.probability))),
+    ...shown.map((column) => element("td", { class: `${kindOf(column)} ${column.name}` }, WRITE[column.as](event[column.name]))),
     truthOf(event),
   ]);
-  const probability = onlyIfProbable(["Probability", "number"]);
+  const further = shown.map((column) => [column.title, kindOf(column)]);
   const partition = ofAll ? [["Partition", "number partition"]] : [];
-  return table([["Event", "id"], ...partition, ["Text or features", "content"], ["Score", "number"], ["Predicted"], ...probability, ["Truth"]], rows);
+  return table([["Event", "id"], ...partition, ["Text or features", "content"], ["Score", "number"], ["Predicted"], ...further, ["Truth"]], rows);
 }
 
 function contentOf({ text, features }) {

@@ -38,6 +38,8 @@ def test_a_message_of_another_form_is_refuted(stream, at, change):
     ("at", "fields"),
     [
         (1, {"score": float("nan")}),
+        (3, {"mistake": 0}),
+        (3, {"mistake": 1}),
         (1, {"updates": -1}),
         (1, {"updates": 1.5}),
         (1, {"event_time_ms": 5}),
@@ -47,6 +49,11 @@ def test_a_message_of_another_form_is_refuted(stream, at, change):
 def test_a_number_that_cannot_be_is_named(stream, at, fields):
     changed = stream.changed("predictions", with_fields(at, **fields))
     assert findings(changed)[0] == (Fault.WRONG, f"predictions[0]@{at}", "b")
+
+
+def test_a_number_beyond_all_doubles_makes_no_prediction(stream):
+    changed = stream.changed("predictions", with_fields(1, score=10**400))
+    assert findings(changed)[0] == (Fault.FOREIGN, "predictions[0]@1", None)
 
 
 def with_headers(*headers):

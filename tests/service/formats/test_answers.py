@@ -71,6 +71,14 @@ def test_labels_keep_their_type_in_avro(label):
     assert repr(json.loads(plain)["label"]) == repr(label)
 
 
+def test_an_answer_of_a_release_that_had_a_field_less_is_read(monkeypatch):
+    monkeypatch.setattr("service.formats.answers._AT_FIRST", 9)
+    answer = Output("predictions", b"a", b'{"id":"a","label":true,"score":1.0,"updates":3}')
+    (found,) = in_format("avro", answer)
+    assert found.value.endswith(b"\x00")  # the last field is null
+    assert answer_reader("avro")(found.value[:-1]) == answer.value
+
+
 @pytest.mark.parametrize("answer_format", FORMATS)
 def test_other_records_stay_as_they_are(answer_format):
     letter = Output("dead-letters", b"a", b"{}")

@@ -1,5 +1,6 @@
 import importlib.util
 import json
+from operator import truediv
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,8 @@ from service.batches.output_batch import OutputBatch
 from service.messages import answer_record
 from service.messages.encoder import Answers
 from service.messages.labels import Vocabulary
-from service.messages.schema import Outcome, Prediction
+from service.messages.schema import OUTCOME, PREDICTION, Outcome, Prediction, answer_fields
 
-NAMES = ('quo"te', "per%b cent", "Ωmega\n")
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=256)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -37,55 +37,87 @@ class Written:
 
 
 answers = Written
+NAMES = ("ham", 'quo"te', "per%b cent", "Ωmega\n")
+WRITER = answers(NAMES)
+classes = st.sampled_from(NAMES)
+delays = st.builds(truediv, st.integers(0, 2 * 10**12), st.sampled_from([1000, 999.9999, -1000]))
 
 
-@given(ids, st.booleans(), finite, st.integers(0, 2**63 - 1), st.none() | st.booleans())
-def test_a_prediction_is_valid_json_that_keeps_every_bit_of_the_score(
-    event_id, predicted, score, updates, truth
+def declared(answer):
+    """Return an answer in JSON, as its declaration says."""
+    fields = answer_fields(type(answer).model_fields)
+    said = {field.name: getattr(answer, field.name) for field in fields}
+    return to_json({name: value for name, value in said.items() if value is not None})
+
+
+VALUES = {float: finite, int: st.integers(0, 2**63 - 1), bool: st.booleans(), str: st.text()}
+OWN = ("id", "label", "score", "probability", "updates", "truth", "mistake", "event_time_ms")
+further = st.fixed_dictionaries(
+    {}, optional={field.name: VALUES[field.types[0]] for field in PREDICTION if field.name not in OWN}
+)
+
+
+@given(
+    ids,
+    classes,
+    finite,
+    st.integers(0, 2**63 - 1),
+    st.none() | classes,
+    st.integers(-(2**63), 2**63 - 1),
+    st.none() | st.floats(0, 1),
+    further,
+)
+def test_a_prediction_has_the_bytes_of_its_declaration(
+    event_id, predicted, score, updates, truth, time_ms, probability, further
 ):
-    output = answers().prediction(event_id, predicted, score, updates, truth, 5)
-    read = Prediction.model_validate_json(output.value)
-    assert read == Prediction(
+    output = WRITER.prediction(event_id, predicted, score, updates, truth, time_ms, probability, (), further)
+    prediction = Prediction(
         id=event_id,
         label=predicted,
         score=score,
+        probability=probability,
         updates=updates,
         truth=truth,
         mistake=None if truth is None else predicted != truth,
-        event_time_ms=5,
+        event_time_ms=time_ms,
+        **further,
     )
-    assert str(json.loads(output.value)["score"]) == str(score)  # and the sign of a zero
+    assert output.value == declared(prediction)
+    assert Prediction.model_validate_json(output.value) == prediction
     assert (output.topic, output.key, output.timestamp_ms) == ("predictions", event_id.encode(), None)
 
 
-@given(finite, st.floats(0, 1))
-def test_the_probability_follows_the_score_to_the_bit(score, probability):
-    value = answers().prediction("a", True, score, 2, None, 0, probability).value
-    read = json.loads(value)
-    assert [*read][2:4] == ["score", "probability"]
-    assert (str(read["score"]), str(read["probability"])) == (str(score), str(probability))
-
-
-@given(ids, st.booleans(), st.booleans(), finite)
-def test_an_outcome_is_valid_json_under_the_key_of_its_prediction(event_id, truth, predicted, delay):
-    output = answers().outcome(event_id, truth, predicted, delay, 5)
-    assert Outcome.model_validate_json(output.value) == Outcome(
+@given(ids, classes, classes, finite | delays)
+@example("e", "ham", "ham", 0.0)
+@example("e", "ham", "ham", -1.0)
+@example("e", "ham", "ham", 999_999_999.999)
+@example("e", "ham", "ham", 1e9)
+def test_an_outcome_has_the_bytes_of_its_declaration(event_id, truth, predicted, delay):
+    output = WRITER.outcome(event_id, truth, predicted, delay, 7)
+    outcome = Outcome(
         id=event_id,
         label=truth,
         predicted=predicted,
         mistake=predicted != truth,
         label_delay_seconds=delay,
-        event_time_ms=5,
+        event_time_ms=7,
     )
+    assert output.value == declared(outcome)
+    assert Outcome.model_validate_json(output.value) == outcome
     assert output.key == event_id.encode()
 
 
-@pytest.mark.parametrize("truth", [None, *NAMES])
-@pytest.mark.parametrize("predicted", NAMES)
-def test_names_of_classes_may_hold_any_character(predicted, truth):
-    output = answers(NAMES).prediction("a", predicted, 0.5, 1, truth, 0)
-    fields = json.loads(output.value)
-    assert (fields["label"], fields.get("truth"), fields["score"]) == (predicted, truth, 0.5)
+def test_a_field_that_the_writer_does_not_know_follows_the_time():
+    output = answers().prediction("a", True, 1.0, 2, False, 0, None, (), {"more": 0.5})
+    assert output.value.endswith(b'"event_time_ms":0,"more":0.5,"truth":false,"mistake":true}')
+
+
+def test_a_field_has_one_number_and_one_type_in_all_answers():
+    numbers = {field.name: field.written.number for field in PREDICTION + OUTCOME}
+    types = {field.name: field.types for field in PREDICTION + OUTCOME}
+    assert sorted(numbers.values()) == [*range(len(numbers))]
+    for field in PREDICTION + OUTCOME:
+        assert (field.written.number, field.types) == (numbers[field.name], types[field.name])
 
 
 def test_without_a_truth_nothing_is_said_of_a_mistake():
@@ -105,25 +137,6 @@ def test_answers_follow_the_labels_of_the_stream():
         (0, 1),
         (False, True),
     ]
-
-
-@given(ids, st.sampled_from(["ham", "spam", *NAMES]), st.sampled_from(["ham", *NAMES]), finite)
-def test_an_outcome_has_the_bytes_that_pydantic_writes(event_id, truth, predicted, delay):
-    fields = {"id": event_id, "label": truth, "predicted": predicted, "mistake": predicted != truth}
-    fields |= {"label_delay_seconds": delay, "event_time_ms": 7}
-    writer = answers(("ham", "spam", *NAMES))
-    for _ in range(2):
-        assert writer.outcome(event_id, truth, predicted, delay, 7).value == to_json(fields)
-
-
-@given(st.integers(0, 2 * 10**12) | st.integers(0, 2 * 10**5), st.sampled_from([1000, 999.9999, -1000]))
-@example(0, -1000)
-@example(999_999_999_999, 1000)
-@example(10**12, 1000)
-def test_a_delay_of_whole_milliseconds_has_the_bytes_that_pydantic_writes(milliseconds, divisor):
-    delay = milliseconds / divisor
-    written = answers().outcome("e", True, True, delay, 7).value
-    assert b'"label_delay_seconds":%b,' % to_json(delay) in written
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ def feed():
 def test_each_answer_comes_with_what_it_answers_newest_first(feed):
     feed.batch(event("a", "win", label=True, n=1.5), b"junk", event("b", "", flag=True))
     one, other = feed.latest()
-    assert (one.answer["id"], one.content, one.score) == ("b", {"features": {"flag": True}}, 1.0)
+    assert (one.answer["id"], one.content, one.answer["score"]) == ("b", {"features": {"flag": True}}, 1.0)
     assert other.content == {"text": "win", "features": {"n": 1.5}}
     assert other.answer["truth"] is True
 
@@ -39,7 +39,7 @@ def test_an_outcome_has_the_score_of_its_prediction(feed):
     feed.batch(label("b", False))
     outcome, prediction, _ = feed.latest()
     assert outcome.answer["mistake"] is True
-    assert outcome.score == prediction.score == 2.0
+    assert outcome.answer["score"] == prediction.answer["score"] == 2.0
 
 
 def test_an_outcome_has_the_probability_of_its_prediction():
@@ -47,13 +47,13 @@ def test_an_outcome_has_the_probability_of_its_prediction():
     feed.batch(event("a", "win", label=True), event("b", "win"))
     feed.batch(label("b", False))
     outcome, prediction, _ = feed.latest()
-    assert outcome.probability == prediction.probability == prediction.answer["probability"]
+    assert outcome.answer["probability"] == prediction.answer["probability"]
 
 
 def test_without_log_odds_no_answer_has_a_probability(feed):
     feed.batch(event("a", "win", label=True), event("b", "win"))
     feed.batch(label("b", False))
-    assert [each.probability for each in feed.latest()] == [None, None, None]
+    assert [each.answer.get("probability") for each in feed.latest()] == [None, None, None]
 
 
 def test_of_an_event_that_is_no_longer_kept_the_features_are_shown(feed, monkeypatch):

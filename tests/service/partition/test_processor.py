@@ -17,17 +17,10 @@ from tests.service.poison import MAX_MESSAGE_BYTES, POISON
 def test_an_event_is_predicted_before_it_is_learned_from():
     feed = Feed()
     prediction = feed.answer(event("a", "win", label=True))
-    assert prediction == {
-        "id": "a",
-        "label": False,
-        "score": 0.0,
-        "updates": 0,
-        "event_time_ms": 0,
-        "truth": True,
-        "mistake": True,
-    }
-    second = {"id": "b", "label": True, "score": 2.0, "updates": 1, "event_time_ms": 0}
-    assert feed.answer(event("b", "win")) == second
+    first = {"id": "a", "label": False, "score": 0.0, "updates": 0, "truth": True, "mistake": True}
+    assert prediction.items() >= first.items()
+    second = {"id": "b", "label": True, "score": 2.0, "updates": 1}
+    assert feed.answer(event("b", "win")).items() >= second.items()
 
 
 @pytest.mark.parametrize("hash_bits", [0, 12])

@@ -30,15 +30,8 @@ def client(stage):
 def test_an_event_is_appended_and_answered_with_its_committed_prediction(stage, client):
     answer = client.post("/events", json=event("a", "win"))
     assert answer.status_code == 200
-    assert answer.json() == {
-        "id": "a",
-        "label": False,
-        "score": 0.0,
-        "updates": 0,
-        "event_time_ms": 0,
-        "partition": 0,
-        "repeated": False,
-    }
+    committed = stage.models[0].recent.latest()[0].answer
+    assert answer.json() == {**committed, "partition": 0, "repeated": False}
     (appended,) = stage.appended
     assert (appended.topic, appended.key, json.loads(appended.value)) == ("events", b"a", event("a", "win"))
 

@@ -34,6 +34,7 @@ def state(partition, history, **more):
             "loss": 0.0,
         },
         "shows_events": True,
+        "columns": [],
         "events": [],
         "rows": [{"partition": partition}],
     } | more

@@ -7,7 +7,7 @@ from typing import Any
 from perceptron_core import LearnerError
 from service.messages.labels import Vocabulary
 from service.messages.rejection import Reason, Rejection
-from service.models.probability import probability_of
+from service.models.probability import assessment
 from service.models.registry import learner_of
 from service.models.rejection import rejection_of
 from service.partition.factory import for_file, make_decoder, make_extractor
@@ -54,7 +54,4 @@ class Predictor:
         except LearnerError as error:
             raise rejection_of(error) from None
         label = self._vocabulary.spell(predicted, self._vocabulary.first_spelling())
-        answer = {"id": event.id, "label": label, "score": score}
-        if self._learner.has_log_odds:
-            answer["probability"] = probability_of(predicted, score)
-        return answer
+        return assessment(event.id, label, predicted, score, has_log_odds=self._learner.has_log_odds)
