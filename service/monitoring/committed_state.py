@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -12,7 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from perceptron_core import OnlineMistakeBound, Perceptron
 from service.models.auto import MixtureStatus
 from service.models.registry import Learner
-from service.partition.counts.counters import WINDOW, Counters
+from service.partition.counts.counters import Counters
+from service.partition.part import Figure
 from service.sharing.participant import Participant
 
 
@@ -39,9 +40,10 @@ class Published:
     """What one partition shows: its committed counts and, to be looked at on demand, its model."""
 
     counters: Counters
-    updates: int
-    pending: int
-    pending_bytes: int
+    counts: Mapping[str, int]
+    """As the progress record has them."""
+    figures: Sequence[Figure]
+    """Of all parts."""
     learner: Learner
     bound: OnlineMistakeBound | None = None
     mixture: MixtureStatus | None = None
@@ -52,87 +54,27 @@ class Published:
 
 def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     """Yield what is known of the models, by partition."""
-    yield from _counts(published)
-    yield from _state(published)
-    yield from _calibration(published)
+    yield from _figures(published)
     yield from _weights(published)
     yield from _experts(published)
     yield from _shares(published)
 
 
-def _counts(published: Mapping[int, Published]) -> Iterator[Metric]:
-    by_label = (
-        ("messages_consumed", "Records consumed.", "topic", "consumed"),
-        ("messages_rejected", "Messages sent to the dead letters.", "reason", "rejected"),
-        ("labels", "Labels received, by what became of them.", "outcome", "labels"),
-    )
-    for name, documentation, label, attribute in by_label:
-        family = CounterMetricFamily(f"perceptron_{name}", documentation, labels=[label, "partition"])
-        for partition, state in published.items():
-            for value, count in getattr(state.counters, attribute).items():
-                family.add_metric([value, str(partition)], count)
-        yield family
-    totals: tuple[tuple[str, str, Callable[[Published], int]], ...] = (
-        ("predictions", "Predictions made.", lambda state: state.counters.predictions),
-        ("mistakes", "Predictions that turned out wrong.", lambda state: state.counters.mistakes),
-        ("updates", "Updates of the model.", lambda state: state.updates),
-    )
-    for name, documentation, read in totals:
-        family = CounterMetricFamily(f"perceptron_{name}", documentation, labels=["partition"])
-        for partition, state in published.items():
-            family.add_metric([str(partition)], read(state))
-        yield family
-
-
-def _state(published: Mapping[int, Published]) -> Iterator[Metric]:
-    pending = GaugeMetricFamily(
-        "perceptron_pending_labels", "Predictions that wait for their label.", labels=["partition"]
-    )
-    pending_bytes = GaugeMetricFamily(
-        "perceptron_pending_bytes",
-        "Estimated memory of the events kept for their labels and for corrections.",
-        labels=["partition"],
-        unit="bytes",
-    )
-    error = GaugeMetricFamily(
-        "perceptron_prequential_error_ratio",
-        f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW}.",
-        labels=["window", "partition"],
-        unit="ratio",
-    )
+def _figures(published: Mapping[int, Published]) -> Iterator[Metric]:
+    """Yield what the parts of the partitions say."""
+    families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     for partition, state in published.items():
-        pending.add_metric([str(partition)], state.pending)
-        pending_bytes.add_metric([str(partition)], state.pending_bytes)
-        error.add_metric(["lifetime", str(partition)], state.counters.error_ratio())
-        error.add_metric([str(WINDOW), str(partition)], state.counters.recent_error_ratio())
-    yield pending
-    yield pending_bytes
-    yield error
-
-
-def _calibration(published: Mapping[int, Published]) -> Iterator[Metric]:
-    error = GaugeMetricFamily(
-        "perceptron_expected_calibration_error_ratio",
-        "Distance of the share of right predictions from their probability, mean of 15 bins; "
-        "only of models whose scores are log-odds.",
-        labels=["partition"],
-        unit="ratio",
-    )
-    loss = GaugeMetricFamily(
-        "perceptron_log_loss",
-        "Mean logistic loss of labelled predictions; only of models whose scores are log-odds.",
-        labels=["partition"],
-    )
-    for partition, state in published.items():
-        calibration = state.counters.calibration
-        for family, value in (
-            (error, calibration.expected_calibration_error()),
-            (loss, calibration.log_loss()),
-        ):
-            if value is not None:
-                family.add_metric([str(partition)], value)
-    yield error
-    yield loss
+        for figure in state.figures:
+            by = [figure.by] if figure.by else []
+            if figure.metric not in families:
+                kind = GaugeMetricFamily if figure.is_gauge else CounterMetricFamily
+                name, labels = f"perceptron_{figure.metric}", [*by, "partition"]
+                families[figure.metric] = kind(name, figure.documentation, labels=labels, unit=figure.unit)
+            values = figure.value if isinstance(figure.value, Mapping) else {"": figure.value}
+            for label, value in values.items():
+                if value is not None:
+                    families[figure.metric].add_metric([*([label] if by else []), str(partition)], value)
+    yield from families.values()
 
 
 def _weights(published: Mapping[int, Published]) -> Iterator[Metric]:

@@ -16,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from perceptron_core import COMPILED, OnlineMistakeBound, Perceptron, __version__
+from service.checkpoints.progress_counts import progress_counts
 from service.clock import SYSTEM_CLOCK, Clock
 from service.models.auto import mixture_of
 from service.models.registry import Learner
@@ -132,9 +133,8 @@ class Metrics:
         """Return what is to be published of a partition once its present state is committed."""
         return Published(
             processor.counters.copy(),
-            processor.learner.updates,
-            processor.join.n_pending,
-            processor.join.size_bytes,
+            progress_counts(processor),
+            [figure for part in processor.parts() for figure in part.figures()],
             processor.learner,
             self.bounds.get(partition),
             mixture_of(processor.learner),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from service.partition.counts.calibration import Calibration
@@ -12,12 +12,19 @@ from service.partition.counts.confusion import Confusion
 from service.partition.counts.score_bins import ScoreBins
 from service.partition.counts.totals import Tally, Totals
 from service.partition.learned_examples import LearnedExamples
+from service.partition.part import Figure, Part
 
 WINDOW: Final = 1000
 """Labelled predictions in the rolling error."""
 
+_ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW}."
+_CALIBRATION_ERROR: Final = (
+    "Distance of the share of right predictions from their probability, mean of 15 bins; only of models whose "
+    "scores are log-odds."
+)
+_LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models whose scores are log-odds."
 
-_PARTS: Final[Mapping[str, type[Calibration | Confusion | ScoreBins]]] = {
+_OPTIONAL: Final[Mapping[str, type[Calibration | Confusion | ScoreBins]]] = {
     "calibration": Calibration,
     "confusion": Confusion,
     "score_bins": ScoreBins,
@@ -30,8 +37,10 @@ def _window() -> deque[bool]:
 
 
 @dataclass(slots=True)
-class Counters:
+class Counters(Part):
     """The counts of one partition's model since it was created."""
+
+    name = "counters"
 
     consumed: Counter[str] = field(default_factory=Counter)
     """Records by topic."""
@@ -77,19 +86,56 @@ class Counters:
             "mistakes": self.mistakes,
             "recent": list(self.recent),
         }
-        return state | {name: getattr(self, name).state() for name in _PARTS if getattr(self, name).count}
+        return state | {name: getattr(self, name).state() for name in _OPTIONAL if getattr(self, name).count}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Counters:
         """Return the counters that `state` described."""
-        counters = cls(**{name: value for name, value in state.items() if name not in _PARTS})
+        counters = cls(**{name: value for name, value in state.items() if name not in _OPTIONAL})
         for name in ("consumed", "rejected", "labels"):
             setattr(counters, name, Counter(state[name]))
         counters.recent = deque(state["recent"], maxlen=WINDOW)
-        for name, made in _PARTS.items():
+        for name, made in _OPTIONAL.items():
             if name in state:
                 setattr(counters, name, made.from_state(state[name]))
         return counters
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
+        found = self.from_state(state)
+        for each in fields(self):
+            setattr(self, each.name, getattr(found, each.name))
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the sums."""
+        sums = {name: getattr(self, name) for name in ("predictions", "labelled", "mistakes")}
+        return {**sums, "rejected": self.rejected.total()}
+
+    @classmethod
+    def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
+        """Return the sums of a state."""
+        return cls.from_state(state).counts()
+
+    def figures(self) -> Sequence[Figure]:
+        """Return what was counted, how often predictions are wrong, and whether probabilities come true."""
+        errors = {"lifetime": self.error_ratio(), str(WINDOW): self.recent_error_ratio()}
+        calibration = self.calibration
+        return [
+            Figure("messages_consumed", "Records consumed.", dict(self.consumed), "topic"),
+            Figure("messages_rejected", "Messages sent to the dead letters.", dict(self.rejected), "reason"),
+            Figure("labels", "Labels received, by what became of them.", dict(self.labels), "outcome"),
+            Figure("predictions", "Predictions made.", self.predictions),
+            Figure("mistakes", "Predictions that turned out wrong.", self.mistakes),
+            Figure("prequential_error_ratio", _ERROR, errors, "window", is_gauge=True, unit="ratio"),
+            Figure(
+                "expected_calibration_error_ratio",
+                _CALIBRATION_ERROR,
+                calibration.expected_calibration_error(),
+                is_gauge=True,
+                unit="ratio",
+            ),
+            Figure("log_loss", _LOG_LOSS, calibration.log_loss(), is_gauge=True),
+        ]
 
     def go_on_from(self, counts: Mapping[str, int]) -> None:
         """Count on from what was committed, where the records that led there are gone."""
