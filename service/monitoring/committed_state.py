@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
@@ -15,6 +15,8 @@ from service.models.registry import Learner
 from service.partition.counts.counters import Counters
 from service.partition.part import Figure
 from service.sharing.participant import Participant
+
+_UNITS: Final = ("bytes", "ratio", "seconds")
 
 
 class Share(NamedTuple):
@@ -54,22 +56,16 @@ class Published:
 
 def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     """Yield what is known of the models, by partition."""
-    yield from _figures(published)
-    yield from _weights(published)
-    yield from _experts(published)
-    yield from _shares(published)
-
-
-def _figures(published: Mapping[int, Published]) -> Iterator[Metric]:
-    """Yield what the parts of the partitions say."""
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     for partition, state in published.items():
-        for figure in state.figures:
+        for figure in (*state.figures, *_weights(state), *_experts(state.mixture), *_rounds(state.share)):
             by = [figure.by] if figure.by else []
             if figure.metric not in families:
                 kind = GaugeMetricFamily if figure.is_gauge else CounterMetricFamily
                 name, labels = f"perceptron_{figure.metric}", [*by, "partition"]
-                families[figure.metric] = kind(name, figure.documentation, labels=labels, unit=figure.unit)
+                last = name.rpartition("_")[2]
+                unit = last if last in _UNITS else ""
+                families[figure.metric] = kind(name, figure.documentation, labels=labels, unit=unit)
             values = figure.value if isinstance(figure.value, Mapping) else {"": figure.value}
             for label, value in values.items():
                 if value is not None:
@@ -77,92 +73,68 @@ def _figures(published: Mapping[int, Published]) -> Iterator[Metric]:
     yield from families.values()
 
 
-def _weights(published: Mapping[int, Published]) -> Iterator[Metric]:
-    norm = GaugeMetricFamily(
-        "perceptron_weight_norm", "Euclidean norm of the weights, without the bias.", labels=["partition"]
-    )
-    nonzero = GaugeMetricFamily("perceptron_nonzero_weights", "Weights that are not 0.", labels=["partition"])
-    for partition, state in published.items():
-        weights = state.learner.weights()
-        if weights is not None:
-            values: list[Any] = list(
-                weights[0].values()
-            )  # one step for the interpreter: nothing changes meanwhile
-            norm.add_metric([str(partition)], math.hypot(*values))
-            nonzero.add_metric([str(partition)], len(values))
-    yield norm
-    yield nonzero
-    yield _bounds(published)
-
-
-def _bounds(published: Mapping[int, Published]) -> Metric:
-    family = GaugeMetricFamily(
-        "perceptron_mistake_bound",
+def _weights(state: Published) -> Iterator[Figure]:
+    """Yield what the weights say, as they are now."""
+    norm = nonzero = bound = None
+    if (weights := state.learner.weights()) is not None:
+        # One step for the interpreter: nothing changes meanwhile.
+        values: list[Any] = list(weights[0].values())
+        norm, nonzero = math.hypot(*values), len(values)
+    model = getattr(state.learner, "model", None)
+    if state.bound is not None and isinstance(model, Perceptron):
+        bound = state.bound.value(model).updates
+    yield Figure("weight_norm", "Euclidean norm of the weights, without the bias.", norm, is_gauge=True)
+    yield Figure("nonzero_weights", "Weights that are not 0.", nonzero, is_gauge=True)
+    yield Figure(
+        "mistake_bound",
         "(R/margin) squared over the labelled events since the last update, which the model separates; "
         "absent while they are fewer than 100: there is no bound on data that nothing is known to separate.",
-        labels=["partition"],
+        bound if bound is not None and math.isfinite(bound) else None,
+        is_gauge=True,
     )
-    for partition, state in published.items():
-        model = getattr(state.learner, "model", None)
-        if state.bound is not None and isinstance(model, Perceptron):
-            bound = state.bound.value(model).updates
-            if math.isfinite(bound):
-                family.add_metric([str(partition)], bound)
-    return family
 
 
-def _experts(published: Mapping[int, Published]) -> Iterator[Metric]:
-    """Yield what is known of the experts; nothing where no model is a mixture."""
-    mixtures = {partition: state.mixture for partition, state in published.items() if state.mixture}
-    if not mixtures:
+def _experts(mixture: MixtureStatus | None) -> Iterator[Figure]:
+    """Yield what is known of the experts; nothing of a model that is no mixture."""
+    if mixture is None:
         return
-    labels = ["expert", "partition"]
-    weight = GaugeMetricFamily(
-        "perceptron_expert_weight",
+    yield Figure(
+        "expert_weight",
         "Weight of an expert's log-odds in the answer of the mixture; of several classes, the mean.",
-        labels=labels,
+        {expert.name: expert.weight for expert in mixture.experts},
+        by="expert",
+        is_gauge=True,
     )
-    mistakes = CounterMetricFamily(
-        "perceptron_expert_mistakes",
+    yield Figure(
+        "expert_mistakes",
         "Mistakes of an expert; of several classes, of telling each from the others.",
-        labels=labels,
+        {expert.name: expert.mistakes for expert in mixture.experts},
+        by="expert",
     )
-    error = GaugeMetricFamily(
-        "perceptron_expert_error_ratio",
+    yield Figure(
+        "expert_error_ratio",
         "Share of an expert's recent answers that were wrong, older ones discounted.",
-        labels=labels,
-        unit="ratio",
+        {expert.name: expert.recent_error for expert in mixture.experts},
+        by="expert",
+        is_gauge=True,
     )
-    for partition, mixture in mixtures.items():
-        for expert in mixture.experts:
-            weight.add_metric([expert.name, str(partition)], expert.weight)
-            mistakes.add_metric([expert.name, str(partition)], expert.mistakes)
-            if expert.recent_error is not None:
-                error.add_metric([expert.name, str(partition)], expert.recent_error)
-    yield from (weight, mistakes, error)
 
 
-def _shares(published: Mapping[int, Published]) -> Iterator[Metric]:
+def _rounds(share: Share | None) -> Iterator[Figure]:
     """Yield what is known of the rounds; nothing where each partition has a model of its own."""
-    shares = {partition: state.share for partition, state in published.items() if state.share}
-    if not shares:
+    if share is None:
         return
-    rounds = CounterMetricFamily(
-        "perceptron_mix_rounds", "Rounds mixed since the share began.", labels=["partition"]
-    )
-    lag = GaugeMetricFamily(
-        "perceptron_mix_round_lag",
+    yield Figure("mix_rounds", "Rounds mixed since the share began.", share.n_rounds)
+    yield Figure(
+        "mix_round_lag",
         "Seconds since the partition contributed to a round that waits for other partitions; "
         "0 if it waits for none.",
-        labels=["partition"],
+        share.participant.waited_seconds(),
+        is_gauge=True,
     )
-    distance = GaugeMetricFamily(
-        "perceptron_mix_distance",
+    yield Figure(
+        "mix_distance",
         "Euclidean norm of what the partition had learned and not contributed to the shared model yet.",
-        labels=["partition"],
+        share.distance,
+        is_gauge=True,
     )
-    for partition, share in shares.items():
-        rounds.add_metric([str(partition)], share.n_rounds)
-        lag.add_metric([str(partition)], share.participant.waited_seconds())
-        distance.add_metric([str(partition)], share.distance)
-    yield from (rounds, lag, distance)

@@ -1,6 +1,7 @@
-"""A part of a partition: state that is a function of the partition's records alone.
+"""A part of a partition: a state that is a function of the partition's records alone.
 
-Snapshots, recovery, metrics, the page, `status` and `verify` go over the parts and name none of them.
+Snapshots, recovery, metrics, the page, `status` and `verify` go over the parts and name none of them. The
+limit on refused messages (`rejection_limit`) is no part: it begins again with each process.
 """
 
 from __future__ import annotations
@@ -22,14 +23,13 @@ class Figure(NamedTuple):
     """The present value of a metric of one partition."""
 
     metric: str
-    """Its name without `perceptron_` and `_total`."""
+    """Its name without `perceptron_` and `_total`; its unit comes last."""
     documentation: str
-    value: float | Mapping[str, float] | None
+    value: float | Mapping[str, float | None] | None
     """Values by `by` where that is given; None: there is none yet."""
     by: str = ""
     """The label by which values differ, beside the partition."""
     is_gauge: bool = False
-    unit: str = ""
 
 
 class Part:
@@ -133,29 +133,21 @@ class ModelPart(Part):
         return [Figure("updates", "Updates of the model.", self._learner.updates)]
 
 
-class JoinPart(Part):
+class JoinPart(Kept):
     """What waits for labels."""
 
     name = "join"
 
     def __init__(self, join: LabelJoin) -> None:
-        self._join = join
-
-    def state(self) -> Mapping[str, Any]:
-        """Return everything kept."""
-        return self._join.state()
+        super().__init__(self.name, join)
 
     def packed_state(self) -> Mapping[str, Any]:
         """Return everything kept, packed."""
-        return self._join.packed_state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned."""
-        self._join.restore(state)
+        return self._kept.packed_state()  # type: ignore[no-any-return]
 
     def counts(self) -> Mapping[str, int]:
         """Return how many examples have no label yet."""
-        return {"pending": self._join.n_pending}
+        return {"pending": self._kept.n_pending}
 
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int | None]:
@@ -164,10 +156,9 @@ class JoinPart(Part):
 
     def figures(self) -> Sequence[Figure]:
         """Return how much waits."""
-        text = "Estimated memory of the events kept for their labels and for corrections."
+        waits = "Predictions that wait for their label."
+        memory = "Estimated memory of the events kept for their labels and for corrections."
         return [
-            Figure(
-                "pending_labels", "Predictions that wait for their label.", self._join.n_pending, is_gauge=True
-            ),
-            Figure("pending_bytes", text, self._join.size_bytes, is_gauge=True, unit="bytes"),
+            Figure("pending_labels", waits, self._kept.n_pending, is_gauge=True),
+            Figure("pending_bytes", memory, self._kept.size_bytes, is_gauge=True),
         ]

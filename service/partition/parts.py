@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from service.partition.counts.counters import Counters
@@ -12,8 +12,9 @@ from service.settings.fields import Settings
 FURTHER: Final[tuple[type[Part], ...]] = ()
 """Beside those that a processor always has."""
 
-_ALWAYS: Final = (ModelPart, JoinPart, Counters)
-_IN_A_STATE: Final = {"spelling", "classes", "arithmetic", "rounds", "schemas"} | {each.name for each in _ALWAYS}
+_ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, JoinPart, Counters)
+_OTHERS: Final = {"spelling", "classes", "arithmetic", "rounds", "schemas"}
+"""What else there may be in a state (`Processor.state`)."""
 
 
 def make_parts(settings: Settings) -> tuple[Part, ...]:
@@ -30,4 +31,4 @@ def counts_of(state: Mapping[str, Any]) -> dict[str, int | None]:
 
 def unknown_parts(state: Mapping[str, Any]) -> list[str]:
     """Name the parts in a state that this release does not have."""
-    return sorted(state.keys() - _IN_A_STATE - {kind.name for kind in FURTHER})
+    return sorted(state.keys() - _OTHERS - {kind.name for kind in (*_ALWAYS, *FURTHER)})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Final
 
 from service.partition.counts.calibration import Calibration
@@ -19,21 +20,21 @@ WINDOW: Final = 1000
 
 _ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW}."
 _CALIBRATION_ERROR: Final = (
-    "Distance of the share of right predictions from their probability, mean of 15 bins; only of models whose "
-    "scores are log-odds."
+    "Distance of the share of right predictions from their probability, mean of 15 bins; "
+    "only of models whose scores are log-odds."
 )
 _LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models whose scores are log-odds."
 
-_OPTIONAL: Final[Mapping[str, type[Calibration | Confusion | ScoreBins]]] = {
-    "calibration": Calibration,
-    "confusion": Confusion,
-    "score_bins": ScoreBins,
-}
+_window: Final = partial(deque[bool], maxlen=WINDOW)
+_OPTIONAL: Final = ("calibration", "confusion", "score_bins")
 """What a state leaves out where nothing was counted; states of older releases lack some of it."""
-
-
-def _window() -> deque[bool]:
-    return deque(maxlen=WINDOW)
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(("consumed", "rejected", "labels"), Counter),
+    "recent": _window,
+    "calibration": Calibration.from_state,
+    "confusion": Confusion.from_state,
+    "score_bins": ScoreBins.from_state,
+}
 
 
 @dataclass(slots=True)
@@ -64,16 +65,8 @@ class Counters(Part):
 
     def copy(self) -> Counters:
         """Return a copy that later counting leaves alone."""
-        return replace(
-            self,
-            consumed=self.consumed.copy(),
-            rejected=self.rejected.copy(),
-            labels=self.labels.copy(),
-            recent=self.recent.copy(),
-            calibration=self.calibration.copy(),
-            confusion=self.confusion.copy(),
-            score_bins=self.score_bins.copy(),
-        )
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(self, **{name: v.copy() for name, v in values.items() if not isinstance(v, int)})
 
     def state(self) -> dict[str, Any]:
         """Return all counts as plain values, without the parts where nothing was counted."""
@@ -91,14 +84,7 @@ class Counters(Part):
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Counters:
         """Return the counters that `state` described."""
-        counters = cls(**{name: value for name, value in state.items() if name not in _OPTIONAL})
-        for name in ("consumed", "rejected", "labels"):
-            setattr(counters, name, Counter(state[name]))
-        counters.recent = deque(state["recent"], maxlen=WINDOW)
-        for name, made in _OPTIONAL.items():
-            if name in state:
-                setattr(counters, name, made.from_state(state[name]))
-        return counters
+        return cls(**{name: _READERS.get(name, int)(value) for name, value in state.items()})
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
@@ -126,13 +112,12 @@ class Counters(Part):
             Figure("labels", "Labels received, by what became of them.", dict(self.labels), "outcome"),
             Figure("predictions", "Predictions made.", self.predictions),
             Figure("mistakes", "Predictions that turned out wrong.", self.mistakes),
-            Figure("prequential_error_ratio", _ERROR, errors, "window", is_gauge=True, unit="ratio"),
+            Figure("prequential_error_ratio", _ERROR, errors, "window", is_gauge=True),
             Figure(
                 "expected_calibration_error_ratio",
                 _CALIBRATION_ERROR,
                 calibration.expected_calibration_error(),
                 is_gauge=True,
-                unit="ratio",
             ),
             Figure("log_loss", _LOG_LOSS, calibration.log_loss(), is_gauge=True),
         ]
