@@ -45,7 +45,7 @@ class Published:
     counts: Mapping[str, int]
     """As the progress record has them."""
     figures: Sequence[Figure]
-    """Of all parts."""
+    """Of all parts but the counters, whose figures take long and are found when they are asked for."""
     learner: Learner
     bound: OnlineMistakeBound | None = None
     mixture: MixtureStatus | None = None
@@ -58,7 +58,8 @@ def committed_families(published: Mapping[int, Published]) -> Iterator[Metric]:
     """Yield what is known of the models, by partition."""
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     for partition, state in published.items():
-        for figure in (*state.figures, *_weights(state), *_experts(state.mixture), *_rounds(state.share)):
+        found = (*state.counters.figures(), *state.figures)
+        for figure in (*found, *_weights(state), *_experts(state.mixture), *_rounds(state.share)):
             by = [figure.by] if figure.by else []
             if figure.metric not in families:
                 kind = GaugeMetricFamily if figure.is_gauge else CounterMetricFamily

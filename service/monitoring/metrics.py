@@ -129,10 +129,11 @@ class Metrics:
 
     def state_of(self, partition: int, processor: Processor, share: Participant | None = None) -> Published:
         """Return what is to be published of a partition once its present state is committed."""
+        others = (part for part in processor.parts() if part is not processor.counters)
         return Published(
             processor.counters.copy(),
             progress_counts(processor),
-            [figure for part in processor.parts() for figure in part.figures()],
+            [figure for part in others for figure in part.figures()],
             processor.learner,
             self.bounds.get(partition),
             mixture_of(processor.learner),

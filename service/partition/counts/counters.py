@@ -65,8 +65,7 @@ class Counters(Part):
 
     def copy(self) -> Counters:
         """Return a copy that later counting leaves alone."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return replace(self, **{name: v.copy() for name, v in values.items() if not isinstance(v, int)})
+        return replace(self, **{name: getattr(self, name).copy() for name in _READERS})
 
     def state(self) -> dict[str, Any]:
         """Return all counts as plain values, without the parts where nothing was counted."""
@@ -94,8 +93,8 @@ class Counters(Part):
 
     def counts(self) -> Mapping[str, int]:
         """Return the sums."""
-        sums = {name: getattr(self, name) for name in ("predictions", "labelled", "mistakes")}
-        return {**sums, "rejected": self.rejected.total()}
+        sums = {"predictions": self.predictions, "labelled": self.labelled, "mistakes": self.mistakes}
+        return sums | {"rejected": self.rejected.total()}
 
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
@@ -107,9 +106,9 @@ class Counters(Part):
         errors = {"lifetime": self.error_ratio(), str(WINDOW): self.recent_error_ratio()}
         calibration = self.calibration
         return [
-            Figure("messages_consumed", "Records consumed.", dict(self.consumed), "topic"),
-            Figure("messages_rejected", "Messages sent to the dead letters.", dict(self.rejected), "reason"),
-            Figure("labels", "Labels received, by what became of them.", dict(self.labels), "outcome"),
+            Figure("messages_consumed", "Records consumed.", self.consumed, "topic"),
+            Figure("messages_rejected", "Messages sent to the dead letters.", self.rejected, "reason"),
+            Figure("labels", "Labels received, by what became of them.", self.labels, "outcome"),
             Figure("predictions", "Predictions made.", self.predictions),
             Figure("mistakes", "Predictions that turned out wrong.", self.mistakes),
             Figure("prequential_error_ratio", _ERROR, errors, "window", is_gauge=True),
