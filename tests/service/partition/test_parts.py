@@ -18,7 +18,7 @@ from service.partition.part import Part
 from tests.service.building import Feed, event, label, settings
 from tests.service.cli.standing_stream import crash, produce, serve
 from tests.service.web.stage import Stage
-from tests.support.empty_texts import EmptyTexts, add_part
+from tests.support.blank_texts import BlankTexts, add_part
 
 MESSAGES = (event("a", "win", True), event("b", ""), b"junk", event("c", ""), label("b", True))
 
@@ -46,18 +46,18 @@ def statuses(stream):
 
 
 def test_its_state_comes_back_from_batches_learned_again(learned):
-    assert counts(restore(learned, settings(), 0))["empty_texts"] == 2
+    assert counts(restore(learned, settings(), 0))["blank_texts"] == 2
 
 
 def test_its_state_comes_back_from_a_snapshot(learned):
     serve(learned)
     found = restore(learned, settings(), 0)
-    assert (found.snapshot_sequence, counts(found)["empty_texts"]) == (found.sequence, 2)
+    assert (found.snapshot_sequence, counts(found)["blank_texts"]) == (found.sequence, 2)
 
 
 def test_a_part_that_does_not_come_to_the_committed_counts_is_refused(learned, monkeypatch):
-    monkeypatch.setattr(EmptyTexts, "take", lambda *_: None)
-    with pytest.raises(CheckpointError, match=r"'empty_texts': 0.*'empty_texts': 2"):
+    monkeypatch.setattr(BlankTexts, "take", lambda *_: None)
+    with pytest.raises(CheckpointError, match=r"'blank_texts': 0.*'blank_texts': 2"):
         restore(learned, settings(), 0)
 
 
@@ -66,7 +66,7 @@ def test_what_a_release_without_it_has_left_is_restored(stream, monkeypatch):
     produce(stream, *MESSAGES)
     crash(stream, monkeypatch)
     add_part(monkeypatch)
-    assert counts(restore(stream, settings(), 0))["empty_texts"] == 2
+    assert counts(restore(stream, settings(), 0))["blank_texts"] == 2
 
 
 def test_a_release_without_it_refuses_a_snapshot_that_has_it(learned, monkeypatch):
@@ -82,7 +82,7 @@ def test_a_release_without_it_refuses_counts_of_it(stream, monkeypatch):
     with monkeypatch.context() as newer:
         add_part(newer)
         crash(stream, monkeypatch)
-    with pytest.raises(NewerRelease, match="counts that this release does not know: 'empty_texts'"):
+    with pytest.raises(NewerRelease, match="counts that this release does not know: 'blank_texts'"):
         restore(stream, settings(), 0)
 
 
@@ -92,13 +92,13 @@ def test_a_metric_shows_what_was_committed_of_it():
     feed(event("a", ""))
     metrics.publish(0, metrics.state_of(0, feed.processor))
     feed(event("b", ""))
-    assert metrics.registry.get_sample_value("perceptron_empty_texts_total", {"partition": "0"}) == 1
+    assert metrics.registry.get_sample_value("perceptron_blank_texts_total", {"partition": "0"}) == 1
 
 
 def test_status_shows_it(learned):
     (found,) = statuses(learned)
-    assert status._as_json(found)["empty_texts"] == 2
-    assert "empty texts" in status._as_text([found])
+    assert status._as_json(found)["blank_texts"] == 2
+    assert "blank texts" in status._as_text([found])
 
 
 def test_status_finds_it_in_a_snapshot_newer_than_all_progress(learned):
@@ -106,12 +106,12 @@ def test_status_finds_it_in_a_snapshot_newer_than_all_progress(learned):
     newest = read_log(learned.read("checkpoints", 0), settings().group).snapshots[-1]
     learned.delete_before("checkpoints", 0, newest.first_offset)
     (found,) = statuses(learned)
-    assert found.counts["empty_texts"] == 2
+    assert found.counts["blank_texts"] == 2
 
 
 def test_verify_holds_the_snapshot_to_the_counts_of_its_batch(learned, monkeypatch):
     assert not CommitHistory.of(learned.read("checkpoints", 0), settings().group).findings
-    monkeypatch.setattr(EmptyTexts, "state", lambda part: {"empty_texts": part.count["empty_texts"] + 1})
+    monkeypatch.setattr(BlankTexts, "state", lambda part: {"blank_texts": part.count["blank_texts"] + 1})
     serve(learned)
     found = CommitHistory.of(learned.read("checkpoints", 0), settings().group).findings
     assert found.counts == {Fault.WRONG: 1}
@@ -122,7 +122,7 @@ def test_the_description_of_a_model_has_its_count():
     stage = Stage()
     stage(event("a", ""))
     with stage.served() as client:
-        assert client.get("/model").json()["counts"]["empty_texts"] == 1
+        assert client.get("/model").json()["counts"]["blank_texts"] == 1
 
 
 def test_a_part_takes_the_labelled_predictions_of_each_batch(monkeypatch):
@@ -142,6 +142,6 @@ def test_a_part_takes_the_labelled_predictions_of_each_batch(monkeypatch):
 
 
 def test_a_part_that_the_settings_turn_off_is_not_there(monkeypatch):
-    monkeypatch.setattr(EmptyTexts, "of", classmethod(lambda *_: None))
+    monkeypatch.setattr(BlankTexts, "of", classmethod(lambda *_: None))
     add_part(monkeypatch)
     assert Feed().processor.further == ()

@@ -6,16 +6,16 @@ from service.partition import parts
 from service.partition.part import Part
 
 
-class EmptyTexts(Part):
+class BlankTexts(Part):
     """Counts the events whose text is empty."""
 
     name = "blanks"
-    counted: ClassVar = {"empty_texts": "Events whose text is empty."}
+    counted: ClassVar = {"blank_texts": "Events whose text is empty."}
 
     def take(self, event, timestamp_ms):
-        self.count["empty_texts"] += event.text == ""
+        self.count["blank_texts"] += event.text == ""
 
 
-def add_part(monkeypatch, kind=EmptyTexts):
+def add_part(monkeypatch, kind=BlankTexts):
     """Let partitions that are made from now on have a part of this kind."""
     monkeypatch.setattr(parts, "FURTHER", (kind,))
