@@ -18,4 +18,4 @@ class BlankTexts(Part):
 
 def add_part(monkeypatch, kind=BlankTexts):
     """Let partitions that are made from now on have a part of this kind."""
-    monkeypatch.setattr(parts, "FURTHER", (kind,))
+    monkeypatch.setattr(parts, "FURTHER", (*parts.FURTHER, kind))

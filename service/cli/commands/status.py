@@ -109,7 +109,7 @@ def _as_json(each: PartitionStatus) -> dict[str, Any]:
 def _as_text(found: Sequence[PartitionStatus]) -> str:
     topics = list(dict.fromkeys(topic for each in found for topic in each.lag))
     lags = [f"lag {topic}" for topic in topics]
-    names = _names(found)
+    names = [n for n in _names(found) if n in _COUNTS or any(each.counts.get(n) for each in found)]
     shown = [name.replace("_", " ") for name in names]
     head = ["partition", *lags, *shown[:3], "error", *shown[3:], "snapshot", "size", "to relearn"]
     rows = [_row(each, topics, names) for each in found]

@@ -17,7 +17,9 @@ export function showFigures({ counts, history, lag, quality, events_per_second: 
   say("pending", count(counts.pending_labels));
   say("lag", lag === null ? "–" : count(lag));
   say("rejected", count(counts.rejected));
-  for (const [name, value] of Object.entries(counts)) if (!PLACED.has(name)) showFurther(name, value);
+  const further = Object.entries(counts).filter(([name]) => !PLACED.has(name));
+  document.getElementById("further-section").hidden = !further.some(([, value]) => value);
+  for (const [name, value] of further) showFurther(name, value);
 }
 
 // A count of a part that has no place of its own on the page.
