@@ -107,8 +107,9 @@ class Processor:
         self._times_out = truth_on_timeout is not None
         self.observe = observe
         self._needs_records = type(decoder) is not Decoder  # the own schema is read from values alone
-        self._has_own_schema = not self._needs_records and isinstance(extractor, FeatureExtractor)
-        self._has_own_schema = self._has_own_schema and not self._takers  # who take features as they are
+        # Parts take events with their features as a dictionary.
+        takes_dictionaries = self._needs_records or bool(self._takers)
+        self._has_own_schema = not takes_dictionaries and isinstance(extractor, FeatureExtractor)
         self._own_extractor = extractor if isinstance(extractor, FeatureExtractor) else None
         self._binary: BinaryLearner | None = None
         self._takes_values = False

@@ -99,7 +99,8 @@ class Counters(Part):
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
         """Return the sums of a state."""
-        return cls.from_state(state).counts()
+        sums = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
+        return {**sums, "rejected": sum(state["rejected"].values())}
 
     def figures(self) -> Sequence[Figure]:
         """Return what was counted, how often predictions are wrong, and whether probabilities come true."""
