@@ -22,16 +22,12 @@ from service.settings.mapping import (
     LabelSettings,
     mapping_given,
 )
-from service.settings.names import MODEL_SETTINGS
+from service.settings.names import MODEL_SETTINGS, RECORD_SETTINGS
 
 _STREAM_SETTINGS: Final = (
     "events_topic",
     "labels_topic",
-    "max_message_bytes",
-    "label_timeout_seconds",
-    "max_event_time_ahead_seconds",
-    "max_pending",
-    "max_pending_bytes",
+    *RECORD_SETTINGS,
     "share_model",
 )
 """Settings that decide what a record does: a batch must be learned again under those it was learned under."""

@@ -13,7 +13,8 @@ A progress record is JSON: `version` and the fields of `Progress`.
 
     sequence      number of the batch
     offsets       next offset, by input topic
-    counts        predictions, labelled, mistakes, updates, rejected, pending (`service.loop.recovery`)
+    counts        updates, pending, predictions, labelled, mistakes, rejected, and what further parts count
+                  (`Part.counts`)
     consumed      records ever processed, by input topic
     now_ms        the time at which the batch was processed, which bounds event times
     rounds        where partitions share their model: `Rounds.told`
@@ -35,6 +36,7 @@ A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hol
       arithmetic    `perceptron_core.elementary.ARITHMETIC` of the release; earlier ones lack it
       schemas       those that the records were written with, where they have any (`Schemas.state`)
       rounds        where partitions share their model: its base and the numbers of rounds (`Rounds.state`)
+      …             of each further part, under its name (`service.partition.parts`)
 """
 
 from __future__ import annotations

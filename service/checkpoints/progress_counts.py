@@ -8,7 +8,7 @@ from typing import Final
 from perceptron_core.elementary import ARITHMETIC
 from service.checkpoints.log import Progress
 from service.checkpoints.snapshot import Snapshot
-from service.errors import CheckpointError
+from service.errors import CheckpointError, NewerRelease
 from service.partition.processor import Processor
 from service.sharing.replay import RoundsReplay
 
@@ -21,15 +21,7 @@ _OF_DECISIONS: Final = ("mistakes", "updates")
 
 def progress_counts(processor: Processor) -> dict[str, int]:
     """Count what a model has done: committed with each batch, shown by `status`, checked by recovery."""
-    counters = processor.counters
-    return {
-        "predictions": counters.predictions,
-        "labelled": counters.labelled,
-        "mistakes": counters.mistakes,
-        "updates": processor.learner.updates,
-        "rejected": counters.rejected.total(),
-        "pending": processor.join.n_pending,
-    }
+    return {name: count for part in processor.parts() for name, count in part.counts().items()}
 
 
 def refuse_diverged(replay: RoundsReplay, partition: int) -> None:
@@ -48,7 +40,11 @@ def computes_alike(snapshot: Snapshot) -> bool:
 
 def check_counts(processor: Processor, last: Progress, partition: int, *, is_alike: bool) -> None:
     """Check that the counts are those committed; other last places may have tipped a decision."""
-    found, committed = progress_counts(processor), dict(last.counts)
+    counts, committed = progress_counts(processor), dict(last.counts)
+    if unknown := ", ".join(sorted(committed.keys() - counts.keys())):
+        what = f"partition {partition}: progress with counts that this release does not know: {unknown!r:.50}"
+        raise NewerRelease.wrote(what)
+    found = {name: counts[name] for name in committed}  # an older release did not have all parts
     if found == committed:
         return
     if not is_alike and found | {name: committed.get(name) for name in _OF_DECISIONS} == committed:

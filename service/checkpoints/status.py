@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from perceptron_core import DamagedError, from_bytes
+from perceptron_core import DamagedError
 from service.checkpoints.log import CheckpointLog, StoredSnapshot, read_log
 from service.checkpoints.log_loss import records_held
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, TopicMissing
-from service.partition.label_join import LabelJoin
+from service.partition.parts import counts_of
 from service.stream import Transport
 from service.transport.topics import partition_counts
 
@@ -126,7 +126,7 @@ def partition_status(transport: Transport, partition: int, log: CheckpointLog) -
         last = log.progress[-1]
         offsets, counts, rounds = last.offsets, last.counts, last.rounds
     if snapshot is not None and (not log.progress or snapshot.sequence > log.progress[-1].sequence):
-        offsets, counts = snapshot.offsets, _counts(snapshot.state)
+        offsets, counts = snapshot.offsets, counts_of(snapshot.state)
         rounds = snapshot.state.get("rounds") or {}
     lag = {topic: _lag(transport, topic, partition, offset) for topic, offset in offsets.items()}
     after = 0 if snapshot is None else snapshot.sequence
@@ -162,25 +162,3 @@ def newest_sound(log: CheckpointLog) -> tuple[StoredSnapshot, Snapshot] | tuple[
         except DamagedError:
             continue
     return None, None
-
-
-def _counts(state: Mapping[str, Any]) -> Mapping[str, int | None]:
-    """Count from a snapshot what progress would tell."""
-    counters = state["counters"]
-    join = LabelJoin(timeout_seconds=1.0, capacity=1)  # neither matters to what was kept
-    join.restore(state["join"])
-    return {
-        **{name: counters[name] for name in ("predictions", "labelled", "mistakes")},
-        "updates": _updates(state["model"]),
-        "rejected": sum(counters["rejected"].values()),
-        "pending": join.n_pending,
-    }
-
-
-def _updates(model: bytes) -> int | None:
-    """Count a model's updates; None for a River model, whose pickle is not to be opened for that."""
-    try:
-        updates: int = from_bytes(model).n_updates
-    except DamagedError:
-        return None
-    return updates

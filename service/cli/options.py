@@ -29,7 +29,7 @@ from service.settings.load import (
     parse_scalar,
 )
 from service.settings.mapping import MAPPING
-from service.settings.names import FEATURE_SETTINGS, MODEL_SETTINGS, TOPIC_SETTINGS
+from service.settings.names import FEATURE_SETTINGS, MODEL_SETTINGS, RECORD_SETTINGS, TOPIC_SETTINGS
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -39,12 +39,7 @@ STREAM = ("broker", "kafka_client")
 SERVICE = (
     *STREAM,
     "group",
-    "events_topic",
-    "labels_topic",
-    "predictions_topic",
-    "dead_letters_topic",
-    "checkpoints_topic",
-    "mixes_topic",
+    *TOPIC_SETTINGS,
 )
 """Settings that say which service's records: the same options fit all commands that need some of them."""
 
@@ -53,6 +48,9 @@ REGISTRY = ("schema_registry.url", "schema_registry.username", "schema_registry.
 
 LEARNING = (*MODEL_SETTINGS, "max_message_bytes", *MAPPING)
 """Settings that decide what is learned from a message."""
+
+STATE = (*SERVICE, *LEARNING, *RECORD_SETTINGS)
+"""Settings that decide what a partition's state is."""
 
 
 def with_options(command: Command, *options: Decorator) -> Command:
@@ -63,7 +61,7 @@ def with_options(command: Command, *options: Decorator) -> Command:
 
 
 def setting_options(*names: str, logs: bool = False) -> Decorator:
-    """Add ``--config`` and an option for each of the named settings to a command.
+    """Add ``--config`` and an option for each of the named settings to a command, once for each name.
 
     The command gets the checked settings as the keyword argument `loaded` (a `Loaded`); only what
     the user gave overrides environment and files. Nested settings are named with a dot. If it `logs`, what
@@ -75,6 +73,7 @@ def setting_options(*names: str, logs: bool = False) -> Decorator:
         When the command is run with a wrong value, from whatever source.
 
     """
+    names = tuple(dict.fromkeys(names))
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)

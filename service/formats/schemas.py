@@ -77,11 +77,11 @@ class Schemas:
             self._forget(key)
         return [[key, schema.kind, list(schema.parts)] for key, schema in self._known.items()]
 
-    def restore(self, state: Iterable[Sequence[Any]]) -> None:
-        """Restore what `state` returned."""
+    def restore(self, state: Iterable[Sequence[Any]] | None) -> None:
+        """Restore what `state` returned; None: nothing."""
         for key in list(self._known):
             self._forget(key)
-        self._known |= {key: Schema(kind, tuple(parts)) for key, kind, parts in state}
+        self._known |= {key: Schema(kind, tuple(parts)) for key, kind, parts in state or ()}
 
     def _forget(self, key: bytes) -> None:
         self._known.pop(key, None)

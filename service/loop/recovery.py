@@ -26,6 +26,7 @@ from service.checkpoints.progress_counts import check_counts, computes_alike, re
 from service.checkpoints.snapshot import Snapshot
 from service.errors import CheckpointError, NewerRelease
 from service.partition.factory import make_processor
+from service.partition.parts import unknown_parts
 from service.partition.processor import Processor
 from service.settings.fields import Settings
 from service.sharing.lanes import Lanes
@@ -128,6 +129,9 @@ def restore(
 
 def _processor_of(snapshot: Snapshot, settings: Settings, partition: int) -> Processor:
     """Make a processor with a snapshot's state."""
+    if unknown := unknown_parts(snapshot.state):
+        what = f"a snapshot with parts that this release does not know: {', '.join(unknown)!r:.50}"
+        raise NewerRelease.wrote(f"{settings.checkpoints_topic}[{partition}]: {what}")
     processor = make_processor(settings)
     try:
         processor.restore(snapshot.state)

@@ -102,7 +102,7 @@ class LiveModel:
         self.published = published
         now = self._clock.monotonic()
         self._rate.add(now, published.counters.predictions)
-        self.history.add(Point.of(published.counters, published.updates, published.mixture, now))
+        self.history.add(Point.of(published.counters, published.counts["updates"], published.mixture, now))
         if self.recent is not None:
             self.recent.note(records, outputs, now)
         self._intake.committed(records, outputs)

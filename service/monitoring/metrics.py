@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
@@ -16,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from perceptron_core import COMPILED, OnlineMistakeBound, Perceptron, __version__
+from service.checkpoints.progress_counts import progress_counts
 from service.clock import SYSTEM_CLOCK, Clock
 from service.models.auto import mixture_of
 from service.models.registry import Learner
@@ -34,72 +34,71 @@ _MARGIN_BUCKETS: Final = (-100.0, -30.0, -10.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0,
 _DELAY_BUCKETS: Final = (0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0)
 
 
-@dataclass(slots=True)
 class Metrics:
-    """The metrics of one process, registered with `registry`."""
+    """The metrics of one process, registered with `registry`.
 
-    registry: CollectorRegistry
-    clock: Clock = SYSTEM_CLOCK
-    process_duration: Buckets = field(default_factory=lambda: Buckets(_DURATION_BUCKETS))
-    margin: Buckets = field(default_factory=lambda: Buckets(_MARGIN_BUCKETS))
-    label_delay: Buckets = field(default_factory=lambda: Buckets(_DELAY_BUCKETS))
-    rebalances: Counter = field(init=False)
-    events_lost: Counter = field(init=False)
-    format_defects: Counter = field(init=False)
-    snapshot_duration: Histogram = field(init=False)
-    snapshot_size: Gauge = field(init=False)
-    snapshot_time: Gauge = field(init=False)
-    published: dict[int, Published] = field(default_factory=dict)
-    last_published: dict[int, Published] = field(default_factory=dict)
-    """Of every partition that was ever published here, the newest state: for a closing summary."""
-    at_work_since: dict[int, float] = field(default_factory=dict)
-    """When (monotonic seconds, the same for all processes of a machine) each published partition came."""
-    bounds: dict[int, OnlineMistakeBound] = field(default_factory=dict)
-    lag: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    lanes: Lanes | None = None
-    """What partitions that share a model contribute; None where each has its own."""
+    Attributes
+    ----------
+    published
+        The newest committed state of each partition that is at work here.
+    last_published
+        The same of every partition that was ever published here: for a closing summary.
+    at_work_since
+        When (monotonic seconds, the same for all processes of a machine) each published partition came.
+    lanes
+        What partitions that share a model contribute; None where each has its own.
 
-    def __post_init__(self) -> None:
+    """
+
+    def __init__(
+        self, registry: CollectorRegistry, clock: Clock = SYSTEM_CLOCK, lanes: Lanes | None = None
+    ) -> None:
+        self.registry = registry
+        self.clock = clock
+        self.lanes = lanes
+        self.process_duration = Buckets(_DURATION_BUCKETS)
+        self.margin = Buckets(_MARGIN_BUCKETS)
+        self.label_delay = Buckets(_DELAY_BUCKETS)
+        self.published: dict[int, Published] = {}
+        self.last_published: dict[int, Published] = {}
+        self.at_work_since: dict[int, float] = {}
+        self.bounds: dict[int, OnlineMistakeBound] = {}
+        self.lag: Mapping[tuple[str, int], int] = {}
         self.rebalances = Counter(
-            "perceptron_rebalances", "Times partitions came or went.", registry=self.registry
+            "perceptron_rebalances", "Times partitions came or went.", registry=registry
         )
         self.events_lost = Counter(
             "perceptron_events_lost",
             "Records that were gone before they were processed, or learned again by recovery, as far as is "
             "known; only with on_data_loss=continue.",
             ["topic"],
-            registry=self.registry,
+            registry=registry,
         )
         self.format_defects = Counter(
             "perceptron_format_defects",
             "Records and schemas on which reading has failed as nobody foresaw, which made dead letters: the "
             "log has the traceback.",
-            registry=self.registry,
+            registry=registry,
         )
         self.snapshot_duration = Histogram(
-            "perceptron_checkpoint_duration_seconds",
-            "Time to make and commit a snapshot.",
-            registry=self.registry,
+            "perceptron_checkpoint_duration_seconds", "Time to make and commit a snapshot.", registry=registry
         )
         self.snapshot_size = Gauge(
-            "perceptron_checkpoint_size_bytes",
-            "Size of the last snapshot.",
-            ["partition"],
-            registry=self.registry,
+            "perceptron_checkpoint_size_bytes", "Size of the last snapshot.", ["partition"], registry=registry
         )
         self.snapshot_time = Gauge(
             "perceptron_checkpoint_last_success_timestamp_seconds",
             "When the last snapshot was committed, in seconds since the Unix epoch.",
             ["partition"],
-            registry=self.registry,
+            registry=registry,
         )
         Info(
             "perceptron_build",
             "Version of the service, and whether its core is compiled (true or false).",
-            registry=self.registry,
+            registry=registry,
         ).info({"version": __version__, "compiled": str(COMPILED).lower()})
-        ProcessCollector(registry=self.registry)  # memory, processor time, open files; on Linux
-        self.registry.register(_CommittedState(self))
+        ProcessCollector(registry=registry)  # memory, processor time, open files; on Linux
+        registry.register(_CommittedState(self))
 
     def observe(self, learned: LearnedExamples) -> None:
         """Record labelled predictions."""
@@ -130,11 +129,11 @@ class Metrics:
 
     def state_of(self, partition: int, processor: Processor, share: Participant | None = None) -> Published:
         """Return what is to be published of a partition once its present state is committed."""
+        others = (part for part in processor.parts() if part is not processor.counters)
         return Published(
             processor.counters.copy(),
-            processor.learner.updates,
-            processor.join.n_pending,
-            processor.join.size_bytes,
+            progress_counts(processor),
+            [figure for part in others for figure in part.figures()],
             processor.learner,
             self.bounds.get(partition),
             mixture_of(processor.learner),

@@ -18,6 +18,7 @@ from service.models.names import AUTO
 from service.models.registry import make_learner
 from service.partition.label_join import LabelJoin
 from service.partition.learned_examples import Observer
+from service.partition.parts import make_parts
 from service.partition.processor import Processor
 from service.settings.hash_key import hash_key
 from service.settings.load import Settings
@@ -188,6 +189,7 @@ def make_processor(
         topics=OutputTopics(settings.predictions_topic, settings.dead_letters_topic),
         schemas=schemas,
         truth_on_timeout=truth_on_timeout,
-        rounds=Rounds.of(learner) if settings.share_model else None,
+        rounds=Rounds(learner) if settings.share_model else None,
+        further=make_parts(settings),
         observe=observe,
     )

@@ -19,6 +19,9 @@ cdef class Processor:
     cdef public LabelJoin join
     cdef public object rounds
     cdef public object counters
+    cdef public tuple further
+    cdef tuple _takers
+    cdef tuple _observers
     cdef public Decoder decoder
     cdef public object schemas
     cdef public object observe

@@ -8,7 +8,7 @@ No I/O and no clock: the state is a function of the records processed, and of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from perceptron_core import LearnerError
 from perceptron_core.elementary import ARITHMETIC
@@ -34,11 +34,14 @@ from service.partition.example import Example, make_example
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner
 from service.partition.learned_examples import LearnedExamples, Observer
+from service.partition.part import JoinPart, Kept, ModelPart, Part
 from service.partition.processed import Processed
 from service.partition.threads import give_way
 from service.partition.time_bounds import TimeBounds
 from service.sharing.rounds import Rounds
 from service.stream import Output, Record
+
+_FIRST: Final = (ModelPart.name, JoinPart.name, Counters.name)
 
 
 class Processor:
@@ -62,6 +65,8 @@ class Processor:
         The class of an event whose label does not come in time; None if it has none then.
     rounds
         What the partition shares of its model; None: nothing.
+    further
+        Its other parts.
     observe
         Called with the labelled predictions of each batch, in order, once it is processed.
 
@@ -80,12 +85,16 @@ class Processor:
         schemas: Schemas | None = None,
         truth_on_timeout: Truth | None = None,
         rounds: Rounds | None = None,
+        further: Sequence[Part] = (),
         observe: Observer = lambda _: None,
     ) -> None:
         self.learner = learner
         self.join = join
         self.rounds = rounds
         self.counters = Counters()
+        self.further = tuple(further)
+        self._takers = tuple(part for part in self.further if type(part).take is not Part.take)
+        self._observers = tuple(part for part in self.further if type(part).observe is not Part.observe)
         self._vocabulary = vocabulary
         self.decoder = decoder
         self.schemas = schemas
@@ -98,7 +107,9 @@ class Processor:
         self._times_out = truth_on_timeout is not None
         self.observe = observe
         self._needs_records = type(decoder) is not Decoder  # the own schema is read from values alone
-        self._has_own_schema = not self._needs_records and isinstance(extractor, FeatureExtractor)
+        # Parts take events with their features as a dictionary.
+        takes_dictionaries = self._needs_records or bool(self._takers)
+        self._has_own_schema = not takes_dictionaries and isinstance(extractor, FeatureExtractor)
         self._own_extractor = extractor if isinstance(extractor, FeatureExtractor) else None
         self._binary: BinaryLearner | None = None
         self._takes_values = False
@@ -138,6 +149,8 @@ class Processor:
         self.counters.predictions += self._n_predictions
         self.counters.consumed.update(batch.counts())
         self.counters.observe(learned)
+        for part in self._observers:
+            part.observe(learned)
         self.observe(learned)
         return Processed(outputs, dead_letters)
 
@@ -147,24 +160,23 @@ class Processor:
         return self._answers.spelling
 
     def state(self) -> dict[str, Any]:
-        """Return the whole state as plain values: the model, what waits for labels, the counts."""
-        return self._state(self.join.state())
+        """Return the whole state as plain values."""
+        return self._state({part.name: part.state() for part in self.parts()})
 
     def packed_state(self) -> PackedMapping:
         """Return what `state` returns, packed: the fastest way to a snapshot."""
-        return pack_around(self._state(self.join.packed_state()))
+        return pack_around(self._state({part.name: part.packed_state() for part in self.parts()}))
 
-    def _state(self, join: Mapping[str, Any]) -> dict[str, Any]:
-        state = {
-            "model": self.learner.dump(),
-            "join": join,
-            "counters": self.counters.state(),
-            "spelling": self._answers.spelling,
-            "classes": self._vocabulary.classes,
-            "arithmetic": ARITHMETIC,
-        }
-        further = {"rounds": self.rounds, "schemas": self.schemas}
-        return state | {name: part.state() for name, part in further.items() if part is not None}
+    def _state(self, kept: Mapping[str, Any]) -> dict[str, Any]:
+        made_with = {"spelling": self._answers.spelling, "classes": self._vocabulary.classes}
+        first = dict.fromkeys(_FIRST)  # in the order in which snapshots have had them since 0.1.0
+        return {**first, **made_with, "arithmetic": ARITHMETIC, **kept}
+
+    def parts(self) -> tuple[Part, ...]:
+        """Return all that has state, in the order of a snapshot."""
+        optional = {"rounds": self.rounds, "schemas": self.schemas}
+        kept = [Kept(name, each) for name, each in optional.items() if each is not None]
+        return ModelPart(self.learner), JoinPart(self.join), self.counters, *kept, *self.further
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned: the next record has the same effect as it had there.
@@ -175,13 +187,8 @@ class Processor:
             The model in it cannot be read.
 
         """
-        self.learner.load(state["model"])
-        if self.rounds is not None:
-            self.rounds = Rounds.of(self.learner, state.get("rounds"))
-        self.join.restore(state["join"])
-        self.counters = Counters.from_state(state["counters"])
-        if self.schemas is not None:
-            self.schemas.restore(state.get("schemas", ()))
+        for part in self.parts():
+            part.restore(state.get(part.name))
         if state["classes"] == self._vocabulary.classes:  # else the names are new ones: answer in them
             self._answers.spell_as(state["spelling"])
 
@@ -248,6 +255,9 @@ class Processor:
         self._answers.prediction(
             self._outputs, event_id, predicted, score, updates, truth, timestamp_ms, probability, headers
         )
+        if self._takers:
+            for part in self._takers:
+                part.take(event, timestamp_ms)
 
     def _features_of(self, event: Incoming) -> X | FeatureArray:
         if self._takes_values:

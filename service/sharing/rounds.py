@@ -21,7 +21,7 @@ from service.sharing.contribution import Contribution
 MOST_BYTES: Final = 131_072
 """Of a contribution. What does not fit stays for the next round."""
 
-_NUMBERS: Final = ("start", "round", "sent", "n_lanes", "taken_over")
+_NOT_BEGUN: Final = {"start": -1, "round": -1, "sent": -1, "n_lanes": 0, "taken_over": -1}
 
 
 class Rounds:
@@ -52,24 +52,20 @@ class Rounds:
 
     """
 
+    start: int
+    round: int
+    sent: int
+    n_lanes: int
+    taken_over: int
+
     def __init__(self, learner: Learner) -> None:
         self._learner: Any = learner
         try:
-            self.shared = SharedModel(getattr(learner, "model", learner))
+            self.restore(None)
         except TypeError as error:
             raise ConfigurationError(
                 f"share_model: {error}", hint="leave share_model off, or choose another --model"
             ) from error
-        self.start = self.round = self.sent = self.taken_over = -1
-        self.n_lanes = 0
-
-    @classmethod
-    def of(cls, learner: Learner, state: Mapping[str, Any] | None = None) -> Rounds:
-        """Make the rounds of a learner's model, as `state` says; None: it has not begun."""
-        made = cls(learner)
-        if state is not None:
-            made.restore(state)
-        return made
 
     @property
     def has_begun(self) -> bool:
@@ -145,11 +141,13 @@ class Rounds:
 
     def state(self) -> dict[str, Any]:
         """Return the state as plain values, without the model itself."""
-        numbers = {name: getattr(self, name) for name in _NUMBERS}
+        numbers = {name: getattr(self, name) for name in _NOT_BEGUN}
         return {**numbers, "model": self.shared.state()}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned, on the model as it was then."""
-        self.shared.restore(state["model"])
-        for name in _NUMBERS:
-            setattr(self, name, state[name])
+    def restore(self, state: Mapping[str, Any] | None) -> None:
+        """Restore what `state` returned, on the model as it was then; None: it has not begun."""
+        self.shared = SharedModel(getattr(self._learner, "model", self._learner))
+        if state is not None:
+            self.shared.restore(state["model"])
+        for name, number in _NOT_BEGUN.items():
+            setattr(self, name, number if state is None else state[name])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from perceptron_core import MistakeBound
 from perceptron_core.mixing.status import ExpertStatus
@@ -146,7 +146,10 @@ class Bound(Answered):
 
 
 class Counts(Answered):
-    """The counts of a model since it was created, as of its last commit."""
+    """The counts of a model since it was created, as of its last commit; parts that are on add their own."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, int]
 
     predictions: int
     labelled: int = Field(description="Predictions whose truth became known.")

@@ -144,15 +144,8 @@ def kind_of(model: LiveModel) -> ModelKind:
 
 def counts_of(published: Published) -> Counts:
     """Return a model's counts at its last commit."""
-    counters = published.counters
-    return Counts(
-        predictions=counters.predictions,
-        labelled=counters.labelled,
-        mistakes=counters.mistakes,
-        updates=published.updates,
-        rejected=counters.rejected.total(),
-        pending_labels=published.pending,
-    )
+    counts = dict(published.counts)
+    return Counts(pending_labels=counts.pop("pending"), **counts)
 
 
 def share_of(share: Share | None) -> SharedModelState | None:

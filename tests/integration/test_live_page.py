@@ -13,6 +13,7 @@ from service.monitoring.health import State
 from service.transport import open_transport
 from tests.service.building import event, label
 from tests.service.web.stage import SharingStage, Stage, relayed
+from tests.support.blank_texts import add_part
 from tests.support.chromium import NoBrowser, find_chromium, launch
 
 PHONE = {"viewport": {"width": 375, "height": 812}}
@@ -455,6 +456,14 @@ def sharing():
     yield stage
     stage.party.close()
     stream.close()
+
+
+def test_a_part_of_a_partition_shows_what_it_counts(monkeypatch, serve, open_page):
+    add_part(monkeypatch)
+    stage = Stage()
+    stage(event("a", ""), event("b", "win"))
+    page = open_page(serve(stage.served()))
+    expect(page.locator("dt", has_text="Blank texts").locator("xpath=../dd")).to_have_text("1")
 
 
 def test_a_partition_that_shares_its_model_tells_its_round_and_whom_it_waits_for(sharing, serve, open_page):

@@ -16,11 +16,10 @@ from service.errors import CheckpointError
 from service.formats.schema import Schema
 from service.settings.load import Settings
 from service.settings.mapping import LabelSettings
+from service.settings.names import JOIN_SETTINGS
 
-LIMITS: Final = ("label_timeout_seconds", "max_pending", "max_pending_bytes")
-"""Settings that decide how long an event is kept for its label."""
-PLAIN: Final = ("classes", "max_message_bytes", *LIMITS)
-"""Those that are no mapping, and that decide what the audit expects of a record."""
+PLAIN: Final = ("classes", "max_message_bytes", *JOIN_SETTINGS)
+"""Settings that are no mapping, and that decide what the audit expects of a record."""
 
 
 class Era(NamedTuple):

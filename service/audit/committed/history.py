@@ -14,6 +14,8 @@ from service.checkpoints.identity import EARLIER
 from service.checkpoints.snapshot import Snapshot, from_chunks
 from service.errors import NewerRelease
 from service.formats.schema import Schema, from_bytes
+from service.partition.part import ModelPart
+from service.partition.parts import counts_of
 from service.stream import Record
 
 _GROWING: Final = ("predictions", "labelled", "mistakes", "rejected")
@@ -288,7 +290,6 @@ def _is_before(offsets: Mapping[str, int], others: Mapping[str, int]) -> bool:
 
 
 def _counts(snapshot: Snapshot) -> Mapping[str, int]:
-    counters = snapshot.state["counters"]
-    counts = {name: counters[name] for name in ("predictions", "labelled", "mistakes")}
-    pending = sum(truth is None for *_, truth in (each[:6] for each in snapshot.state["join"]["examples"]))
-    return {**counts, "rejected": sum(counters["rejected"].values()), "pending": pending}
+    """Return the counts of all parts but the model, which takes long to read."""
+    counts = counts_of({name: part for name, part in snapshot.state.items() if name != ModelPart.name})
+    return {name: count for name, count in counts.items() if count is not None}

@@ -29,12 +29,13 @@ from service.partition.factory import for_file, make_decoder, make_processor
 from service.partition.learned_examples import LearnedExamples
 from service.partition.processor import Processor
 from service.settings.load import Loaded, Settings
+from service.settings.names import JOIN_SETTINGS
 from service.stream import Output, Record
 
 
 @click.command()
 @source_options
-@setting_options(*LEARNING, "label_timeout_seconds", "max_pending", "max_pending_bytes")
+@setting_options(*LEARNING, *JOIN_SETTINGS)
 @click.option(
     "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the summary."
 )

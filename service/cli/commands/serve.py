@@ -20,7 +20,7 @@ from service.monitoring.health import Health
 from service.monitoring.stall_log import stalls_logged
 from service.partition.counts.doubts import doubts
 from service.partition.counts.totals import Tally, Totals
-from service.settings.load import Loaded, Settings
+from service.settings.load import Loaded, Settings, option_settings
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -46,32 +46,7 @@ class Stoppable(Protocol):
     *SERVICE,
     *LEARNING,
     *REGISTRY,
-    "predictions_format",
-    "partitions",
-    "create_topics",
-    "share_model",
-    "label_timeout_seconds",
-    "max_event_time_ahead_seconds",
-    "max_pending",
-    "max_pending_bytes",
-    "max_rejected_ratio",
-    "rejected_window",
-    "max_batch_records",
-    "commit_interval_seconds",
-    "workers",
-    "session_timeout_seconds",
-    "snapshot_interval_seconds",
-    "snapshot_interval_records",
-    "snapshots_kept",
-    "on_data_loss",
-    "http",
-    "http_hosts",
-    "http_show_events",
-    "http_max_lag",
-    "ready_timeout_seconds",
-    "log_level",
-    "log_format",
-    "log_interval_seconds",
+    *(name for name in option_settings() if not name.startswith("kafka.")),
     logs=True,
 )
 @click.option("--exit-at-end", is_flag=True, help="Process what is there, commit, and exit with 0.")

@@ -78,6 +78,11 @@ def _warn_of_lost_checkpoints(
                 report_warning(str(error), error.hint)
 
 
+def _names(found: Sequence[PartitionStatus]) -> list[str]:
+    """Name the counts of these partitions, those of further parts last."""
+    return list(dict.fromkeys([*_COUNTS, *(name for each in found for name in each.counts)]))
+
+
 def _error(each: PartitionStatus) -> float | None:
     labelled, mistakes = each.counts.get("labelled"), each.counts.get("mistakes")
     return mistakes / labelled if labelled and mistakes is not None else None
@@ -92,7 +97,7 @@ def _as_json(each: PartitionStatus) -> dict[str, Any]:
     return {
         "partition": each.partition,
         "lag": dict(each.lag),
-        **{name: each.counts.get(name) for name in _COUNTS},
+        **{name: each.counts.get(name) for name in _names([each])},
         "error_rate": _error(each),
         "snapshot_age_seconds": _age_seconds(each),
         "snapshot_size_bytes": each.snapshot.size_bytes if each.snapshot else None,
@@ -104,16 +109,18 @@ def _as_json(each: PartitionStatus) -> dict[str, Any]:
 def _as_text(found: Sequence[PartitionStatus]) -> str:
     topics = list(dict.fromkeys(topic for each in found for topic in each.lag))
     lags = [f"lag {topic}" for topic in topics]
-    head = ["partition", *lags, *_COUNTS[:3], "error", *_COUNTS[3:], "snapshot", "size", "to relearn"]
-    rows = [_row(each, topics) for each in found]
+    names = [n for n in _names(found) if n in _COUNTS or any(each.counts.get(n) for each in found)]
+    shown = [name.replace("_", " ") for name in names]
+    head = ["partition", *lags, *shown[:3], "error", *shown[3:], "snapshot", "size", "to relearn"]
+    rows = [_row(each, topics, names) for each in found]
     if any(each.round is not None for each in found):
         head.append("round")
         rows = [[*row, count_text(each.round)] for row, each in zip(rows, found, strict=True)]
     return table([head, *rows])
 
 
-def _row(each: PartitionStatus, topics: Sequence[str]) -> list[str]:
-    counts = [count_text(each.counts.get(name)) for name in _COUNTS]
+def _row(each: PartitionStatus, topics: Sequence[str], names: Sequence[str]) -> list[str]:
+    counts = [count_text(each.counts.get(name)) for name in names]
     error, age_seconds = _error(each), _age_seconds(each)
     return [
         str(each.partition),

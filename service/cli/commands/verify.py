@@ -19,6 +19,7 @@ from service.errors import FAILURE
 from service.partition.factory import open_stream
 from service.settings.load import Loaded
 from service.settings.mapping import MAPPING
+from service.settings.names import JOIN_SETTINGS
 from service.visible import one_line
 
 _SHOWN: Final = 20
@@ -33,9 +34,7 @@ _SHOWN: Final = 20
     "predictions_format",
     "classes",
     "max_message_bytes",
-    "label_timeout_seconds",
-    "max_pending",
-    "max_pending_bytes",
+    *JOIN_SETTINGS,
     *MAPPING,
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 also if something could not be verified.")

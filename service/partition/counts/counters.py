@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Final
 
 from service.partition.counts.calibration import Calibration
@@ -12,26 +13,35 @@ from service.partition.counts.confusion import Confusion
 from service.partition.counts.score_bins import ScoreBins
 from service.partition.counts.totals import Tally, Totals
 from service.partition.learned_examples import LearnedExamples
+from service.partition.part import Figure, Part
 
 WINDOW: Final = 1000
 """Labelled predictions in the rolling error."""
 
+_ERROR: Final = f"Share of labelled predictions that were wrong: ever, and among the last {WINDOW}."
+_CALIBRATION_ERROR: Final = (
+    "Distance of the share of right predictions from their probability, mean of 15 bins; "
+    "only of models whose scores are log-odds."
+)
+_LOG_LOSS: Final = "Mean logistic loss of labelled predictions; only of models whose scores are log-odds."
 
-_PARTS: Final[Mapping[str, type[Calibration | Confusion | ScoreBins]]] = {
-    "calibration": Calibration,
-    "confusion": Confusion,
-    "score_bins": ScoreBins,
-}
+_window: Final = partial(deque[bool], maxlen=WINDOW)
+_OPTIONAL: Final = ("calibration", "confusion", "score_bins")
 """What a state leaves out where nothing was counted; states of older releases lack some of it."""
-
-
-def _window() -> deque[bool]:
-    return deque(maxlen=WINDOW)
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(("consumed", "rejected", "labels"), Counter),
+    "recent": _window,
+    "calibration": Calibration.from_state,
+    "confusion": Confusion.from_state,
+    "score_bins": ScoreBins.from_state,
+}
 
 
 @dataclass(slots=True)
-class Counters:
+class Counters(Part):
     """The counts of one partition's model since it was created."""
+
+    name = "counters"
 
     consumed: Counter[str] = field(default_factory=Counter)
     """Records by topic."""
@@ -55,16 +65,7 @@ class Counters:
 
     def copy(self) -> Counters:
         """Return a copy that later counting leaves alone."""
-        return replace(
-            self,
-            consumed=self.consumed.copy(),
-            rejected=self.rejected.copy(),
-            labels=self.labels.copy(),
-            recent=self.recent.copy(),
-            calibration=self.calibration.copy(),
-            confusion=self.confusion.copy(),
-            score_bins=self.score_bins.copy(),
-        )
+        return replace(self, **{name: getattr(self, name).copy() for name in _READERS})
 
     def state(self) -> dict[str, Any]:
         """Return all counts as plain values, without the parts where nothing was counted."""
@@ -77,19 +78,49 @@ class Counters:
             "mistakes": self.mistakes,
             "recent": list(self.recent),
         }
-        return state | {name: getattr(self, name).state() for name in _PARTS if getattr(self, name).count}
+        return state | {name: getattr(self, name).state() for name in _OPTIONAL if getattr(self, name).count}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Counters:
         """Return the counters that `state` described."""
-        counters = cls(**{name: value for name, value in state.items() if name not in _PARTS})
-        for name in ("consumed", "rejected", "labels"):
-            setattr(counters, name, Counter(state[name]))
-        counters.recent = deque(state["recent"], maxlen=WINDOW)
-        for name, made in _PARTS.items():
-            if name in state:
-                setattr(counters, name, made.from_state(state[name]))
-        return counters
+        return cls(**{name: _READERS.get(name, int)(value) for name, value in state.items()})
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
+        found = self.from_state(state)
+        for each in fields(self):
+            setattr(self, each.name, getattr(found, each.name))
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the sums."""
+        sums = {"predictions": self.predictions, "labelled": self.labelled, "mistakes": self.mistakes}
+        return sums | {"rejected": self.rejected.total()}
+
+    @classmethod
+    def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int]:
+        """Return the sums of a state."""
+        sums = {name: state[name] for name in ("predictions", "labelled", "mistakes")}
+        return {**sums, "rejected": sum(state["rejected"].values())}
+
+    def figures(self) -> Sequence[Figure]:
+        """Return what was counted, how often predictions are wrong, and whether probabilities come true."""
+        errors = {"lifetime": self.error_ratio(), str(WINDOW): self.recent_error_ratio()}
+        calibration = self.calibration
+        return [
+            Figure("messages_consumed", "Records consumed.", self.consumed, "topic"),
+            Figure("messages_rejected", "Messages sent to the dead letters.", self.rejected, "reason"),
+            Figure("labels", "Labels received, by what became of them.", self.labels, "outcome"),
+            Figure("predictions", "Predictions made.", self.predictions),
+            Figure("mistakes", "Predictions that turned out wrong.", self.mistakes),
+            Figure("prequential_error_ratio", _ERROR, errors, "window", is_gauge=True),
+            Figure(
+                "expected_calibration_error_ratio",
+                _CALIBRATION_ERROR,
+                calibration.expected_calibration_error(),
+                is_gauge=True,
+            ),
+            Figure("log_loss", _LOG_LOSS, calibration.log_loss(), is_gauge=True),
+        ]
 
     def go_on_from(self, counts: Mapping[str, int]) -> None:
         """Count on from what was committed, where the records that led there are gone."""

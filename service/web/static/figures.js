@@ -1,6 +1,8 @@
 // The figures at the top: how good it is, how much was done, which stream it reads.
 
-import { count, duration, percent, rate, ratio, say } from "./format.js";
+import { count, duration, element, percent, rate, ratio, say } from "./format.js";
+
+const PLACED = new Set(["predictions", "labelled", "mistakes", "updates", "rejected", "pending_labels"]);
 
 export function showFigures({ counts, history, lag, quality, events_per_second: perSecond }) {
   say("recent-error", percent(history.recent_error.at(-1)));
@@ -15,6 +17,19 @@ export function showFigures({ counts, history, lag, quality, events_per_second: 
   say("pending", count(counts.pending_labels));
   say("lag", lag === null ? "–" : count(lag));
   say("rejected", count(counts.rejected));
+  const further = Object.entries(counts).filter(([name]) => !PLACED.has(name));
+  document.getElementById("further-section").hidden = !further.some(([, value]) => value);
+  for (const [name, value] of further) showFurther(name, value);
+}
+
+// A count of a part that has no place of its own on the page.
+function showFurther(name, value) {
+  const id = `count-${name}`;
+  if (!document.getElementById(id)) {
+    const heading = name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
+    document.getElementById("further").append(element("div", {}, element("dt", {}, heading), element("dd", { id })));
+  }
+  say(id, count(value));
 }
 
 export function showAbout({ broker, topic, group, uptime_seconds: uptime }) {

@@ -151,7 +151,7 @@ def test_counts_go_on_after_a_restart(stream, monkeypatch):
     second = run(stream).last_published[0]
     assert (first.counters.predictions, second.counters.predictions) == (10, 20)
     assert second.counters == undisturbed(stream).counters
-    assert second.updates == undisturbed(stream).learner.updates
+    assert second.counts["updates"] == undisturbed(stream).learner.updates
 
 
 def test_labels_of_a_topic_of_their_own_are_learned_again_in_the_recorded_order(stream, monkeypatch):

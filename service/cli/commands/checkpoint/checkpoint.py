@@ -23,7 +23,7 @@ from service.cli.commands.checkpoint.reset import STOP_FIRST, check_partition
 from service.cli.commands.checkpoint.reset import command as reset_command
 from service.cli.commands.checkpoint.settings import as_made, as_processed
 from service.cli.model_files import load_model_file
-from service.cli.options import LEARNING, SERVICE, broker_url, setting_options
+from service.cli.options import SERVICE, STATE, broker_url, setting_options
 from service.cli.output import echo
 from service.cli.table import size_text, time_text
 from service.dead_letters.temporary_member import TemporaryMember
@@ -39,15 +39,7 @@ from service.settings.load import Loaded, Settings
 from service.stream import Transport
 from service.transport.topics import input_topics
 
-_RESTORING = (
-    *SERVICE,
-    *LEARNING,
-    "label_timeout_seconds",
-    "max_event_time_ahead_seconds",
-    "max_pending",
-    "max_pending_bytes",
-    "on_data_loss",
-)
+_RESTORING = (*STATE, "on_data_loss")
 """Settings that restoring needs: those `serve` runs under."""
 
 _partition_option = click.option(

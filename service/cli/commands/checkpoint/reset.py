@@ -9,7 +9,7 @@ from typing import Final, get_args
 import click
 
 from service.cli.app import report
-from service.cli.options import LEARNING, SERVICE, broker_url, setting_options
+from service.cli.options import STATE, broker_url, setting_options
 from service.dead_letters.temporary_member import TemporaryMember
 from service.errors import ConfigurationError
 from service.loop.reset import Start, reset
@@ -38,16 +38,7 @@ STOP_FIRST: Final = "stop the service first; SIGTERM ends it in order"
     help="Partition to reset; may be given several times.  [default: all]",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@setting_options(
-    *SERVICE,
-    *LEARNING,
-    "create_topics",
-    "label_timeout_seconds",
-    "max_event_time_ahead_seconds",
-    "max_pending",
-    "max_pending_bytes",
-    "session_timeout_seconds",
-)
+@setting_options(*STATE, "create_topics", "session_timeout_seconds")
 def command(start: Start, partitions: Sequence[int], loaded: Loaded, *, yes: bool) -> None:
     """Forget what was learned and begin with an untrained model.
 

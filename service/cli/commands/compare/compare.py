@@ -24,6 +24,7 @@ from service.errors import InputFileError
 from service.partition.counts.doubts import doubts
 from service.settings.load import Loaded
 from service.settings.mapping import EventSettings
+from service.settings.names import JOIN_SETTINGS
 from service.stream import Output, Record
 
 _DEFAULT_MODELS: Final = ("perceptron", "arow", "normalized-adagrad", "auto")
@@ -44,7 +45,7 @@ _CURVE_POINTS: Final = 400
     help="A built-in model, or package.module:factory or path/to/file.py:factory, with its default "
     f"parameters; give it once for each model.  [default: {', '.join(_DEFAULT_MODELS)}]",
 )
-@setting_options(*_SETTINGS, "label_timeout_seconds", "max_pending", "max_pending_bytes")
+@setting_options(*_SETTINGS, *JOIN_SETTINGS)
 @click.option(
     "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the table."
 )

@@ -37,7 +37,7 @@ def test_counts_come_from_the_newest_progress(perceptron, broker, stream, monkey
     found, other = status(perceptron, broker)
     assert 0 <= found.pop("snapshot_age_seconds") < 60
     assert found.pop("snapshot_size_bytes") > 100
-    assert found == {
+    shown = {
         "partition": 0,
         "lag": {"events": 1, "labels": 0},
         "predictions": 3,
@@ -49,6 +49,7 @@ def test_counts_come_from_the_newest_progress(perceptron, broker, stream, monkey
         "error_rate": 1.0,
         "batches_to_learn_again": 2,
     }
+    assert found.items() >= shown.items()
     assert (other["predictions"], other["error_rate"], other["lag"]) == (0, None, {"events": 0, "labels": 0})
 
 

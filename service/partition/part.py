@@ -1,0 +1,163 @@
+"""A part of a partition: a state that is a function of the partition's records alone.
+
+Snapshots, recovery, metrics, the page, `status` and `verify` go over the parts and name none of them. The
+limit on refused messages (`rejection_limit`) is no part: it begins again with each process.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Self
+
+from perceptron_core import DamagedError, from_bytes
+from service.messages.decoder import Incoming
+from service.models.registry import Learner
+from service.partition.label_join import LabelJoin
+from service.partition.learned_examples import LearnedExamples
+
+
+class Figure(NamedTuple):
+    """The present value of a metric of one partition."""
+
+    metric: str
+    """Its name without `perceptron_` and `_total`; its unit comes last."""
+    documentation: str
+    value: float | Mapping[str, float | None] | None
+    """Values by `by` where that is given; None: there is none yet."""
+    by: str = ""
+    """The label by which values differ, beside the partition."""
+    is_gauge: bool = False
+
+
+class Part:
+    """A part of a partition; as it stands, one that counts.
+
+    A part is asked for events only if it defines `take`, and for labels only if it defines `observe`: this is
+    decided once, when the partition is opened.
+    """
+
+    name: ClassVar[str]
+    """What snapshots call its state."""
+    counted: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """What `count` counts, by name: the documentation of its metric."""
+
+    def __init__(self) -> None:
+        self.count: Counter[str] = Counter()
+
+    @classmethod
+    def of(cls, settings: Any) -> Self | None:  # noqa: ANN401, ARG003 - the settings do I/O, which no part does
+        """Make the part that the settings describe; None if they turn it off."""
+        return cls()
+
+    def take(self, event: Incoming, timestamp_ms: int) -> None:
+        """Take an event that was predicted."""
+
+    def observe(self, learned: LearnedExamples) -> None:
+        """Take the labelled predictions of a batch."""
+
+    def state(self) -> Any:  # noqa: ANN401 - each part knows its own
+        """Return the whole state as plain values."""
+        return dict(self.count)
+
+    def packed_state(self) -> Any:  # noqa: ANN401
+        """Return what `state` returns; values may be packed."""
+        return self.state()
+
+    def restore(self, state: Any) -> None:  # noqa: ANN401
+        """Restore what `state` returned; None from a snapshot that was made without this part."""
+        self.count = Counter(state)
+
+    def counts(self) -> Mapping[str, int]:
+        """Return what progress records, `status` and the page say of it; recovery must come to the same."""
+        return {name: self.count[name] for name in self.counted}
+
+    @classmethod
+    def counts_of(cls, state: Any) -> Mapping[str, int | None]:  # noqa: ANN401
+        """Return the counts of a part with this state; None for one that the state does not tell."""
+        return {name: state.get(name, 0) for name in cls.counted}
+
+    def figures(self) -> Sequence[Figure]:
+        """Return its metrics."""
+        return [Figure(name, text, self.count[name]) for name, text in self.counted.items()]
+
+
+class Kept(Part):
+    """Whatever else has a state, as a part of this name."""
+
+    def __init__(self, name: str, kept: Any) -> None:  # noqa: ANN401
+        self.name = name  # type: ignore[misc] # of each
+        self._kept = kept
+
+    def state(self) -> Any:  # noqa: ANN401
+        """Return its state."""
+        return self._kept.state()
+
+    def restore(self, state: Any) -> None:  # noqa: ANN401
+        """Restore what `state` returned."""
+        self._kept.restore(state)
+
+
+class ModelPart(Part):
+    """The model."""
+
+    name = "model"
+
+    def __init__(self, learner: Learner) -> None:
+        self._learner = learner
+
+    def state(self) -> bytes:
+        """Write the model down."""
+        return self._learner.dump()
+
+    def restore(self, state: bytes) -> None:
+        """Load the model. Raises `DamagedError` if it cannot be read."""
+        self._learner.load(state)
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the updates."""
+        return {"updates": self._learner.updates}
+
+    @classmethod
+    def counts_of(cls, state: bytes) -> Mapping[str, int | None]:
+        """Return the updates; None for a River model, whose pickle is not to be opened for that."""
+        try:
+            return {"updates": from_bytes(state).n_updates}
+        except DamagedError:
+            return {"updates": None}
+
+    def figures(self) -> Sequence[Figure]:
+        """Return the updates."""
+        return [Figure("updates", "Updates of the model.", self._learner.updates)]
+
+
+class JoinPart(Kept):
+    """What waits for labels."""
+
+    name = "join"
+
+    def __init__(self, join: LabelJoin) -> None:
+        super().__init__(self.name, join)
+
+    def packed_state(self) -> Mapping[str, Any]:
+        """Return everything kept, packed."""
+        return self._kept.packed_state()  # type: ignore[no-any-return]
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many examples have no label yet."""
+        return {"pending": self._kept.n_pending}
+
+    @classmethod
+    def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int | None]:
+        """Return the same of a state."""
+        return {"pending": sum(truth is None for *_, truth in (each[:6] for each in state["examples"]))}
+
+    def figures(self) -> Sequence[Figure]:
+        """Return how much waits."""
+        waits = "Predictions that wait for their label."
+        memory = "Estimated memory of the events kept for their labels and for corrections."
+        return [
+            Figure("pending_labels", waits, self._kept.n_pending, is_gauge=True),
+            Figure("pending_bytes", memory, self._kept.size_bytes, is_gauge=True),
+        ]

@@ -1,0 +1,34 @@
+"""The parts that a partition may have. A new part is added to `FURTHER`, and named nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from service.partition.counts.counters import Counters
+from service.partition.part import JoinPart, ModelPart, Part
+from service.settings.fields import Settings
+
+FURTHER: Final[tuple[type[Part], ...]] = ()
+"""Beside those that a processor always has."""
+
+_ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, JoinPart, Counters)
+_OTHERS: Final = {"spelling", "classes", "arithmetic", "rounds", "schemas"}
+"""What else there may be in a state (`Processor.state`)."""
+
+
+def make_parts(settings: Settings) -> tuple[Part, ...]:
+    """Make the further parts that the settings describe."""
+    made = (kind.of(settings) for kind in FURTHER)
+    return tuple(part for part in made if part is not None)
+
+
+def counts_of(state: Mapping[str, Any]) -> dict[str, int | None]:
+    """Return what the parts with this state have counted, as progress records have it."""
+    kinds = (kind for kind in (*_ALWAYS, *FURTHER) if kind.name in state)
+    return {name: count for kind in kinds for name, count in kind.counts_of(state[kind.name]).items()}
+
+
+def unknown_parts(state: Mapping[str, Any]) -> list[str]:
+    """Name the parts in a state that this release does not have."""
+    return sorted(state.keys() - _OTHERS - {kind.name for kind in (*_ALWAYS, *FURTHER)})

@@ -1,0 +1,147 @@
+"""A part is named in one place, and is in snapshots, in recovery, in metrics and in what people are shown."""
+
+from typing import ClassVar
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service.audit.committed.history import CommitHistory
+from service.audit.findings import Fault
+from service.checkpoints.log import read_log
+from service.checkpoints.status import partition_statuses
+from service.cli.commands import status
+from service.errors import CheckpointError, NewerRelease
+from service.loop.recovery import restore
+from service.monitoring.metrics import Metrics
+from service.partition import parts
+from service.partition.part import Part
+from tests.service.building import Feed, event, label, settings
+from tests.service.cli.standing_stream import crash, produce, serve
+from tests.service.web.stage import Stage
+from tests.support.blank_texts import BlankTexts, add_part
+
+MESSAGES = (event("a", "win", True), event("b", ""), b"junk", event("c", ""), label("b", True))
+
+
+@pytest.fixture
+def part(monkeypatch):
+    add_part(monkeypatch)
+
+
+@pytest.fixture
+def learned(part, stream, monkeypatch):
+    """A stream whose first batches are in no snapshot but the empty one."""
+    stream.ensure_topics({"events": 1})
+    produce(stream, *MESSAGES)
+    crash(stream, monkeypatch, max_batch_records=2)
+    return stream
+
+
+def counts(found):
+    return {name: count for part in found.processor.parts() for name, count in part.counts().items()}
+
+
+def statuses(stream):
+    return partition_statuses(stream, "checkpoints", settings().group, ["events"])
+
+
+def test_its_state_comes_back_from_batches_learned_again(learned):
+    assert counts(restore(learned, settings(), 0))["blank_texts"] == 2
+
+
+def test_its_state_comes_back_from_a_snapshot(learned):
+    serve(learned)
+    found = restore(learned, settings(), 0)
+    assert (found.snapshot_sequence, counts(found)["blank_texts"]) == (found.sequence, 2)
+
+
+def test_a_part_that_does_not_come_to_the_committed_counts_is_refused(learned, monkeypatch):
+    monkeypatch.setattr(BlankTexts, "take", lambda *_: None)
+    with pytest.raises(CheckpointError, match=r"'blank_texts': 0.*'blank_texts': 2"):
+        restore(learned, settings(), 0)
+
+
+def test_what_a_release_without_it_has_left_is_restored(stream, monkeypatch):
+    stream.ensure_topics({"events": 1})
+    produce(stream, *MESSAGES)
+    crash(stream, monkeypatch)
+    add_part(monkeypatch)
+    assert counts(restore(stream, settings(), 0))["blank_texts"] == 2
+
+
+def test_a_release_without_it_refuses_a_snapshot_that_has_it(learned, monkeypatch):
+    monkeypatch.setattr(parts, "FURTHER", parts.FURTHER[:-1])
+    with pytest.raises(NewerRelease, match="parts that this release does not know: 'blanks'"):
+        restore(learned, settings(), 0)
+
+
+def test_a_release_without_it_refuses_counts_of_it(stream, monkeypatch):
+    stream.ensure_topics({"events": 1})
+    crash(stream, monkeypatch)
+    produce(stream, *MESSAGES)
+    with monkeypatch.context() as newer:
+        add_part(newer)
+        crash(stream, monkeypatch)
+    with pytest.raises(NewerRelease, match="counts that this release does not know: 'blank_texts'"):
+        restore(stream, settings(), 0)
+
+
+@pytest.mark.usefixtures("part")
+def test_a_metric_shows_what_was_committed_of_it():
+    feed, metrics = Feed(), Metrics(CollectorRegistry())
+    feed(event("a", ""))
+    metrics.publish(0, metrics.state_of(0, feed.processor))
+    feed(event("b", ""))
+    assert metrics.registry.get_sample_value("perceptron_blank_texts_total", {"partition": "0"}) == 1
+
+
+def test_status_shows_it(learned):
+    (found,) = statuses(learned)
+    assert status._as_json(found)["blank_texts"] == 2
+    assert "blank texts" in status._as_text([found])
+
+
+def test_status_finds_it_in_a_snapshot_newer_than_all_progress(learned):
+    serve(learned)
+    newest = read_log(learned.read("checkpoints", 0), settings().group).snapshots[-1]
+    learned.delete_before("checkpoints", 0, newest.first_offset)
+    (found,) = statuses(learned)
+    assert found.counts["blank_texts"] == 2
+
+
+def test_verify_holds_the_snapshot_to_the_counts_of_its_batch(learned, monkeypatch):
+    assert not CommitHistory.of(learned.read("checkpoints", 0), settings().group).findings
+    monkeypatch.setattr(BlankTexts, "state", lambda part: {"blank_texts": part.count["blank_texts"] + 1})
+    serve(learned)
+    found = CommitHistory.of(learned.read("checkpoints", 0), settings().group).findings
+    assert found.counts == {Fault.WRONG: 1}
+
+
+@pytest.mark.usefixtures("part")
+def test_the_description_of_a_model_has_its_count():
+    stage = Stage()
+    stage(event("a", ""))
+    with stage.served() as client:
+        assert client.get("/model").json()["counts"]["blank_texts"] == 1
+
+
+def test_a_part_takes_the_labelled_predictions_of_each_batch(monkeypatch):
+    class Labels(Part):
+        name = "labels_seen"
+        counted: ClassVar = {"labels_seen": "Labels seen."}
+
+        def observe(self, learned):
+            self.count["labels_seen"] += len(learned)
+
+    add_part(monkeypatch, Labels)
+    feed = Feed()
+    for message in MESSAGES[:2]:
+        feed(message)
+    feed(label("b", True), topic="labels")
+    assert feed.processor.further[-1].counts() == {"labels_seen": 2}
+
+
+def test_a_part_that_the_settings_turn_off_is_not_there(monkeypatch):
+    monkeypatch.setattr(BlankTexts, "of", classmethod(lambda *_: None))
+    add_part(monkeypatch)
+    assert not any(isinstance(part, BlankTexts) for part in Feed().processor.further)
