@@ -1,4 +1,4 @@
-"""The structured perceptron for sequences. In: features by position and tags. Out: the best tag sequence."""
+"""The structured perceptron for sequences, which predicts the best tag sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Viterbi decoding. In: scores of states by position, and of transitions. Out: the best path."""
+"""Viterbi decoding: the best path through scores of states and transitions."""
 
 from __future__ import annotations
 

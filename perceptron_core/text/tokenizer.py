@@ -1,4 +1,4 @@
-"""Text to tokens. In: a text. Out: bytes, and the places where its words or characters start in them.
+"""Split a text into words or characters: its bytes, and the positions where they start.
 
 Where there is a compiler, `tokenizer.pxd` gives C types: objects are then made per text, never per token.
 """

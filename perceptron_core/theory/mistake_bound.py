@@ -1,4 +1,4 @@
-"""What theory says of a perceptron on given data. In: examples. Out: its mistake bound, its losses."""
+"""The mistake bound of a perceptron on given examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The batch perceptron. In: a finite set of examples. Out: a hyperplane found by descent on the whole set."""
+"""The batch perceptron: descent on the perceptron criterion of a whole set."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The audit. In: a stream and settings. Out: a report that proves or refutes exactly-once.
+"""Prove or refute that a stream holds every output exactly once.
 
     checkpoint logs → how far to judge
     dead letters    → which records were refused
-    events, labels  → what is due   ┐
-    predictions     → what is there ┴ brought together by id as both are read
+    events, labels  → expected outputs ┐
+    predictions     → outputs found    ┴ paired by id while both topics are read
 
-It knows the form of the messages and the documented rules, and nothing of the loop or the learners.
+The audit knows the form of the messages and the documented rules, and nothing of the loop or the learners.
 """
 
 from __future__ import annotations

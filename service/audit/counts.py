@@ -1,4 +1,4 @@
-"""The counts in progress records, held against the topics. In: what records made. Out: contradictions."""
+"""Compare the counts in progress records with the outputs that the records of each batch require."""
 
 from __future__ import annotations
 

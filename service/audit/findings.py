@@ -1,4 +1,4 @@
-"""What an audit finds. In: places, and what is wrong there. Out: a report."""
+"""The findings of an audit, and its report."""
 
 from __future__ import annotations
 

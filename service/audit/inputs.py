@@ -1,4 +1,4 @@
-"""The input of one partition, judged record by record. In: events and labels. Out: what is due of each."""
+"""Judge the input of one partition record by record: which outputs each event or label requires."""
 
 from __future__ import annotations
 

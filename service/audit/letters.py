@@ -1,4 +1,4 @@
-"""Dead letters, audited. In: the dead-letters topic. Out: whether each is due, and due once."""
+"""Audit dead letters: each must have a reason, and each refused record exactly one letter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens partitions for an audit. In: settings, checkpoint logs. Out: each, ready to be read."""
+"""Open the partitions of an audit: read their checkpoint logs and make their decoders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One input partition under audit: what is known of it."""
+"""The state of one input partition under audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The predictions topic, read beside the events. In: its partitions. Out: each record, once."""
+"""Read the predictions topic beside the events, each record once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where events with given ids lie. In: the input, read once more. Out: the places by id."""
+"""Search the input once more for the places of events with given ids."""
 
 from __future__ import annotations
 

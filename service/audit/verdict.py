@@ -1,4 +1,4 @@
-"""The end of an audit. In: what is left over. Out: findings, and what cannot be verified."""
+"""End an audit: turn records without a partner into findings, or into what cannot be verified."""
 
 from __future__ import annotations
 

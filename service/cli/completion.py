@@ -1,4 +1,4 @@
-"""What shells complete beside commands and options. In: the beginning of a word. Out: the names it fits."""
+"""Complete topics, models and other values of options in a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An external command that rewrites lines. In: values. Out: for each, what the command made of its line."""
+"""An external command that rewrites lines, such as a tokenizer."""
 
 from __future__ import annotations
 

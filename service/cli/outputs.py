@@ -1,7 +1,4 @@
-"""Files that a run writes at its end. In: the paths given. Out: nothing, or why they cannot be written.
-
-They are checked before the work, not after it.
-"""
+"""Check, before the work begins, that the files to be written at its end can be written."""
 
 from __future__ import annotations
 

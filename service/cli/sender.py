@@ -1,4 +1,4 @@
-"""The writing end of `perceptron produce`. In: keyed messages. Out: batches, at a rate; labels, later."""
+"""Send the batches of `perceptron produce` at a given rate, and delayed labels when they are due."""
 
 from __future__ import annotations
 

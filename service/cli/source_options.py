@@ -1,4 +1,4 @@
-"""The options that say how a file of examples is read. In: a command. Out: the same, which opens its file."""
+"""The options that say how a file of examples is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that are no examples. In: the bytes of a row. Out: the same bytes, with what is wrong with them."""
+"""Mark rows that are no examples: their original bytes, with the reason."""
 
 from __future__ import annotations
 

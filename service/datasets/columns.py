@@ -1,4 +1,4 @@
-"""Which columns of a file are what. In: the names that a user gave. Out: those of ids, texts and labels."""
+"""The columns of a file that hold ids, texts and labels."""
 
 from __future__ import annotations
 

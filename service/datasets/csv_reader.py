@@ -1,7 +1,7 @@
-"""Rows of CSV files as cells. In: lines of bytes. Out: the cells of each row, or what is wrong with it.
+"""Split CSV files into rows of cells, and report rows that are malformed.
 
-A quote that is never closed takes all that follows into one cell. Its first line alone is then a bad row,
-and the lines behind it are read again.
+A quote that is never closed would put all that follows into one cell. Its first line alone is then a bad
+row, and the lines after it are read again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ids that occur more than once in a file. In: messages. Out: how many events repeat an id, and which ids."""
+"""Count the events of a file that repeat an id, and collect these ids."""
 
 from __future__ import annotations
 

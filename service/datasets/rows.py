@@ -1,6 +1,6 @@
-"""Rows of TSV and LIBSVM files as JSON events. In: lines of bytes. Out: messages as bytes.
+"""Convert rows of TSV and LIBSVM files to JSON events.
 
-A row that is no example in its format comes out as the bytes it was, for decoding to refuse. A row
+A row that is no example in its format is returned as its original bytes, which decoding refuses. A row
 without an id is named by its number, from 1, behind a prefix: ``row-1``.
 """
 

@@ -1,7 +1,4 @@
-"""A file of examples played as a live stream. In: messages. Out: the messages as a stream would have them.
-
-A live stream has what a file has not: no end, labels that come late, and meanings that change.
-"""
+"""Play a file of examples as a live stream: without end, with late labels and drifting meanings."""
 
 from __future__ import annotations
 

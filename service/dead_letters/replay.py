@@ -1,9 +1,9 @@
-"""Replay of dead letters. In: the dead-letters topic. Out: those now accepted, to their source.
+"""Replay dead letters: send those that are now accepted back to their source.
 
 A letter is *outstanding* from the offset on that the group `<group>.dead-letters` has committed. A replay
-moves through what was outstanding when it began, in transactions that hold outputs and offset together:
-accepted letters go back to the topic they came from, the others to the end of the dead letters. So each goes
-back once, none is lost, and a crash in the middle repeats nothing.
+processes the letters that were outstanding when it began, in transactions that hold outputs and offset
+together: accepted letters go back to the topic they came from, the others to the end of the dead letters. So
+each goes back once, none is lost, and a crash in the middle repeats nothing.
 """
 
 from __future__ import annotations

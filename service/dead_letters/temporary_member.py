@@ -1,7 +1,7 @@
-"""A short stay in a consumer group. In: a group and its topics. Out: its partitions, owned for one job.
+"""Join a consumer group for the duration of one job.
 
-A command that writes for a group becomes a member of it for as long as that takes: so a partition's owner
-is never disturbed, and nobody else can commit for the partition meanwhile. It takes no records by polling.
+A command that writes for a group becomes a member of it meanwhile: so a partition's owner is never
+disturbed, and nobody else can commit for the partition. The member polls no records.
 """
 
 from __future__ import annotations

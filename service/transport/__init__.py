@@ -1,7 +1,4 @@
-"""Streams behind one protocol: `memory://`, `sqlite:///…`, `kafka://…`.
-
-In: the settings `broker` and `kafka_client`. Out: a `Transport`.
-"""
+"""Streams behind one protocol: `memory://`, `sqlite:///…`, `kafka://…`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The topics of a service. In: settings. Out: their names, and that they exist."""
+"""The names of a service's topics, and their creation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The endpoints about models. In: events and questions. Out: predictions, explanations, descriptions."""
+"""The endpoints about models: predictions, explanations, descriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTTP interface. In: metrics, health, models and settings. Out: the application."""
+"""Build the HTTP application from metrics, health, models and settings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Stands before every endpoint. In: requests from anybody. Out: those that may pass, their bodies read.
+"""Middleware before every endpoint: refuses requests, reads bodies, adds security headers.
 
-Refused are: a stranger's host name, a missing token, a body too large or too slow. Every answer gets the
-headers that keep a browser from doing more with it than show it.
+It refuses a foreign host name, a missing token, and a body that is too large or too slow. The headers keep a
+browser from doing more with an answer than show it.
 """
 
 from __future__ import annotations

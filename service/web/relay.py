@@ -1,8 +1,7 @@
-"""Questions about models in other processes, and what they are to learn. In: a request. Out: their answer.
+"""Pass requests about models on to the worker that has the partition.
 
-The parent of workers passes a request on to the HTTP server of the worker that has the partition, so the
-same code answers, and says what is wrong, wherever a model is. Where an event or a label goes, only a worker
-can read: one that has not got the partition says which it is.
+The same code then answers, and reports errors, wherever a model is. Only a worker can read which partition
+an event or a label belongs to: one that does not have the partition names the one that does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is told of a model, as Pydantic models: FastAPI writes the OpenAPI document from them.
+"""The Pydantic models of answers, from which FastAPI writes the OpenAPI document.
 
 Events and predictions are those of the stream (`service.messages.schema`); this is the rest.
 """

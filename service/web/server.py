@@ -1,4 +1,4 @@
-"""The HTTP server beside the loop. In: an application and an address. Out: a thread that serves it."""
+"""Serve an application by HTTP on a thread beside the loop."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""All partitions as one. In: what the page shows of each. Out: the same of all, as sums.
+"""Combine the views of several partitions into one: sums of counts and curves.
 
-A parent of workers puts together what they tell, in the same way: so nothing of a model is imported here, and
-what comes out can go in again.
+A parent of workers combines their answers in the same way. So no model is imported here, and results can be
+combined again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What the web side may look at. In: metrics and live models. Out: the answers' contents.
+"""The views of metrics and live models from which answers are built.
 
-The one place that knows both what is committed (`Metrics`) and the models in memory (`LiveModels`).
+This is the one place that knows both the committed state (`Metrics`) and the models in memory
+(`LiveModels`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One exposition for several processes. In: what each of them shows. Out: what they show together.
+"""Merge the metrics of several processes into one exposition.
 
-A partition's series come from the process that has it now, all other counts are added up. That the
-work moves between processes, or that one of them ends, makes no counter go down.
+A partition's series come from the process that owns it now; all other counts are added up. No counter goes
+down when a partition moves between processes or a process ends.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The parent's side of one worker: its process, what it was asked, what it last said.
+"""The parent's side of one worker: its process, its last report, and the request under way.
 
-In: reports. Out: requests; what is known of the worker, also after its end.
+What is known of a worker remains after its end.
 """
 
 from __future__ import annotations

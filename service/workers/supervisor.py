@@ -1,4 +1,4 @@
-"""Several workers as one service. In: settings. Out: processes that share the partitions; one health.
+"""Run several workers as one service.
 
     starting ─→ running ─→ left
        ↑ backoff   │ died

@@ -1,12 +1,11 @@
 """A worker of `serve --workers N`: the loop, in a process of its own at the other end of a pipe.
 
-In: settings as the parent has resolved them; requests. Out: reports; answers about the models, by HTTP.
-
     parent ─ ASK_METRICS, LEAVE ─→ worker
            ←────── WorkerReport ────────
 
-The pipe is also the leash: when its other end closes, because the parent was killed, the worker leaves as
-if it had been told to. Whatever is heavy is imported when the process runs: its parent does without.
+The worker gets the settings as the parent has resolved them, and answers questions about its models by HTTP.
+When the other end of the pipe closes, because the parent was killed, the worker leaves as on a LEAVE
+request. Large modules are imported when the process runs, so that the parent needs none of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a group has committed. In: the checkpoints topic and the group's offsets. Out: how far to judge."""
+"""The committed offsets of a group, which say how far its topics are judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A partition's checkpoint log, audited. In: its records. Out: its last commit, and what contradicts."""
+"""Audit a partition's checkpoint log: find its last commit and its contradictions."""
 
 from __future__ import annotations
 

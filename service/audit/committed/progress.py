@@ -1,4 +1,4 @@
-"""Progress records as the audit reads them. In: bytes. Out: a batch, or None."""
+"""Progress records as the audit reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of a service, as its snapshots name them. In: checkpoint logs, settings. Out: a refusal."""
+"""Compare the settings of an audit with those that the service's snapshots name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""An event and all that became of it. In: what was read of it. Out: what contradicts.
+"""An event with its labels, predictions and outcomes, and the contradictions between them.
 
-A case begins with an event whose id is not kept, and takes in the labels and events with that id until the
-event is let go.
+A case begins with an event whose id is not kept. Labels and events with that id belong to the case until the
+event is released.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The open cases of one event id, and the outcomes read of it. In: both. Out: whose each outcome is.
+"""The open cases of one event id, and the outcomes that may belong to any of them.
 
-An outcome names the id of its event only. Where an id comes again after its event was let go, which event an
-outcome is of follows from what it says, and is settled only when the labels of these events are known.
+An outcome names the id of its event only. Where an id comes again after its event was released, the contents
+of the outcome decide which event it belongs to, and only once the labels of these events are known.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Events and their predictions, paired by id in whatever order the two are read.
+"""Pair events and predictions by id, in whatever order the two topics are read.
 
-What is paired is forgotten, so memory is taken by what has no partner yet. Pairs that are in order are made
-in order, however far one topic is read ahead of the other: a pair that is not is a contradiction.
+Pairs are forgotten, so only records without a partner use memory. Pairs that are in order are found in
+order, however far one topic is read ahead of the other; a pair out of order is a contradiction.
 
-Where the beginning of a topic is deleted, and an id came several times, its first records may have no
-partner: what is left of its events and its predictions belongs together from the end on.
+Where the beginning of a topic was deleted, the first records of a repeated id may have no partner: its
+remaining events and predictions are paired from the end backwards.
 """
 
 from __future__ import annotations

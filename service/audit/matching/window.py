@@ -1,6 +1,6 @@
-"""Which event a label belongs to, by the documented rules. In: events and labels, in order. Out: cases.
+"""Assign labels to events, by the documented rules.
 
-Written for the audit alone: the service's label join has a part in what is judged.
+This is written for the audit alone, because the service's label join is among the things judged.
 """
 
 from __future__ import annotations

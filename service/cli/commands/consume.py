@@ -1,6 +1,6 @@
-"""`perceptron consume`: the committed records of a topic, as NDJSON.
+"""`perceptron consume`: print the committed records of a topic as NDJSON.
 
-In: a topic. Out: one line a record on stdout, at once, until Ctrl-C or the end.
+It prints one line a record as soon as it is committed, until Ctrl-C or the end of the topic.
 """
 
 from __future__ import annotations

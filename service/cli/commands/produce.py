@@ -1,6 +1,6 @@
-"""`perceptron produce`: the examples of a file, sent to a topic.
+"""`perceptron produce`: send the examples of a file or of stdin to the events topic.
 
-In: rows of a file or stdin. Out: records on the events topic, checked first, keyed by event id.
+Each message is checked first and keyed by its event id.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`perceptron serve`: the loop, with metrics and probes beside it, until it is told to stop."""
+"""`perceptron serve`: run the loop, with metrics and probes beside it, until a signal ends it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`perceptron verify`: proves exactly-once. In: the topics alone. Out: the proof, or the offenders."""
+"""`perceptron verify`: prove exactly-once from the topics alone, or list the offending records."""
 
 from __future__ import annotations
 

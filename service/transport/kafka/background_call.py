@@ -1,4 +1,4 @@
-"""A call on a thread of its own. In: the call. Out: its end, waited for as long as its time limit allows."""
+"""A call that runs on a thread of its own, so that its caller can wait with a time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Kafka's errors mean to the service. In: their names in the protocol. Out: `ServiceError`s."""
+"""The `ServiceError` for each error of the Kafka protocol, by its name in the protocol."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What both adapters for Apache Kafka share. In: nothing of any client. Out: names and limits.
+"""Names, times and sizes that are the same for both clients of Apache Kafka.
 
-A group may have members of both kinds, and a partition may go from one kind to the other: whatever fences
-a former owner has to be the same for both.
+A group may have members of both kinds, and a partition may go from one kind to the other: whatever fences a
+former owner has to be the same for both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One member of a consumer group, through whichever client. In: topics. Out: their records, and writers."""
+"""One member of a consumer group, through whichever client: polls records and opens writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rebalances, for both clients. In: partitions assigned and revoked. Out: calls to the assignee (`Tasks`)."""
+"""Rebalances for both clients: calls the assignee (`Tasks`) with partitions that were assigned or revoked."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a client publishes, and what else is used of it. In: the environment. Out: a line in the log per lack.
+"""Whether only the published interface of the clients is used (`PERCEPTRON_PUBLISHED_ONLY`).
 
-Much of what makes the clients fast is not published by them, and a release may change it. What serves speed
-alone is then done in the published way, which takes longer.
+The clients are fast through names that they do not publish and that a release may change. Where such a name
+is missing, or this variable is set, the published interface is used, which is slower, and the log says so.
 """
 
 from __future__ import annotations

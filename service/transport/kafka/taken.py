@@ -1,4 +1,4 @@
-"""Records between a client and a poll. In: what a client gives. Out: what the poll returns, by partition."""
+"""Records that a client has delivered and no poll has returned yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The topics of a Kafka cluster. In: names and numbers of partitions. Out: topics that keep their records."""
+"""Create the topics of a Kafka cluster, and check that they keep their records."""
 
 from __future__ import annotations
 

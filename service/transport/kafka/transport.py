@@ -1,4 +1,4 @@
-"""A Kafka cluster as a stream, through whichever client. In: topics and outputs. Out: records, members."""
+"""A Kafka cluster as a stream, through whichever client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One partition's transactions. In: outputs and offsets. Out: both committed, or an error."""
+"""The transactions of one partition: commit outputs and offsets together, or raise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One member of a consumer group. In: topics. Out: their records, partition by partition."""
+"""One member of a consumer group of the embedded stream."""
 
 from __future__ import annotations
 

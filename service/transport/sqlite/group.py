@@ -2,15 +2,15 @@
 
 Three rules keep a group safe, whatever its processes do:
 
-- A partition is taken only while it is free; it becomes free when its owner releases it, leaves, or
+- A partition is acquired only while it is free; it becomes free when its owner releases it, leaves, or
   is evicted because its lease expired or its process died.
 - Whenever a partition changes hands, or gets a new writer, its epoch grows. A commit checks the
   epoch and the owner's lease within its own transaction.
 - A lease that has expired is never renewed: a process that was frozen for longer than its session
   is no longer a member, and joins again.
 
-Leases use the wall clock, which all processes of a machine share. A clock that jumps can cost a
-member its place, never a record.
+Leases use the wall clock, which all processes of a machine share. A clock that jumps can cost a member its
+place, never a record.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The records: topics of append-only logs, one log a partition.
 
-In: outputs, offsets. Out: records. What takes a `connection` runs inside the caller's transaction.
+A function with a `connection` runs inside the caller's transaction.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`perceptron checkpoint`: what is committed of a model, to look at, to take out, to put in.
-
-In: a checkpoint log, a model file. Out: a listing; a model file; a snapshot with another model.
-"""
+"""`perceptron checkpoint`: list a checkpoint log, export its model to a file, import another model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that learn the same events. In: settings, records. Out: the mistakes of each model."""
+"""Run several models over the same events, and count the mistakes of each."""
 
 from __future__ import annotations
 

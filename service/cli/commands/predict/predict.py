@@ -1,4 +1,4 @@
-"""`perceptron predict`: what a trained model says of events. In: a model, rows. Out: predictions."""
+"""`perceptron predict`: predict the labels of the rows of a file with a trained model."""
 
 from __future__ import annotations
 

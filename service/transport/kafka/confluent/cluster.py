@@ -1,4 +1,4 @@
-"""How to reach a Kafka cluster. In: addresses and options. Out: clients of confluent-kafka, and answers."""
+"""The address and options of a cluster, clients of confluent-kafka for it, and questions to its brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of one client. In: librdkafka's lines. Out: the same lines, and whether a connection has failed."""
+"""The log of one librdkafka client, which shows whether a connection has failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One member of a consumer group. In: a cluster's topics. Out: their records, partition by partition."""
+"""One member of a consumer group, through confluent-kafka."""
 
 from __future__ import annotations
 

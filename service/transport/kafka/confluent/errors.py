@@ -1,4 +1,4 @@
-"""librdkafka's errors in, `ServiceError`s out: the one boundary of this adapter."""
+"""Translate librdkafka's errors into `ServiceError`s: the one boundary of this adapter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Fetch records without a Python object for each message. In: a client. Out: batches of records.
+"""Fetch batches of records without a Python object for each message.
 
 Only the compiled form of this module, `fetch_queue.pyx`, does this: it forwards the client's partitions to a
-queue of librdkafka and takes their messages from there. Other events, such as rebalances, stay in the
+queue of librdkafka and reads their messages from there. Other events, such as rebalances, stay in the
 client's own queue, and wake a thread that waits for messages.
 """
 

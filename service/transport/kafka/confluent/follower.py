@@ -1,4 +1,4 @@
-"""Follows a topic with confluent-kafka. In: offsets. Out: the records that have come since."""
+"""Follow a topic with confluent-kafka: return the records appended since the last call."""
 
 from __future__ import annotations
 

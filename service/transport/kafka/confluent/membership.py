@@ -1,4 +1,4 @@
-"""The partitions of one member. In: rebalances, as librdkafka reports them. Out: calls to the assignee."""
+"""The partitions of one member, as librdkafka's rebalance callbacks report them."""
 
 from __future__ import annotations
 

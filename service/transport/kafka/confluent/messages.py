@@ -1,4 +1,4 @@
-"""librdkafka's messages become records. In: a client that has been assigned partitions. Out: `Record`s."""
+"""Turn the messages of a librdkafka consumer into `Record`s."""
 
 from __future__ import annotations
 

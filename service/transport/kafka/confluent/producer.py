@@ -1,7 +1,7 @@
-"""librdkafka's producer, records in bulk. In: records and offsets. Out: the same, committed; or an error.
+"""librdkafka's producer: transactions of records sent in bulk.
 
-librdkafka does by itself what has to be added to other clients: a commit that reports success has
-happened, and every step takes a timeout.
+Nothing has to be added to make a commit certain: a commit that librdkafka reports has happened, and every
+step takes a time limit.
 """
 
 from __future__ import annotations

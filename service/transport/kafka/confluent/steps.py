@@ -1,7 +1,7 @@
-"""Steps of a commit. In: such a step, and until when it may go on. Out: its end, or an error.
+"""Run the steps of a commit, each until its deadline.
 
-When a broker that coordinates a group leaves the cluster, librdkafka (2.16) does not look for the next one if
-offsets were on their way to the first: the call goes on until the connection to any broker changes, and
+When a broker that coordinates a group leaves the cluster, librdkafka (2.16) does not look for the next one
+if offsets were on their way to the first: the call goes on until the connection to any broker changes, and
 disregards its time limit (issues 5511 and 5456 of librdkafka). A new client finds the coordinator at once.
 """
 

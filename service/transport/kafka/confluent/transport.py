@@ -1,4 +1,4 @@
-"""What confluent-kafka does for a `KafkaTransport`: topics, offsets, records, producers, members."""
+"""The operations of a `KafkaTransport` through confluent-kafka."""
 
 from __future__ import annotations
 

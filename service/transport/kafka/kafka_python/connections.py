@@ -1,4 +1,4 @@
-"""Connections of kafka-python. In: addresses of brokers. Out: received bytes, and why a connection failed."""
+"""The connections of kafka-python: receiving bytes, and the reason why a connection failed."""
 
 from __future__ import annotations
 

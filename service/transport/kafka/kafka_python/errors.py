@@ -1,4 +1,4 @@
-"""Kafka's errors in, `ServiceError`s out: the one boundary of this adapter."""
+"""Translate kafka-python's errors into `ServiceError`s: the one boundary of this adapter."""
 
 from __future__ import annotations
 

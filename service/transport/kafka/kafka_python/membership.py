@@ -1,4 +1,4 @@
-"""The partitions of one member. In: rebalances, as kafka-python reports them. Out: calls to the assignee."""
+"""The partitions of one member, as kafka-python's rebalance listener reports them."""
 
 from __future__ import annotations
 

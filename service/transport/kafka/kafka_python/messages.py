@@ -1,4 +1,4 @@
-"""kafka-python's consumer. In: partitions. Out: their records as `RecordBatch`es; whether some are there."""
+"""Poll kafka-python's consumer for `RecordBatch`es."""
 
 from __future__ import annotations
 

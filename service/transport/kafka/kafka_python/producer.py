@@ -1,6 +1,6 @@
 """kafka-python's producer, with the deadlines and the certainty that it lacks.
 
-In: records and offsets. Out: the same, committed; or an error, never silence.
+A commit either has happened or raises an error; it never waits without end.
 """
 
 from __future__ import annotations

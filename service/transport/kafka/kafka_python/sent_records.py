@@ -1,4 +1,4 @@
-"""Records sent one by one, as kafka-python publishes it. In: outputs. Out: what becomes of each."""
+"""Send records one by one through kafka-python's published interface, and collect their results."""
 
 from __future__ import annotations
 

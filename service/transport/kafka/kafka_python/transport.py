@@ -1,4 +1,4 @@
-"""What kafka-python does for a `KafkaTransport`: topics, offsets, records, producers, members."""
+"""The operations of a `KafkaTransport` through kafka-python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hands batches to kafka-python's sender. In: a `RecordWriter`. Out: what becomes of its records."""
+"""Queue written batches for kafka-python's sender, and collect the results of their records."""
 
 from __future__ import annotations
 

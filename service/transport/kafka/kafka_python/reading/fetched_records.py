@@ -1,4 +1,4 @@
-"""What a fetch brought. In: record batches as they were received. Out: `RecordBatch`es."""
+"""The record batches of one partition in the answer to a fetch, read as `RecordBatch`es."""
 
 from __future__ import annotations
 
