@@ -11,7 +11,7 @@ _as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_cir
 _as_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-class Playback:
+class StreamSimulator:
     """Changes the messages of a file for a stream that they are sent to more than once.
 
     What is no JSON object passes unchanged, for decoding to refuse.

@@ -21,7 +21,7 @@ class IntakeOpener:
     ----------
     transport, consumer
         The stream, and this process as a member of the group.
-    inbox
+    queues
         Where records wait that were polled.
     topics
         Of events, and of labels if they have their own.
@@ -29,11 +29,11 @@ class IntakeOpener:
     """
 
     def __init__(
-        self, transport: Transport, consumer: Consumer, inbox: RecordQueues, topics: Sequence[str]
+        self, transport: Transport, consumer: Consumer, queues: RecordQueues, topics: Sequence[str]
     ) -> None:
         self._transport = transport
         self._consumer = consumer
-        self._inbox = inbox
+        self._queues = queues
         self._topics = topics
 
     def look(self, intakes: Iterable[PartitionIntake]) -> None:
@@ -63,7 +63,7 @@ class IntakeOpener:
         partition = intake.partition
         positions = self._consumer.positions(partition)
         for topic, end in intake.ends.items():
-            waiting = self._inbox.first_offset(topic, partition)
+            waiting = self._queues.first_offset(topic, partition)
             at = positions.get(topic, 0) if waiting is None else waiting
             if at < end:
                 return False

@@ -24,7 +24,7 @@ from service.messages.dead_letter import fit_all
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import NO_TRACER, BatchTracer
-from service.partition.rejection_limit import PoisonLimit
+from service.partition.rejection_limit import RejectionLimit
 from service.settings.load import Settings
 from service.sharing.participant import Participant
 from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
@@ -101,7 +101,7 @@ class Task:
         self._sources = sources
         self._tracer = tracer
         self._clock = clock
-        self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
+        self._rejection_limit = RejectionLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._is_clean, self.seconds = True, 0.0
         self._commit_restored(restored)
 
@@ -152,7 +152,7 @@ class Task:
             Nothing of the batch was written, nor perhaps of the one before it, as far as is known; this task
             must not go on.
         TooManyRejected
-            The poison limit was passed; nothing was written.
+            The limit of rejections was passed; nothing was written.
 
         """
         with self._tracer.span(records, self._settings, self._partition):
@@ -265,7 +265,7 @@ class Task:
         self.seconds = self._clock.monotonic() - began
         if records:
             self._metrics.process_duration.observe(self.seconds / len(records), times=len(records))
-        self._poison.observe(records, dead_letters)
+        self._rejection_limit.observe(records, dead_letters)
         if not dead_letters:
             return outputs, False
         return fit_all(outputs, self._settings.dead_letters_topic, self._letter_limit)

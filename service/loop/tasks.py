@@ -57,7 +57,7 @@ class Tasks:
     ----------
     transport, settings, metrics
         The stream, the settings, and where to report.
-    inbox
+    queues
         Where the records of the open partitions wait.
     availability
         Receives every passing error.
@@ -83,7 +83,7 @@ class Tasks:
         settings: Settings,
         metrics: Metrics,
         *,
-        inbox: RecordQueues,
+        queues: RecordQueues,
         availability: Availability,
         live: LiveModels | None,
         observe: Observer | None,
@@ -94,7 +94,7 @@ class Tasks:
         self._transport = transport
         self._settings = settings
         self._metrics = metrics
-        self._inbox = inbox
+        self._queues = queues
         self._availability = availability
         self._live = live
         self._clock = clock
@@ -201,7 +201,7 @@ class Tasks:
 
     def _hold_up(self, partition: int, error: RegistryUnavailable) -> None:
         """Let a batch come again later, to the same task: nothing of it was processed."""
-        self._inbox.forget(partition)
+        self._queues.forget(partition)
         self._held_up[partition] = self.at_work.pop(partition)
         self._failures.note(partition, is_doubtful=False)
         self._postpone(partition, error)
@@ -237,7 +237,7 @@ class Tasks:
         """Let the records of a partition come, from where its task goes on; held up, it repeats some."""
         try:
             self._consumer.start(partition, task.offsets)
-            self._inbox.open(partition)
+            self._queues.open(partition)
         except BaseException:
             if partition not in self._held_up:
                 self._put_away(partition)
@@ -250,7 +250,7 @@ class Tasks:
 
         A commit that is under way ends before, so that what it has committed is shown.
         """
-        self._inbox.forget(partition)
+        self._queues.forget(partition)
         if (task := self.at_work.get(partition)) is not None:
             try:
                 task.settle()

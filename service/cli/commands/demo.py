@@ -22,7 +22,7 @@ from service.cli.options import setting_options
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, counted_bar
 from service.cli.summary import summary_text
-from service.datasets.stream_simulator import Playback
+from service.datasets.stream_simulator import StreamSimulator
 from service.errors import INTERRUPTED, ServerError
 from service.loop.runner import Runner
 from service.messages.labels import Vocabulary
@@ -191,7 +191,7 @@ def _server(settings: Settings, metrics: Metrics, health: Health, live: LiveMode
 def _pace(events: Sequence[bytes], rate: float, *, keep: bool) -> Iterator[tuple[Sequence[bytes], float]]:
     """Yield the rounds to be sent, each with its rate; ids differ from round to round."""
     yield events, rate
-    again = Playback(Vocabulary())
+    again = StreamSimulator(Vocabulary())
     for number in count(2) if keep else ():
         again.id_suffix = f"-{number}"
         yield [again.play(event) for event in events], min(rate, _SLOW_RATE)

@@ -11,7 +11,7 @@ from service.batches.record_batch import RecordBatch
 from service.errors import OffsetOutOfRange, OwnershipLost, TransportError
 from service.stream import NOWHERE, Assignee, Place
 from service.transport.sqlite.database import Database
-from service.transport.sqlite.group import Membership, Standing
+from service.transport.sqlite.group import Assignment, Membership
 from service.transport.sqlite.heartbeat import Heartbeat
 from service.transport.sqlite.log import Log, log_bounds
 from service.transport.sqlite.shares import Source, shares
@@ -91,20 +91,20 @@ class SqliteConsumer:
         self._seen, self._look_at = version, now + _LOOK_SECONDS
         return self._announced != before
 
-    def _settle(self) -> Standing:
-        standing = self._membership.settle()
-        while standing is None:
+    def _settle(self) -> Assignment:
+        assignment = self._membership.settle()
+        while assignment is None:
             self._lose(self._announced)
             self._membership.enter()
-            standing = self._membership.settle()
-        return standing
+            assignment = self._membership.settle()
+        return assignment
 
-    def _follow(self, standing: Standing) -> None:
+    def _follow(self, assignment: Assignment) -> None:
         """Call the assignee for partitions that were lost, must be released and came, in this order."""
-        self._lose(self._announced - standing.owned)
-        self._hand_over(standing.owned - standing.assigned)
-        fresh = (standing.owned & standing.assigned) - self._announced
-        self._settled = standing.owned == standing.assigned
+        self._lose(self._announced - assignment.owned)
+        self._hand_over(assignment.owned - assignment.assigned)
+        fresh = (assignment.owned & assignment.assigned) - self._announced
+        self._settled = assignment.owned == assignment.assigned
         if fresh:
             self._announced |= fresh
             try:
