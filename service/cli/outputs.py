@@ -23,7 +23,7 @@ class OutputPath(click.Path):
 
 
 @contextmanager
-def saying_what_is_unsaved(ctx: click.Context) -> Iterator[None]:
+def reporting_unsaved(ctx: click.Context) -> Iterator[None]:
     """Say which outputs of the command are not written if it is interrupted."""
     before = [(path, _version(path)) for _, path in _outputs(ctx)]
     try:

@@ -21,7 +21,7 @@ class LateLabels:
         self._new: list[Output] = []
         self.topic = topic
 
-    def take(self, key: bytes | None, message: bytes) -> bytes:
+    def add(self, key: bytes | None, message: bytes) -> bytes:
         """Take the label out of an event, if it has one; return the event without it."""
         event, label = split_label(message)
         if label is not None:
@@ -83,7 +83,7 @@ class Sender:
 
     def add(self, key: bytes | None, message: bytes) -> None:
         """Take a record; it is written when the batch is full."""
-        message = self._late.take(key, message) if self._late else message
+        message = self._late.add(key, message) if self._late else message
         self._batch.append(Output(self.topic, key, message))
         if len(self._batch) >= self._batch_records:
             self.flush()

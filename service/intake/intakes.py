@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from service.intake.known import Known
+from service.intake.known import KnownIds
 from service.intake.partition import PartitionIntake
 from service.messages.labels import Vocabulary
 from service.partition.processor import Processor
@@ -29,7 +29,7 @@ class Intakes:
 
     def open(self, partition: int, processor: Processor) -> PartitionIntake:
         """Take submissions for a partition from now on."""
-        known = Known(processor, self._vocabulary, self._truth_on_timeout)
+        known = KnownIds(processor, self._vocabulary, self._truth_on_timeout)
         intake = self._at_work[partition] = PartitionIntake(partition, known, self._predictions_topic)
         return intake
 

@@ -13,7 +13,7 @@ from service.models.probability import probability_of
 from service.partition.processor import Processor
 
 
-class Known:
+class KnownIds:
     """The events and labels that the label join of one partition remembers.
 
     Parameters

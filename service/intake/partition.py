@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from service.errors import AppendUnsure, MessageTooLarge, PartitionMoved, ServiceError
-from service.intake.known import Known
+from service.intake.known import KnownIds
 from service.intake.outcomes import prediction_in, rejection_in
 from service.intake.submissions import Submission
 from service.intake.tickets import Ticket
@@ -57,7 +57,7 @@ class PartitionIntake:
 
     """
 
-    def __init__(self, partition: int, known: Known, predictions_topic: str) -> None:
+    def __init__(self, partition: int, known: KnownIds, predictions_topic: str) -> None:
         self.partition = partition
         self.ends: Mapping[str, int] | None = None
         self._known = known

@@ -36,8 +36,8 @@ class IntakeOpener:
         self._queues = queues
         self._topics = topics
 
-    def look(self, intakes: Iterable[PartitionIntake]) -> None:
-        """Take each intake one step further; called between two batches."""
+    def advance(self, intakes: Iterable[PartitionIntake]) -> None:
+        """Advance each intake by one step; called between two batches."""
         for intake in intakes:
             try:
                 if intake.wants_writer:

@@ -132,7 +132,7 @@ class TaskOpener:
     def _restore(self, partition: int, committed: Mapping[str, int]) -> Restored:
         if self.lanes is None:
             return restore(self._transport, self._settings, partition, committed)
-        self.lanes.look()
+        self.lanes.poll()
         latest = self.lanes.latest(partition)
         restored = restore(self._transport, self._settings, partition, committed, self.lanes)
         if restored.processor.rounds is not None:

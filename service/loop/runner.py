@@ -169,16 +169,16 @@ class Runner:
         """
         batch = self._gather()
         with self._health.doing("a look at what other partitions contribute"):
-            self._tasks.look_at_lanes()
+            self._tasks.poll_lanes()
         self._process(batch)
         with self._health.doing("a round of the shared model"):
-            self._tasks.take_part(batch.keys())
+            self._tasks.advance_rounds(batch.keys())
         with self._health.doing("a look at the topics"), self._health.asking():
-            self._growth.look()
+            self._growth.check()
         with self._health.doing("the opening of partitions"), self._health.asking():
             self._tasks.open_waiting()
             if self._live:
-                self._opener.look(self._live.intakes.all())
+                self._opener.advance(self._live.intakes.all())
         self._show_partitions()
         self._throughput_log.observe()
         return not batch and not self._queues and not self._tasks.is_waiting
@@ -192,7 +192,7 @@ class Runner:
         more_waits = bool(self._queues) or any(self._lag.values())
         if not (batch and more_waits):
             with self._health.doing("a commit"):
-                self._tasks.settle()
+                self._tasks.finish_commits()
             if batch:
                 self._time.batch_committed(self._clock.monotonic())
         self._size.observe(sum(map(len, batch.values())), seconds)
@@ -203,7 +203,7 @@ class Runner:
 
     def is_at_end(self) -> bool:
         """Return whether the group has processed everything that is there, as far as the stream answers."""
-        return self._end.is_reached(self._tasks.at_work)
+        return self._end.is_reached(self._tasks.running)
 
     def close(self) -> None:
         """Leave the group; its other members take the partitions over."""
@@ -225,7 +225,7 @@ class Runner:
             now = self._clock.monotonic()
             self._time.wait(now, more_comes=any(self._lag.values()))
             if now >= self._time.due or self._queues.is_full(self._size.records):
-                batch = self._queues.take(self._size.records, self._ask, self._lag, now)
+                batch = self._queues.next_batches(self._size.records, self._ask, self._lag, now)
                 self._is_blocked = not batch
                 if batch:
                     self._time.batch_taken(now)
@@ -291,7 +291,7 @@ class Runner:
             self._availability.heard()
         elif self._availability.is_silent:
             topics = input_topics(self._settings)
-            self._consumer.remaining([(topic, each) for topic in topics for each in self._tasks.at_work])
+            self._consumer.remaining([(topic, each) for topic in topics for each in self._tasks.running])
             self._availability.heard()
 
     def _report_health(self) -> None:
@@ -300,7 +300,7 @@ class Runner:
             return
         if self._availability.waits_for(self._queues.blocked(self._clock.monotonic() - _BLOCKED_SECONDS)):
             return
-        if self._tasks.at_work:
+        if self._tasks.running:
             self._health.become(State.READY)
         elif self._consumer.has_joined():
             self._health.become(State.READY, "standing by: other members have all the partitions")

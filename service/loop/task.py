@@ -158,9 +158,9 @@ class Task:
         with self._tracer.span(records, self._settings, self._partition):
             self._process(records)
             if self._share is not None or self._tracer.is_tracing:
-                self.settle()  # others wait for it; a span ends with the commit
+                self.finish_commit()  # others wait for it; a span ends with the commit
 
-    def settle(self) -> None:
+    def finish_commit(self) -> None:
         """Wait for the commit that is under way, if any, and publish what it has committed.
 
         Raises
@@ -170,27 +170,27 @@ class Task:
 
         """
         try:
-            self._commits.settle()
+            self._commits.finish()
         except BaseException:
             self._is_clean = False
             raise
 
-    def take_part(self) -> None:
-        """Commit what the rounds ask of this partition, if anything, without records. Raises as above."""
+    def advance_rounds(self) -> None:
+        """Commit this partition's part in the rounds, if one is due, without records. Raises as above."""
         if self._share is None:
             return
         with self._learning:
             self._share.prepare()
         if self._share.wants_commit:
             self._process(RecordBatch())
-            self.settle()
+            self.finish_commit()
 
     def _process(self, records: RecordBatch) -> None:
         began = self._clock.monotonic()
         try:
             schemas = self._find_schemas(records)
         except RegistryUnavailable:
-            self.settle()  # this may take long
+            self.finish_commit()  # this may take long
             raise
         self._is_clean = False
         now_ms = int(self._clock.time() * 1000)
@@ -198,7 +198,7 @@ class Task:
         n_answers = len(outputs)
         if self._share is not None:
             with self._learning:
-                self._share.look()
+                self._share.measure_distance()
                 outputs += self._share.contribution()
         self._sequence += 1
         self._offsets |= records.next_offsets()
@@ -217,7 +217,7 @@ class Task:
             progress_counts(processor),
             processor.counters.consumed,
             now_ms,
-            {} if processor.rounds is None else processor.rounds.told(),
+            {} if processor.rounds is None else processor.rounds.progress(),
         )
 
     def _find_schemas(self, records: Sequence[Record]) -> Mapping[bytes, Schema]:
@@ -247,7 +247,7 @@ class Task:
             As `settle`.
 
         """
-        self.settle()
+        self.finish_commit()
         self._is_clean = False
         self._processor.replace_model(dumped)
         self._sequence += 1
@@ -280,7 +280,7 @@ class Task:
 
         """
         try:
-            self.settle()
+            self.finish_commit()
             if self._is_clean and self._sequence > self._commits.snapshots.sequence:
                 self._commit_snapshot()
         finally:
@@ -289,7 +289,7 @@ class Task:
     def close(self) -> None:
         """Close the task; the partition stays as of the last commit, which ends first. Idempotent."""
         with suppress(TransportError):  # then it stays as of the one before
-            self.settle()
+            self.finish_commit()
         self._writer.close()
         self._metrics.withdraw(self._partition)
         # The observer leads back to the model: nothing would free it before the next full collection.

@@ -72,7 +72,7 @@ class Tasks:
 
     Attributes
     ----------
-    at_work : dict[int, Task]
+    running : dict[int, Task]
         The open tasks, by partition.
 
     """
@@ -109,7 +109,7 @@ class Tasks:
             clock=clock,
         )
         self._topics = input_topics(settings)
-        self.at_work: dict[int, Task] = {}
+        self.running: dict[int, Task] = {}
         self._waiting: dict[int, float] = {}
         """Partitions without a task, and when (monotonic seconds) to try."""
         self._held_up: dict[int, Task] = {}
@@ -145,25 +145,25 @@ class Tasks:
 
         Returns the seconds of processing, without the commit.
         """
-        task = self.at_work[partition]
+        task = self.running[partition]
         self._act(partition, lambda task: task.process(records))
         return task.seconds
 
-    def settle(self) -> None:
+    def finish_commits(self) -> None:
         """Wait for the commits that are under way; on a passing error, as `process`."""
-        for partition in [each for each, task in self.at_work.items() if task.is_committing]:
-            self._act(partition, Task.settle)
+        for partition in [each for each, task in self.running.items() if task.is_committing]:
+            self._act(partition, Task.finish_commit)
 
-    def look_at_lanes(self) -> None:
+    def poll_lanes(self) -> None:
         """Read what other partitions have contributed, where the model is shared.
 
         A process without a task reads nothing: it would keep it, and forget nothing.
         """
-        if (lanes := self._opener.lanes) is None or not self.at_work:
+        if (lanes := self._opener.lanes) is None or not self.running:
             return
         try:
             lanes.grow(self._growth.n_partitions)
-            lanes.look()
+            lanes.poll()
         except PASSING as error:
             self._availability.note(error)
 
@@ -171,14 +171,14 @@ class Tasks:
         """Take the time inside for time that rounds may use, where the model is shared."""
         return nullcontext() if self._opener.lanes is None else self._opener.lanes.budget.resting()
 
-    def take_part(self, busy: Collection[int]) -> None:
-        """Let the partitions that had no batch do what the rounds ask of them."""
+    def advance_rounds(self, busy: Collection[int]) -> None:
+        """Advance the rounds in the partitions that had no batch."""
         if self._opener.lanes is not None:
-            for partition in self.at_work.keys() - busy:
-                self._act(partition, Task.take_part)
+            for partition in self.running.keys() - busy:
+                self._act(partition, Task.advance_rounds)
 
     def _act(self, partition: int, act: Callable[[Task], None]) -> None:
-        task = self.at_work[partition]
+        task = self.running[partition]
         try:
             act(task)
         except MessageTooLarge as error:
@@ -195,14 +195,14 @@ class Tasks:
 
     def _fail(self, partition: int, error: TransportError) -> None:
         self._put_away(partition)
-        self.at_work.pop(partition).close()
+        self.running.pop(partition).close()
         self._failures.note(partition, is_doubtful=True)
         self._postpone(partition, error)
 
     def _hold_up(self, partition: int, error: RegistryUnavailable) -> None:
         """Let a batch come again later, to the same task: nothing of it was processed."""
         self._queues.forget(partition)
-        self._held_up[partition] = self.at_work.pop(partition)
+        self._held_up[partition] = self.running.pop(partition)
         self._failures.note(partition, is_doubtful=False)
         self._postpone(partition, error)
 
@@ -210,7 +210,7 @@ class Tasks:
         """Open a partition again whose position is gone from its topic: recovery finds out what happened."""
         self._put_away(error.partition)
         self._failures.forget_batch(error.partition)
-        if (task := self.at_work.pop(error.partition, None)) is not None:
+        if (task := self.running.pop(error.partition, None)) is not None:
             task.close()
             self._postpone(error.partition, error)
 
@@ -219,7 +219,7 @@ class Tasks:
         for partition in [p for p, due in self._waiting.items() if due <= self._clock.monotonic()]:
             try:
                 task = self._held_up.get(partition)
-                self.at_work[partition] = self._start(partition, task or self._open(partition))
+                self.running[partition] = self._start(partition, task or self._open(partition))
             except PASSING as error:
                 self._postpone(partition, error)
             else:
@@ -251,9 +251,9 @@ class Tasks:
         A commit that is under way ends before, so that what it has committed is shown.
         """
         self._queues.forget(partition)
-        if (task := self.at_work.get(partition)) is not None:
+        if (task := self.running.get(partition)) is not None:
             try:
-                task.settle()
+                task.finish_commit()
             except TransportError as error:
                 self._availability.note(error)
         if self._live:
@@ -283,7 +283,7 @@ class Tasks:
             self._waiting.pop(partition, None)
             self._failures.forget(partition)
             self._put_away(partition)
-            task = self.at_work.pop(partition, None) or self._held_up.pop(partition, None)
+            task = self.running.pop(partition, None) or self._held_up.pop(partition, None)
             if task is not None:
                 how(task)
 

@@ -132,12 +132,12 @@ class LiveModel:
             Try again later.
 
         """
-        with self._looking() as learner, _as_rejections():
+        with self._locked_learner() as learner, _as_rejections():
             return self._answer(question.id, *learner.assess(question.x))
 
     def explain(self, question: Question) -> tuple[Answer, Decision]:
         """Predict as `predict` does, and tell which features decided. Raises as `predict`."""
-        with self._looking() as learner, _as_rejections():
+        with self._locked_learner() as learner, _as_rejections():
             predicted, score = learner.assess(question.x)
             decision = decide(learner, question.x, predicted, score)
             return self._answer(question.id, predicted, score), decision
@@ -148,7 +148,7 @@ class LiveModel:
         if monotonic() < self._portrait.valid_until:
             return self._portrait
         began = monotonic()
-        with self._looking() as learner:
+        with self._locked_learner() as learner:
             found = learner.weights()
             entries = [] if found is None else list(found[0].items())
             bound, n_examples = self._bound(learner)
@@ -164,7 +164,7 @@ class LiveModel:
             return None, 0
         return online.value(model), online.n_examples
 
-    def look(self) -> Learner:
+    def current_learner(self) -> Learner:
         """Return the learner, for what does not change while it learns."""
         return self._processor.learner
 
@@ -181,7 +181,7 @@ class LiveModel:
         return Answer(event_id, label, score, learner.updates, probability)
 
     @contextmanager
-    def _looking(self) -> Iterator[Learner]:
+    def _locked_learner(self) -> Iterator[Learner]:
         if not self.learning.acquire(timeout=_PATIENCE_SECONDS):
             raise ModelBusy(
                 f"partition {self.partition}: still learning one batch after {_PATIENCE_SECONDS:g} s",

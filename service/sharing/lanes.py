@@ -138,8 +138,8 @@ class Lanes:
                 hint=f"raise `max.message.bytes` of {self._topic!r} to 1048588, Kafka's default",
             )
 
-    def look(self) -> None:
-        """Read what has come since. Raises as `Follower.poll`, and `CheckpointError` for foreign records."""
+    def poll(self) -> None:
+        """Read records appended since the last call. Raises as `Follower.poll`, or `CheckpointError`."""
         if self._follower is None:
             self.read()
             self._follower = self._transport.follow(self._topic, self._positions)

@@ -132,8 +132,8 @@ class Rounds:
         self.sent = self.round + 1
         return self.shared.contribute(MOST_BYTES)
 
-    def told(self) -> Mapping[str, int]:
-        """Return what a progress record says of the rounds; empty before this partition has begun."""
+    def progress(self) -> Mapping[str, int]:
+        """Return the fields of a progress record about the rounds; empty before this partition has begun."""
         if not self.has_begun:
             return {}
         return {

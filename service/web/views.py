@@ -128,7 +128,7 @@ class Window:
 
 def kind_of(model: LiveModel) -> ModelKind:
     """Describe a model: of a pipeline, its steps."""
-    learner = model.look()
+    learner = model.current_learner()
     made: base.Classifier = learner.model  # type: ignore[attr-defined]
     if isinstance(learner, RiverLearner):
         return ModelKind(str(made), {})

@@ -138,7 +138,7 @@ def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool)
     from service.loop.runner import Runner  # noqa: PLC0415
     from service.monitoring.tracing import make_tracer  # noqa: PLC0415
     from service.partition.factory import open_stream  # noqa: PLC0415
-    from service.workers.gc_tuning import look_less_often  # noqa: PLC0415
+    from service.workers.gc_tuning import collect_less_often  # noqa: PLC0415
     from service.workers.malloc_tuning import keep_freed_memory  # noqa: PLC0415
 
     transport = open_stream(settings, url)
@@ -158,7 +158,7 @@ def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool)
         with Departure(lambda: reporter.health.asking_since) as departure, stalls_logged(reporter.health):
             reporter.attend(runner, departure)
             signal.signal(signal.SIGTERM, leave)
-            look_less_often()
+            collect_less_often()
             keep_freed_memory()
             return runner.run(exit_at_end=exit_at_end)
     finally:

@@ -380,13 +380,13 @@ _BEFORE_SHARING = len(DEFECTS)
 @defect
 def rounds_are_applied_and_not_recorded():
     """Progress tells of the round before: who learns again does so with another model."""
-    told = Rounds.told
+    told = Rounds.progress
 
     def stale(self):
         found = dict(told(self))
         return found | {"round": max(found["start"] - 1, found["round"] - 1)} if found else found
 
-    with mock.patch.object(Rounds, "told", stale):
+    with mock.patch.object(Rounds, "progress", stale):
         yield
 
 

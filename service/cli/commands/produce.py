@@ -150,7 +150,7 @@ def _late_topic(labels_topic: str) -> str:
 
 
 def _check_sendable(settings: Settings, *, checks: bool, plays: bool) -> None:
-    """Refuse events of a schema that this command cannot write, or cannot change as `StreamSimulator` does."""
+    """Refuse events of a schema that this command cannot write, or cannot change as the simulator does."""
     if checks and settings.events.format in KINDS:
         raise ConfigurationError(
             f"events.format {settings.events.format}: produce writes JSON, which the service would refuse",

@@ -110,7 +110,7 @@ def _run_alone(
     from service.monitoring.metrics import Metrics  # noqa: PLC0415
     from service.monitoring.tracing import make_tracer  # noqa: PLC0415
     from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
-    from service.workers.gc_tuning import look_less_often  # noqa: PLC0415
+    from service.workers.gc_tuning import collect_less_often  # noqa: PLC0415
     from service.workers.malloc_tuning import keep_freed_memory  # noqa: PLC0415
 
     make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
@@ -126,7 +126,7 @@ def _run_alone(
         _announce(settings, url, address)
         try:
             runner = Runner(transport, settings, metrics=metrics, health=health, live=live, tracer=tracer)
-            look_less_often()
+            collect_less_often()
             keep_freed_memory()
             request.concerns(runner)
             runner.run(exit_at_end=exit_at_end)

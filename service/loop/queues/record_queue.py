@@ -118,10 +118,10 @@ class RecordQueues:
             for topic in waiting.hold(max_records)
         )
 
-    def take(
+    def next_batches(
         self, max_records: int, ask: Ask, lag: Mapping[Place, int], now: float
     ) -> dict[int, RecordBatch]:
-        """Take a batch of each partition that has one now and whose turn it is.
+        """Return the next batch of each partition that has one now and whose turn it is.
 
         Parameters
         ----------
@@ -136,9 +136,9 @@ class RecordQueues:
 
         """
         if len(self._topics) == 1:
-            batches = self._take_each(max_records, PartitionQueue.first_of_one)
+            batches = self._cut_each(max_records, PartitionQueue.first_of_one)
         else:
-            batches = self._take_each(max_records, PartitionQueue.first)
+            batches = self._cut_each(max_records, PartitionQueue.first)
             left = max_records - sum(map(len, batches.values()))
             reached = self._reached(batches, left, partial(self._ends.reached, ask=ask, lag=lag, now=now))
             self._extend(batches, left, reached)
@@ -148,7 +148,7 @@ class RecordQueues:
             self._partitions[partition] = self._partitions.pop(partition)
         return given
 
-    def _take_each(
+    def _cut_each(
         self, max_records: int, first: Callable[[PartitionQueue, int], RecordBatch]
     ) -> dict[int, RecordBatch]:
         """Cut a batch of each partition in its turn, until there are `max_records`; not of those behind."""

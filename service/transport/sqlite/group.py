@@ -132,8 +132,8 @@ class Membership:
                 )
         self._renewed_at = time.monotonic()
 
-    def settle(self) -> Assignment | None:
-        """Evict members that are gone, take the free partitions assigned to this one; return its assignment.
+    def rebalance(self) -> Assignment | None:
+        """Evict dead members, acquire the free partitions assigned to this one; return its assignment.
 
         Returns None when this member's lease has expired: it holds nothing any more.
         """
@@ -142,7 +142,7 @@ class Membership:
         dead = self._abandoned(view.members)
         assigned = view.assignment(self._id).assigned
         if dead or view.expired or any(view.owners[partition] is None for partition in assigned):
-            view = self._take(dead)
+            view = self._acquire_free(dead)
         return view.assignment(self._id) if self._id in view.members else None
 
     def owned(self) -> frozenset[int]:
@@ -151,8 +151,8 @@ class Membership:
             view = self._view(connection)
         return view.assignment(self._id).owned if self._id in view.members else frozenset()
 
-    def _take(self, dead: list[int]) -> View:
-        """Evict members and take free partitions, on a view that cannot change meanwhile."""
+    def _acquire_free(self, dead: list[int]) -> View:
+        """Evict members and acquire free partitions, in one transaction."""
         with self._database.writing() as connection:
             gone = dead + self._view(connection).expired
             _remove(connection, gone)

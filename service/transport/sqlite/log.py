@@ -56,7 +56,7 @@ class Log:
         self._max_record_bytes = max_record_bytes
         self._logs: dict[str, list[int]] = {}
         """The log of each partition of a topic: there may be more by now."""
-        self._look_at: defaultdict[str, float] = defaultdict(float)
+        self._next_check_at: defaultdict[str, float] = defaultdict(float)
         """When (monotonic seconds) to look whether a topic that is written to has more partitions."""
 
     def ensure(self, partitions: Mapping[str, int], *, create: bool) -> None:
@@ -152,8 +152,8 @@ class Log:
         """Choose partitions and check sizes: what can be done, or refused, before a transaction."""
         now = wall_clock_ms()
         for topic in topics_of(outputs):
-            if time.monotonic() >= self._look_at[topic]:
-                self._look_at[topic] = time.monotonic() + _LOOK_SECONDS
+            if time.monotonic() >= self._next_check_at[topic]:
+                self._next_check_at[topic] = time.monotonic() + _LOOK_SECONDS
                 self._load(topic)
         return [self._row(output, now) for output in outputs]
 

@@ -109,14 +109,14 @@ def test_it_waits_for_records_that_are_not_delivered_or_not_processed(position, 
     queues.open(0)
     if waiting is not None:
         queues.add(0, RecordBatch([Record("events", 0, waiting, 0, None, None)]))
-    IntakeOpener(None, Polled(position), queues, ["events"]).look([intake])
+    IntakeOpener(None, Polled(position), queues, ["events"]).advance([intake])
     assert intake.is_open is is_open
 
 
 def test_of_an_empty_topic_nothing_is_waited_for():
     queues, intake = RecordQueues(["events"]), Waiting(end=0)
     queues.open(0)
-    IntakeOpener(None, Polled(None), queues, ["events"]).look([intake])
+    IntakeOpener(None, Polled(None), queues, ["events"]).advance([intake])
     assert intake.is_open
 
 

@@ -40,10 +40,10 @@ _RETRY_MILLISECONDS: Final = 5
 
 
 class Sent(Protocol):
-    """What was sent."""
+    """Records that were handed to the client."""
 
-    def settle(self, deadline: float) -> None:
-        """See it acknowledged before a `time.monotonic` deadline, or raise why it was not."""
+    def wait_acknowledged(self, deadline: float) -> None:
+        """Wait for the acknowledgement until a `time.monotonic` deadline; raise if there is none."""
 
 
 class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
@@ -80,7 +80,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
             self.flush(timeout=seconds_left(deadline))
         for each in sent:
             # flush() only logs what failed: an unchecked batch is records lost without a word.
-            each.settle(deadline)
+            each.wait_acknowledged(deadline)
 
     def _hand_over(self, outputs: Iterable[Output]) -> Sequence[Sent]:
         # It cannot be imported where the release lacks what it extends.

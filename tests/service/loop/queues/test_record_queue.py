@@ -44,7 +44,7 @@ def queues_of(*polled):
 
 
 def taken(made, ask, *, limit=MANY, now=0.0, lag=UNHEARD):
-    return [(each.topic, each.timestamp_ms) for each in made.take(limit, ask, lag, now).get(0, ())]
+    return [(each.topic, each.timestamp_ms) for each in made.next_batches(limit, ask, lag, now).get(0, ())]
 
 
 times = st.lists(st.integers(0, 20), max_size=30)
@@ -84,7 +84,9 @@ def test_however_a_backlog_is_polled_and_cut_it_is_taken_as_one_that_was_there(o
         made.add(0, polled)
         now += data.draw(st.sampled_from([0.0, 0.05, 1.0]))
         left = {(topic, 0): len(rest) for topic, rest in coming.items()}
-        found += made.take(limit, lambda places, left=left: {p: left[p] for p in places}, {}, now).get(0, [])
+        found += made.next_batches(
+            limit, lambda places, left=left: {p: left[p] for p in places}, {}, now
+        ).get(0, [])
     assert found == expected
 
 
@@ -224,7 +226,9 @@ def test_a_partition_that_waits_holds_no_other_up():
     made = queues_of(records(EVENTS, 1))
     made.open(1)
     made.add(1, RecordBatch([Record(EVENTS, 1, 0, 9, None, b"")]))
-    assert list(made.take(MANY, lambda places: {(t, p): int(p == 0) for t, p in places}, {}, 0.0)) == [1]
+    assert list(
+        made.next_batches(MANY, lambda places: {(t, p): int(p == 0) for t, p in places}, {}, 0.0)
+    ) == [1]
 
 
 def test_what_is_forgotten_is_not_given_and_takes_nothing_more():
@@ -249,14 +253,14 @@ def test_a_batch_of_large_records_ends_before_16_mib():
     made.add(0, large)
     sizes = []
     while made:
-        sizes.append(len(made.take(MANY, away, UNHEARD, 0.0)[0]))
+        sizes.append(len(made.next_batches(MANY, away, UNHEARD, 0.0)[0]))
     assert sizes == [15, 15, 10]
 
 
 def test_a_batch_of_large_records_of_two_topics_ends_before_16_mib():
     large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(20)])
     made = queues_of(large, records(LABELS, *range(100)))
-    batch = made.take(MANY, Rest(), UNHEARD, 0.0)[0]
+    batch = made.next_batches(MANY, Rest(), UNHEARD, 0.0)[0]
     assert (len(batch), sum(len(each.value) for each in batch)) == (30, 15 * 1_048_576)
 
 
@@ -270,7 +274,7 @@ def test_partitions_that_got_nothing_are_the_next_in_turn():
     for partition in range(3):
         made.open(partition)
         made.add(partition, records(EVENTS, *range(5)))
-    batches = [made.take(7, away, UNHEARD, 0.0) for _ in range(3)]
+    batches = [made.next_batches(7, away, UNHEARD, 0.0) for _ in range(3)]
     assert [{p: len(b) for p, b in each.items()} for each in batches] == [{0: 5, 1: 2}, {2: 5, 1: 2}, {1: 1}]
 
 
@@ -281,7 +285,7 @@ def test_a_partition_whose_turn_it_is_not_is_not_blocked():
         made.add(
             partition, RecordBatch([each._replace(partition=partition) for each in records(EVENTS, 1, 2)])
         )
-    made.take(2, lambda places: dict.fromkeys(places, 0), UNHEARD, 0.0)
+    made.next_batches(2, lambda places: dict.fromkeys(places, 0), UNHEARD, 0.0)
     assert made.blocked(MANY) == []
 
 
