@@ -143,7 +143,7 @@ def state_is_read_before_the_writer_fences():
 
 
 @defect
-def records_of_a_failed_batch_stay_in_the_inbox():
+def records_of_a_failed_batch_stay_in_the_queues():
     """After a failure the records that wait are kept, and come once more with the rewind."""
     forget = record_queue.RecordQueues.forget
 
@@ -157,7 +157,7 @@ def records_of_a_failed_batch_stay_in_the_inbox():
     def open_with_kept(self, partition, *given):
         opened(self, partition, *given)
         for topic, records in getattr(self, "kept", {}).pop(partition, {}).items():
-            self._partitions[partition].add(topic, records)
+            self._partitions[partition].by_topic[topic] = records
 
     with (
         mock.patch.object(record_queue.RecordQueues, "forget", keep),
