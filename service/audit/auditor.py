@@ -57,7 +57,7 @@ class Auditor:
 
     Attributes
     ----------
-    told
+    on_progress
         Called with the number of records read so far.
 
     """
@@ -65,7 +65,7 @@ class Auditor:
     def __init__(self, transport: Transport, settings: Settings) -> None:
         self._transport = transport
         self._settings = settings
-        self.told: Callable[[int], None] = lambda _: None
+        self.on_progress: Callable[[int], None] = lambda _: None
         self._topics = input_topics(settings)
         self._vocabulary = Vocabulary(settings.classes)
         self.report = Report()
@@ -147,7 +147,7 @@ class Auditor:
             at, found
         )
         self._predictions = PredictionsReader(
-            self._transport, self._reader, self._settings, self._take_prediction
+            self._transport, self._reader, self._settings, self._read_prediction
         )
         opener = PartitionOpener(
             self._transport,
@@ -209,7 +209,7 @@ class Auditor:
     def _read_era(self, partition: Partition, records: Iterator[Record]) -> None:
         while chunk := list(islice(records, _CHUNK)):
             for record in chunk:
-                partition.input.take(record, is_ahead=False)
+                partition.input.judge(record, is_ahead=False)
             self._count(len(chunk))
             self._predictions.read_until(partition.number, lambda: self._has_enough(partition))
 
@@ -231,7 +231,7 @@ class Auditor:
         ]
         return heapq.merge(*topics, key=attrgetter("timestamp_ms"))
 
-    def _take_prediction(self, record: Record) -> None:
+    def _read_prediction(self, record: Record) -> None:
         self._count(1)
         found = read_output(record, self._vocabulary)
         if found is None:
@@ -244,7 +244,7 @@ class Auditor:
 
     def _count(self, n_records: int) -> None:
         self._n_read += n_records
-        self.told(self._n_read)
+        self.on_progress(self._n_read)
 
     def _wait_for_the_rest(self) -> None:
         """Look again for what is lacking: a transaction is seen in one topic a moment before another."""
@@ -287,7 +287,7 @@ class Auditor:
         start = max(history.end, self._transport.bounds(topic, number)[0])
         end = history.offsets_since(self._transport.read(topic, number, start))
         for record in self._records(partition, partition.ahead, end):
-            partition.input.take(record, is_ahead=True)
+            partition.input.judge(record, is_ahead=True)
         partition.ahead = end
 
     def _has_surplus(self) -> bool:

@@ -44,8 +44,8 @@ class Partition:
     def note_compared(self, compared: Compared) -> None:
         """Take a comparison of a prediction with a label."""
         number = self.counts.note_compared(compared)
-        if number is not None and compared.told.is_outcome:
-            self.spans.note(number, compared.told)
+        if number is not None and compared.output.is_outcome:
+            self.spans.note(number, compared.output)
 
     @property
     def topics_before(self) -> Mapping[str, int]:

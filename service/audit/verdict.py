@@ -61,14 +61,14 @@ class Verdict:
             Where each partition of the dead letters begins.
 
         """
-        self._say_what_is_deleted()
+        self._report_deletions()
         self._judge_unanswered()
         self._judge_unasked(whereabouts)
         self._judge_order(whereabouts)
         self._judge_shared()
         self._judge_letters(letters_first)
-        self._settle_contradictions(whereabouts)
-        self._settle_doubts()
+        self._resolve_contradictions(whereabouts)
+        self._resolve_doubts()
         self._judge_changes()
         for number, partition in self._partitions.items():
             partition.counts.check(self._findings, checks_labels=self._are_labels_known(number))
@@ -112,7 +112,7 @@ class Verdict:
                 self._findings.add(Fault.WRONG, Place(partition.log_topic, number), message)
         return restarted
 
-    def _say_what_is_deleted(self) -> None:
+    def _report_deletions(self) -> None:
         for partition in self._partitions.values():
             self._report.notes += partition.not_verifiable()
             if partition.number in self._restarted:
@@ -224,7 +224,7 @@ class Verdict:
             return source.topic not in partition.topics_before
         return not partition.has_holes and (source.offset or 0) >= partition.first[source.topic]
 
-    def _settle_contradictions(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
+    def _resolve_contradictions(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
         """Judge what contradicts: an event that came once was not let go before it came again."""
         for number, found in sorted(self._ledger.contradictions.items()):
             if self._is_certain(number):
@@ -243,7 +243,7 @@ class Verdict:
             return False
         return partition.is_complete or not any(self._predictions.first.values())
 
-    def _settle_doubts(self) -> None:
+    def _resolve_doubts(self) -> None:
         for number, doubts in sorted(self._ledger.doubts.items()):
             if not doubts:
                 continue

@@ -115,7 +115,7 @@ class CommitHistory:
         """Read a log."""
         history = cls(group)
         for record in records:
-            history._take(record)
+            history._read_record(record)
         history._finish_snapshot()
         history._check_begin()
         return history
@@ -129,7 +129,7 @@ class CommitHistory:
                 offsets |= batch.offsets if batch else {}
         return offsets
 
-    def _take(self, record: Record) -> None:
+    def _read_record(self, record: Record) -> None:
         place, headers = Place(*record[:3]), dict(record.headers)
         self.end = record.offset + 1
         self.owners.add(record.key)
@@ -143,14 +143,14 @@ class CommitHistory:
             self.findings.add(Fault.FOREIGN, place, f"a record of the group {owner!r} in the checkpoint log")
         elif kind == b"progress":
             self._finish_snapshot()
-            self._take_progress(place, record.value)
+            self._read_progress(place, record.value)
         elif kind == b"schema":
             self._finish_snapshot()
-            self._take_schema(place, headers, record.value)
+            self._read_schema(place, headers, record.value)
         else:
-            self._take_chunk(place, headers, record.value)
+            self._read_chunk(place, headers, record.value)
 
-    def _take_progress(self, place: Place, value: bytes | None) -> None:
+    def _read_progress(self, place: Place, value: bytes | None) -> None:
         batch = read_progress(place, value)
         if batch is None:
             self.findings.add(Fault.WRONG, place, "progress that cannot be read")
@@ -199,13 +199,13 @@ class CommitHistory:
         for topic in sorted(offsets.keys() - self.offsets.keys() - {identity[name] for name in _TOPICS}):
             self.findings.add(Fault.WRONG, place, f"a position in {topic}, which the group does not read")
 
-    def _take_schema(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
+    def _read_schema(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
         try:
             self.schemas[headers["schema"]] = from_bytes(value or b"")
         except (DamagedError, KeyError) as error:
             self.findings.add(Fault.WRONG, place, f"a schema that cannot be read: {error}")
 
-    def _take_chunk(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
+    def _read_chunk(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
         try:
             sequence, number, count = (int(headers[name]) for name in ("sequence", "chunk", "chunks"))
         except (KeyError, ValueError):

@@ -45,8 +45,8 @@ class OneWayChanges:
         self._first_with: defaultdict[int, dict[str, int]] = defaultdict(dict)
         self._last_without: defaultdict[int, dict[str, _Latest]] = defaultdict(dict)
 
-    def take(self, expected: Expected, found: Found) -> None:
-        """Take an event and its prediction."""
+    def note(self, expected: Expected, found: Found) -> None:
+        """Note an event and its prediction."""
         number, offset = expected.place.partition, expected.place.offset or 0
         partition = found.place.partition
         if partition == expected.case.lane:

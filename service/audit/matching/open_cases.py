@@ -38,17 +38,17 @@ class OpenCases:
         for case in self.cases:
             case.outcomes = []
         self.surplus = self.outcomes
-        self._bring(lambda case, outcome: case.is_settled_by(outcome, order_is_known=order_is_known))
+        self._assign(lambda case, outcome: case.is_answered_by(outcome, order_is_known=order_is_known))
 
     def allot_all(self, *, order_is_known: bool) -> None:
         """Match every outcome with the case that it fits best, once nothing more is to be read."""
         self.allot(order_is_known=order_is_known)
         if not self.cases:
             return
-        self._bring(lambda case, outcome: case.awaits_label and case.has_predicted(outcome))
-        self._bring(lambda case, outcome: case.repeats > 0 and case.agrees_with_a_label(outcome))
-        self._bring(lambda case, _: case.due is not None)
-        self._bring(lambda case, _: case.awaits_label)
+        self._assign(lambda case, outcome: case.awaits_label and case.has_predicted(outcome))
+        self._assign(lambda case, outcome: case.repeats > 0 and case.agrees_with_a_label(outcome))
+        self._assign(lambda case, _: case.due is not None)
+        self._assign(lambda case, _: case.awaits_label)
         self.cases[-1].outcomes += self.surplus
         self.surplus = []
 
@@ -57,7 +57,7 @@ class OpenCases:
         self.cases.remove(case)
         self.outcomes = _without(self.outcomes, case.outcomes)
 
-    def _bring(self, fits: Callable[[Case, Found], bool]) -> None:
+    def _assign(self, fits: Callable[[Case, Found], bool]) -> None:
         """Match the rest with the first fitting case that has no outcome."""
         if not self.surplus:
             return

@@ -128,7 +128,7 @@ class Pairing:
             self.suspects.append((expected, found))
         before, behind = expected.gaps
         before.before = behind.after = found.place
-        self.changes.take(expected, found)
+        self.changes.note(expected, found)
         self.paired(expected.place, found)
         self._check_truth(expected, found)
         if not expected.is_repeat:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from service.audit.findings import Place
-from service.audit.matching.cases import Case, Said
+from service.audit.matching.cases import AuditedLabel, Case
 from service.audit.matching.gaps import Gap, Gaps
 from service.messages.labels import Truth
 
@@ -83,7 +83,7 @@ class JoinWindow:
         self._now_ms = 0
         self._earliest_ms: int | None = None
         self._cases: OrderedDict[str, Case] = OrderedDict()
-        self._early: OrderedDict[str, list[Said]] = OrderedDict()
+        self._early: OrderedDict[str, list[AuditedLabel]] = OrderedDict()
         self._forgotten: OrderedDict[str, None] = OrderedDict()
         self._n_records = 0
         self.may_be_full = False
@@ -133,7 +133,7 @@ class JoinWindow:
             if case.own_truth is None and case.timestamp_ms < horizon:
                 time_ms = case.timestamp_ms + self._limits.timeout_ms
                 gap = self._gaps.present(case.event_id)
-                self._note(case, Said(case.place, truth, time_ms, is_ahead, gap, timed_out_at=at))
+                self._note(case, AuditedLabel(case.place, truth, time_ms, is_ahead, gap, timed_out_at=at))
 
     def event(self, event: AuditedEvent, *, is_ahead: bool) -> Expected:
         """Take an event."""
@@ -152,7 +152,7 @@ class JoinWindow:
             is_ahead,
             n_bytes,
             self._gaps.lane(event_id),
-            said=early,
+            labels=early,
             truths=truths,
         )
         while len(self._cases) >= self._limits.capacity:
@@ -168,7 +168,7 @@ class JoinWindow:
         case.repeats += 1
         if event.truth is not None:
             if not case.truths:
-                case.told_by_repeat = event.place
+                case.labelled_by_repeat = event.place
             case.truths.append(event.truth)
         # A correction counts if the model can undo, else the first label stays.
         truths = frozenset([case.truths[0], case.truths[-1]] if case.truths else [None])
@@ -190,30 +190,30 @@ class JoinWindow:
             self._gaps.pass_event(case.lane),
         )
 
-    def label(self, event_id: str, said: Said) -> None:
+    def label(self, event_id: str, label: AuditedLabel) -> None:
         """Take a label that came by itself."""
         case = self._cases.get(event_id)
         if case is not None:
-            self._note(case, said)
+            self._note(case, label)
         elif event_id not in self._forgotten:
-            self._hold(event_id, said)
+            self._hold(event_id, label)
 
     @staticmethod
-    def _note(case: Case, said: Said) -> None:
-        case.said.append(said)
+    def _note(case: Case, label: AuditedLabel) -> None:
+        case.labels.append(label)
         if not case.truths:
-            case.due = said
-        if not (case.truths and said.is_timeout):
-            case.truths.append(said.truth)
+            case.due = label
+        if not (case.truths and label.is_timeout):
+            case.truths.append(label.truth)
 
-    def _hold(self, event_id: str, said: Said) -> None:
+    def _hold(self, event_id: str, label: AuditedLabel) -> None:
         earlier = self._early.get(event_id)
         if earlier is None:
             if len(self._early) >= self._limits.capacity:
                 self._early.popitem(last=False)
-            self._early[event_id] = [said]
-        elif earlier[-1].truth != said.truth:
-            earlier.append(said)
+            self._early[event_id] = [label]
+        elif earlier[-1].truth != label.truth:
+            earlier.append(label)
 
     def close(self) -> None:
         """End all cases."""

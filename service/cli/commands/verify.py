@@ -60,7 +60,7 @@ def command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) ->
         settings = with_those_of_the_log(transport, loaded).settings
         auditor = Auditor(transport, settings)
         with counted_bar(auditor.n_records(), "verify") as (completed, _):
-            auditor.told = completed
+            auditor.on_progress = completed
             found = auditor.run()
     finally:
         transport.close()

@@ -47,10 +47,10 @@ class KafkaMembership(ABC):
         finally:
             del failure  # its traceback leads to this frame, and to that of the task that was given up
 
-    def _tell(self, tell: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
+    def _call_assignee(self, callback: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
         """Notify the assignee of partitions to leave, and keep what it raises: the client must not see it."""
         try:
-            tell(partitions)
+            callback(partitions)
         except BaseException as error:  # noqa: BLE001 - raised again by `raise_failure`
             self._failure = error
 

@@ -98,7 +98,9 @@ class KafkaWriter(Writer):
         self._under_way: BackgroundCall | None = None
         self._topics: Collection[str] = ()
         """Of what is under way."""
-        self._ended = _told_again(TransactionFailed(f"{where}: the writer is closed", hint="make a new one"))
+        self._ended = _raised_again(
+            TransactionFailed(f"{where}: the writer is closed", hint="make a new one")
+        )
 
     def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
         """Let a thread commit `outputs` and `offsets`; see `Writer.begin`.
@@ -190,11 +192,11 @@ class KafkaWriter(Writer):
         # The broker has ended the transaction for taking too long: that fences, too.
         if isinstance(error, OwnershipLost) and self._still_owner(self):
             error = hinted(TransactionFailed, str(error))
-        self._ended = _told_again(error)
+        self._ended = _raised_again(error)
 
     def supersede(self) -> None:
         """Yield to a newer writer of the same partition in this process."""
-        self._ended = _told_again(OwnershipLost(f"{self._where}: a newer writer has taken over"))
+        self._ended = _raised_again(OwnershipLost(f"{self._where}: a newer writer has taken over"))
         self.close()
 
     def close(self) -> None:
@@ -207,7 +209,7 @@ class KafkaWriter(Writer):
             self._producer = None
 
 
-def _told_again(error: ServiceError) -> Callable[[], ServiceError]:
+def _raised_again(error: ServiceError) -> Callable[[], ServiceError]:
     """Return what makes the same error; itself, it would keep the frames of all that it has passed."""
     return partial(type(error), *error.lines, hint=error.hint)
 

@@ -30,7 +30,7 @@ from service.transport.kafka.confluent.messages import (
     PARTITION_EOF,
     ErrorFields,
     as_record,
-    take,
+    consume,
 )
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.confluent.steps import coordinator_answers
@@ -83,7 +83,7 @@ class ConfluentConsumer(KafkaMember):
         self._failed: set[str] = set()
         """The transactional ids whose last commit failed."""
         self._positions: dict[Place, int] = {}
-        """The next offset to be delivered, once a record or the partition's end has told it."""
+        """The next offset to be delivered, once a record or the end of the partition has shown it."""
         self._ends: dict[Place, int] = {}
         """Where partitions ended when the records taken were the last ones; markers may lie between."""
         self._trouble: ServiceError | None = None
@@ -125,22 +125,22 @@ class ConfluentConsumer(KafkaMember):
         self._open_client.pause([TopicPartition(*place) for place in pause])
         self._open_client.resume([TopicPartition(*place) for place in resume])
 
-    def _take(self, wait_seconds: float, max_records: int) -> None:
-        room = self._taken.room(max_records)
-        wait_seconds = 0.0 if self._taken else wait_seconds
+    def _poll_client(self, wait_seconds: float, max_records: int) -> None:
+        room = self._undelivered.room(max_records)
+        wait_seconds = 0.0 if self._undelivered else wait_seconds
         if self._queue is None:
-            messages = take(self._open_client, room, wait_seconds) if room else []
-            n_found = self._take_messages(messages)
+            messages = consume(self._open_client, room, wait_seconds) if room else []
+            n_found = self._keep_messages(messages)
         else:
             # Rebalances and errors come through the client, and records that were fetched before the
             # partition was forwarded.
-            n_found = self._take_messages(self._open_client.consume(room, 0) if room else [])
-            n_found += self._take_fetched(self._queue, room - n_found, 0.0 if n_found else wait_seconds)
+            n_found = self._keep_messages(self._open_client.consume(room, 0) if room else [])
+            n_found += self._poll_queue(self._queue, room - n_found, 0.0 if n_found else wait_seconds)
         if not n_found:
             self._serve()
 
-    def _take_messages(self, messages: Sequence[Message]) -> int:
-        taken, begun = self._taken.by_place, self._membership.begun
+    def _keep_messages(self, messages: Sequence[Message]) -> int:
+        taken, begun = self._undelivered.by_place, self._membership.begun
         for message in messages:
             error = message.error()
             if error is not None:
@@ -154,11 +154,11 @@ class ConfluentConsumer(KafkaMember):
                 taken[place] = RecordBatch([record])
         return len(messages)
 
-    def _take_fetched(self, queue: FetchQueue, room: int, wait_seconds: float) -> int:
-        told: list[ErrorFields] = []
+    def _poll_queue(self, queue: FetchQueue, room: int, wait_seconds: float) -> int:
+        errors: list[ErrorFields] = []
         queue.forward(self._places())
-        n_found = queue.take(room, wait_seconds, self._taken.by_place, self._membership.begun, told)
-        for code, said, topic, partition, offset in told:
+        n_found = queue.poll(room, wait_seconds, self._undelivered.by_place, self._membership.begun, errors)
+        for code, said, topic, partition, offset in errors:
             self._note(KafkaError(code, said), topic, partition, offset)
         return n_found
 
@@ -195,7 +195,9 @@ class ConfluentConsumer(KafkaMember):
     def _deliver(self) -> dict[int, RecordBatch]:
         """Return what was taken; from here on all of it counts as delivered."""
         ends, self._ends = self._ends, {}
-        self._positions |= {place: records[-1].offset + 1 for place, records in self._taken.by_place.items()}
+        self._positions |= {
+            place: records[-1].offset + 1 for place, records in self._undelivered.by_place.items()
+        }
         for place, end in ends.items():
             self._positions[place] = max(end, self._positions.get(place, 0))
         return super()._deliver()
@@ -260,7 +262,7 @@ class ConfluentConsumer(KafkaMember):
     def _known_position(self, place: Place) -> int | None:
         return self._positions.get(place)
 
-    def _ask_ends(self, places: Sequence[Place]) -> dict[Place, int]:
+    def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
         asked = [TopicPartition(*place) for place in places]
         return self._cluster.offsets(asked, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
 

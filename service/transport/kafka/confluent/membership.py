@@ -98,17 +98,17 @@ class ConfluentMembership(KafkaMembership):
 
     def _on_revoke(self, _: Consumer, revoked: Sequence[TopicPartition]) -> None:
         """Call the assignee, which may commit, then release the partitions."""
-        self._give_up(self._assignee.partitions_revoked, revoked)
+        self._release(self._assignee.partitions_revoked, revoked)
 
     def _on_lost(self, _: Consumer, lost: Sequence[TopicPartition]) -> None:
         """Notify the assignee that the partitions were lost."""
-        self._give_up(self._assignee.partitions_lost, lost)
+        self._release(self._assignee.partitions_lost, lost)
 
-    def _give_up(self, tell: Callable[[frozenset[int]], None], gone: Sequence[TopicPartition]) -> None:
+    def _release(self, callback: Callable[[frozenset[int]], None], gone: Sequence[TopicPartition]) -> None:
         partitions = frozenset(each.partition for each in gone)
         known = partitions & self.owned
         if known:
-            self._tell(tell, known)
+            self._call_assignee(callback, known)
         self._is_settled = False
         fetched = sorted(partitions & self.begun)
         self._remove(partitions)

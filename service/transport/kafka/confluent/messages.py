@@ -21,7 +21,7 @@ _new = tuple.__new__
 _headers_of: Final = methodcaller("headers")
 
 
-def take(client: Any, max_messages: int, wait_seconds: float) -> list[Message]:  # noqa: ANN401 - any consumer
+def consume(client: Any, max_messages: int, wait_seconds: float) -> list[Message]:  # noqa: ANN401 - any consumer
     """Return the messages that are there; wait for the first one only.
 
     `consume` by itself waits until it has as many as were asked for, or its time is up.

@@ -35,7 +35,7 @@ from service.transport.kafka.confluent.cluster import NO_GROUP, Cluster, committ
 from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import meaning_of, translate, translated
 from service.transport.kafka.confluent.follower import ConfluentFollower
-from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, take
+from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, consume
 from service.transport.kafka.confluent.new_topics import await_topics
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.errors import away
@@ -137,7 +137,7 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
         last_progress = monotonic()
         while True:
             with translated(where):
-                messages = take(client, _READ_BATCH_RECORDS, _READ_WAIT_SECONDS)
+                messages = consume(client, _READ_BATCH_RECORDS, _READ_WAIT_SECONDS)
             for message in messages:
                 last_progress = monotonic()
                 error = message.error()

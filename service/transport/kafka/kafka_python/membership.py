@@ -126,24 +126,26 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """Hold new partitions still until `Consumer.start`."""
-        hold_still(self._consumer, assigned)
+        pause_new(self._consumer, assigned)
         self._arrived |= {each.partition for each in assigned}
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         """Call the assignee, which may commit, then release the partitions."""
-        await self._give_up(self._assignee.partitions_revoked, revoked)
+        await self._release(self._assignee.partitions_revoked, revoked)
 
     async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
         """Notify the assignee that the partitions were lost."""
-        await self._give_up(self._assignee.partitions_lost, lost)
+        await self._release(self._assignee.partitions_lost, lost)
 
-    async def _give_up(self, tell: Callable[[frozenset[int]], None], gone: set[TopicPartition]) -> None:
+    async def _release(self, callback: Callable[[frozenset[int]], None], gone: set[TopicPartition]) -> None:
         partitions = frozenset(each.partition for each in gone)
         known = partitions & self.owned
         if known:
-            teller = threading.Thread(target=self._tell, args=(tell, known), name="rebalance", daemon=True)
-            teller.start()
-            while teller.is_alive():
+            caller = threading.Thread(
+                target=self._call_assignee, args=(callback, known), name="rebalance", daemon=True
+            )
+            caller.start()
+            while caller.is_alive():
                 await self._sleep()
         self._remove(partitions)
 
@@ -151,7 +153,7 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
         await self._consumer.connections.network.sleep(_LOOK_AGAIN_SECONDS)
 
 
-def hold_still(consumer: Any, places: Collection[TopicPartition]) -> None:  # noqa: ANN401 - kafka-python has no types
+def pause_new(consumer: Any, places: Collection[TopicPartition]) -> None:  # noqa: ANN401 - kafka-python has no types
     """Keep a consumer from fetching new partitions until `Consumer.start` says from where.
 
     They get any position: a client that may not choose one itself raises when a partition has none.

@@ -75,7 +75,7 @@ def joined(parts: list[RecordBatch]) -> RecordBatch:
     return whole
 
 
-def take(
+def poll_batches(
     client: Any,  # noqa: ANN401 - kafka-python has no types
     max_records: int,
     wait_seconds: float,
