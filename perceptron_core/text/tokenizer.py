@@ -21,7 +21,7 @@ SPARE_BYTES = 32
 _BLANK = ord(" ")
 _CODE_POINTS = 0x110000
 
-# What `kind_of` remembers of a code point; 0: not asked yet.
+# The cached result of `kind_of` for a code point; 0: not computed yet.
 _SEPARATOR = 1
 _PART_OF_A_WORD = 2
 

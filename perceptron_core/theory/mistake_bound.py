@@ -202,7 +202,7 @@ class OnlineMistakeBound:
         x, y
             Features and label.
         score
-            What the model said before it learned from the example: a − θ.
+            The model's score a − θ, before it learned from the example.
         n_updates
             The model's updates after it did.
 

@@ -33,7 +33,7 @@ class Partition:
     window: JoinWindow
     input: PartitionInput
     ahead: Mapping[str, int]
-    """How far the group has committed by now, as far as that was asked for."""
+    """The group's committed offsets when they were last read."""
     ends: Mapping[str, int]
     """Where its input ended when the audit began, by topic."""
 

@@ -278,7 +278,7 @@ class Verdict:
         partitions = self._partitions.values()
         begun = self._restarted or any(not partition.is_complete for partition in partitions)
         if begun or self._ledger.shared.ids or self._findings or any(self._predictions.first.values()):
-            return  # what is there is not all, or said already
+            return  # not all is there, or this is reported already
         ledger, most = (
             self._ledger,
             0 if self._ledger.order_is_known else self._ledger.pairing.repeats_with_truth,

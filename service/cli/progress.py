@@ -98,7 +98,7 @@ def counted_bar(
     Yields
     ------
     (completed, write_line)
-        A function to be told how much is done, and one that writes a line above the bar (or where it
+        A function that takes the number done, and one that writes a line above the bar (or where it
         would be).
 
     """

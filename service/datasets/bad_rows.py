@@ -31,5 +31,5 @@ class BadRow(bytes):
 
 
 def complaint_of(message: bytes | None, otherwise: str) -> str:
-    """Return what is wrong with a row in its own format; else `otherwise`, what its decoder has said."""
+    """Return what is wrong with a row in its own format; else `otherwise`, the error of its decoder."""
     return message.complaint if isinstance(message, BadRow) else otherwise

@@ -13,7 +13,7 @@ LABEL_COLUMNS: Final = ("label", "class", "target", "y")
 
 
 class HeaderError(ValueError):
-    """A CSV header that does not fit what was asked for."""
+    """A CSV header that does not fit the requested columns."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

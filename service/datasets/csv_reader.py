@@ -103,7 +103,7 @@ class CsvReader:
 
 
 def _format(dialect: Dialect) -> dict[str, Any]:
-    """Return what `csv.reader` is to be told."""
+    """Return the arguments of `csv.reader`."""
     if not dialect.quote:
         return {"delimiter": dialect.delimiter, "quoting": csv.QUOTE_NONE}
     return {"delimiter": dialect.delimiter, "quotechar": dialect.quote}

@@ -62,13 +62,13 @@ class DeadLetter(NamedTuple):
     @classmethod
     def of(cls, record: Record) -> DeadLetter:
         """Read a record of the dead-letters topic; what it does not tell is empty, or None."""
-        told = {name: value.decode(errors="replace") for name, value in split_headers(record.headers)[1]}
-        topic, *numbers = (told.get(name, "") for name in SOURCE)
+        fields = {name: value.decode(errors="replace") for name, value in split_headers(record.headers)[1]}
+        topic, *numbers = (fields.get(name, "") for name in SOURCE)
         partition, offset = (int(text) if text.isdecimal() else None for text in numbers)
-        size = told.get(SIZE, "") if told.get(TRUNCATED) == "true" else ""
+        size = fields.get(SIZE, "") if fields.get(TRUNCATED) == "true" else ""
         full_size = int(size) if size.isdecimal() else None
-        reason, message = told.get(REASON, ""), told.get(MESSAGE, "")
-        time_ms = _whole_number(told.get(EVENT_TIME, ""), record.timestamp_ms)
+        reason, message = fields.get(REASON, ""), fields.get(MESSAGE, "")
+        time_ms = _whole_number(fields.get(EVENT_TIME, ""), record.timestamp_ms)
         return cls(record, reason, message, topic, partition, offset, full_size, time_ms)
 
     @property

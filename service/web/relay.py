@@ -43,7 +43,7 @@ class Elsewhere(Protocol):
     """The models in other processes."""
 
     def addresses(self) -> Mapping[int, str]:
-        """Return by partition the URL of the server that is asked about its model."""
+        """Return by partition the URL of the server that answers for its model."""
 
     @property
     def n_partitions(self) -> int:
@@ -65,8 +65,8 @@ def add_relay(
     def pass_on(request: Request, body: Annotated[bytes, Depends(_body)]) -> Response:
         addresses = elsewhere.addresses()
         if request.url.path == "/state" and _is_of_all(request, addresses):
-            told = together(_states(request, addresses))
-            return _json(told | about() | {"partitions": sorted(addresses)})
+            state = together(_states(request, addresses))
+            return _json(state | about() | {"partitions": sorted(addresses)})
         event_id = None if "partition" in request.query_params else _event_id(body, find_id)
         partition = _partition(request, event_id, addresses, elsewhere.n_partitions)
         query = dict(request.query_params)
@@ -96,8 +96,8 @@ def add_relay(
         app.add_api_route(path, pass_on, methods=[method], include_in_schema=False)
 
 
-def _json(told: Mapping[str, Any]) -> Response:
-    return Response(json.dumps(told), media_type="application/json")
+def _json(content: Mapping[str, Any]) -> Response:
+    return Response(json.dumps(content), media_type="application/json")
 
 
 def _is_of_all(request: Request, addresses: Mapping[int, str]) -> bool:
@@ -136,7 +136,7 @@ def _submit(request: Request, body: bytes, addresses: Mapping[int, str], guess: 
 def _partition(
     request: Request, event_id: str | None, addresses: Mapping[int, str], n_partitions: int
 ) -> int:
-    """Choose as a single process would: what is asked for, else the event's own, else the first.
+    """Choose as a single process would: the requested partition, else the event's own, else the first.
 
     The worker of the first also reports what is wrong with the request.
     """
@@ -162,7 +162,7 @@ def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
 
 
 def _event_id(body: bytes, find_id: FindId) -> str | None:
-    """Find the id of the event that is asked about; None if it cannot be read."""
+    """Find the id of the event of a request; None if it cannot be read."""
     try:
         event_id = find_id(json.loads(body), None)
         event_id.encode()  # type: ignore[attr-defined]
@@ -174,7 +174,7 @@ def _event_id(body: bytes, find_id: FindId) -> str | None:
 def _ask(
     address: str, request: Request, query: Mapping[str, str], body: bytes, patience_seconds: float
 ) -> Response:
-    """Ask the worker's server as this one was asked."""
+    """Forward a request to the worker's server."""
     connection = HTTPConnection(urlsplit(address).netloc, timeout=patience_seconds)
     asked_with = {name: value for name, value in request.headers.items() if name not in _OF_CONNECTION}
     try:

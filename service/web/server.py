@@ -28,7 +28,7 @@ _REQUEST_SECONDS: Final = 10.0
 """How long a connection may take to say what it wants: the head of a request. Bodies: `service.web.guard`."""
 
 _MOST_CONNECTIONS: Final = 200
-"""Open at a time; requests on more are told to come back later, all but probes."""
+"""Open at a time; requests on more get a 503, all but probes."""
 
 _PROBE_CONNECTIONS: Final = 50
 """Open beyond those; then the oldest connection is closed for each new one."""
@@ -98,7 +98,7 @@ class HttpServer:
 class _ImpatientProtocol(asyncio.Protocol):
     """Closes connections of clients that send no request or do not read an answer; uvicorn does not.
 
-    uvicorn's protocol is behind it, and nothing is asked of that but what asyncio asks. Requests carry the
+    uvicorn's protocol is behind it, and only the methods of asyncio are called on it. Requests carry the
     connection in their state, and `_RequestTracker` says when they begin and end.
     """
 

@@ -32,7 +32,7 @@ def merged(expositions: Sequence[Exposition]) -> Exposition:
     """Show together what the processes show one by one.
 
     Series with a label `partition` are those of the process that got the partition last: one that is
-    frozen, or was asked before a rebalance, still shows what is no longer its own. Of all others counters,
+    frozen, or answered before a rebalance, still shows what is no longer its own. Of all others counters,
     histograms and gauges are added up, beginnings are the earliest, and an info stays as it is.
     """
     newest = _newest(expositions)

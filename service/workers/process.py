@@ -38,7 +38,7 @@ class WorkerProcess:
     number, settings, url, serve_http, exit_at_end
         As for `service.workers.worker.work`.
     changed
-        Held to look at a worker, notified when it has said something or ended.
+        Held to read a worker's state, notified when it has reported or ended.
 
     """
 
@@ -118,7 +118,7 @@ class WorkerProcess:
 
     @property
     def is_deaf(self) -> bool:
-        """Whether it was told to leave and has sent no report for `LEAVE_SECONDS` since."""
+        """Whether it got a LEAVE request and has sent no report for `LEAVE_SECONDS` since."""
         told_at = self._told_at
         return told_at is not None and monotonic() - max(told_at, self.heard_at) > LEAVE_SECONDS
 

@@ -57,7 +57,7 @@ class _Place:
 
 
 class Workers:
-    """Runs N workers until told to stop.
+    """Runs N workers until `stop`.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Workers:
     registry
         Where the metrics of all are shown.
     health
-        What is told of all together.
+        The metrics of all together.
     serve_http
         Lets each worker answer for its models.
     exit_at_end
@@ -127,7 +127,7 @@ class Workers:
         Returns
         -------
         dict
-            By partition, the counts at the last commit that a worker told of.
+            By partition, the counts at the last commit that a worker reported.
 
         Raises
         ------

@@ -78,7 +78,7 @@ class WorkerReport:
     tallies: Mapping[int, Tally] = field(default_factory=dict)
     """By partition, also of those it has handed over: the counts at its last commit there."""
     metrics: Exposition | None = None
-    """Only when asked, and at the end: looking at a large model takes a while."""
+    """Only on request, and at the end: reading a large model takes a while."""
     address: str = ""
     """URL of the worker's own server, which knows the models; empty if there is none."""
     partitions: Sequence[int] = ()
@@ -100,7 +100,7 @@ def work(
     serve_http: ServeHttp,
     exit_at_end: bool,
 ) -> None:
-    """Run worker `number` until it is told to leave: the entry point of its process."""
+    """Run worker `number` until it gets a LEAVE request: the entry point of its process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent decides
     log_to_stderr(settings.log_level, settings.log_format, number)
     from prometheus_client import CollectorRegistry  # noqa: PLC0415  see above

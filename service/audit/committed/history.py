@@ -246,11 +246,11 @@ class CommitHistory:
         )
 
     def _note_settings(self, snapshot: Snapshot) -> None:
-        """Note which settings held up to here, as told; or as two snapshots differ that tell nothing."""
-        identity, told = _split(snapshot.identity)
-        if told:
-            before = (each for each in self.earlier if _is_before(each["until"], told[0]["until"]))
-            self.earlier = [*before, *told]
+        """Note the settings up to here, from `earlier` or from the difference to the last snapshot."""
+        identity, earlier = _split(snapshot.identity)
+        if earlier:
+            before = (each for each in self.earlier if _is_before(each["until"], earlier[0]["until"]))
+            self.earlier = [*before, *earlier]
         elif self.identity and identity != self.identity:
             self.earlier = [*self.earlier, {"until": snapshot.offsets, "settings": self.identity}]
         self.identity, self._last_snapshot = identity, snapshot.sequence

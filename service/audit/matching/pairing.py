@@ -39,9 +39,9 @@ class Pairing:
     Parameters
     ----------
     contradictions
-        By partition, told what contradicts unless an event was let go earlier and came again.
+        By partition: collects contradictions unless an event was released earlier and came again.
     doubts
-        By partition, told what contradicts if events are kept as long as the settings say; None where the
+        By partition: collects contradictions if events are kept as long as the settings say; None where the
         order in which events and labels were taken is not known.
     without_partner
         Those of which it is known already.
@@ -138,7 +138,7 @@ class Pairing:
 
     def _check_truth(self, expected: Expected, found: Found) -> None:
         if found.contradiction:
-            return  # said where it was read
+            return  # reported where it was read
         if found.event_time_ms not in {None, expected.timestamp_ms}:
             message = (
                 f"its event time is {found.event_time_ms}, that of {expected.place} {expected.timestamp_ms}"

@@ -135,7 +135,7 @@ def command(
 
 @contextmanager
 def _ending_on_sigterm() -> Iterator[None]:
-    """End in order and with exit code 0 when told to: a command without an end has no other."""
+    """End in order and with exit code 0 on a signal: a command without an end has no other."""
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         yield

@@ -113,7 +113,7 @@ def _run_alone(
     from service.workers.gc_tuning import collect_less_often  # noqa: PLC0415
     from service.workers.malloc_tuning import keep_freed_memory  # noqa: PLC0415
 
-    make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
+    make_processor(settings).learner.dump()  # reports a model that cannot be made or saved
     metrics, live, tracer = Metrics(CollectorRegistry()), LiveModels(settings), make_tracer()
     health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
     with (
@@ -209,7 +209,7 @@ class StopRequest:
             self._loop.stop()
 
     def concerns(self, loop: Stoppable) -> None:
-        """Stop this loop when asked to, or at once if that has happened."""
+        """Stop this loop when a stop is requested, or at once if one was."""
         self._loop = loop
         if self._numbers:
             loop.stop()

@@ -128,5 +128,5 @@ def _summary(found: Report) -> str:
         "progress records": found.batches,
         "snapshots": found.snapshots,
     }
-    told = ", ".join(f"{count_text(number)} {name}" for name, number in numbers.items())
-    return f"{told} in {found.partitions} partition(s)"
+    summary = ", ".join(f"{count_text(number)} {name}" for name, number in numbers.items())
+    return f"{summary} in {found.partitions} partition(s)"

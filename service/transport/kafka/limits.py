@@ -47,7 +47,7 @@ _BATCH_FRAME_BYTES: Final = 64
 
 
 class TopicLimits:
-    """What the topics that were asked about take: `max.message.bytes`, which is of a batch as it is sent."""
+    """The known `max.message.bytes` of topics, which limits a batch as it is sent."""
 
     def __init__(self) -> None:
         self._message_bytes: dict[str, int] = {}

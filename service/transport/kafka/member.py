@@ -115,7 +115,7 @@ class KafkaMember(ABC):
         self._membership.begun.add(partition)
 
     def lag(self) -> dict[Place, int]:
-        """Count what is not yet delivered; see `Consumer.lag`. Without entry until a first fetch has told."""
+        """Count undelivered records; see `Consumer.lag`. Before its first fetch a place is absent."""
         found = {}
         for place in self._places():
             with self._translated(f"{place[0]}[{place[1]}]"):

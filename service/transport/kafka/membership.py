@@ -39,7 +39,7 @@ class KafkaMembership(ABC):
         return bool(arrived)
 
     def raise_failure(self) -> None:
-        """Raise what the assignee raised when it was told to give partitions up."""
+        """Raise the error of the assignee's last call, if there was one."""
         failure, self._failure = self._failure, None
         try:
             if failure is not None:

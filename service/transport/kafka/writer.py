@@ -136,8 +136,8 @@ class KafkaWriter(Writer):
             try:
                 self._under_way.result()
             except TimeoutError as error:
-                said = f"{self._where}: the client does not end the transaction"
-                raise hinted(TransportUnavailable, said) from error
+                reason = f"{self._where}: the client does not end the transaction"
+                raise hinted(TransportUnavailable, reason) from error
             self._under_way = None
 
     @property

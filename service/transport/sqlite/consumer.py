@@ -110,7 +110,7 @@ class SqliteConsumer:
             try:
                 self._assignee.partitions_assigned(fresh)
             except BaseException:
-                self._forget(fresh)  # to be told again at the next poll
+                self._forget(fresh)  # to be announced again at the next poll
                 raise
 
     def _hand_over(self, partitions: frozenset[int]) -> None:

@@ -42,9 +42,9 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
     MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
     classes and how its features were made; a setting that contradicts it is refused.
     """
-    asked, loaded = load_model_file(model, loaded, makes_model=False)
-    refuse_other_classes(model, asked, loaded.settings.classes)
-    predictor = Predictor(asked, loaded.settings)
+    trained, loaded = load_model_file(model, loaded, makes_model=False)
+    refuse_other_classes(model, trained, loaded.settings.classes)
+    predictor = Predictor(trained, loaded.settings)
     with source_of(loaded.settings) as source:
         # A bar would stand between the predictions.
         shown = nullcontext((source, None)) if open_stdout().isatty() else progress_bar(source, "predict")

@@ -173,7 +173,7 @@ class Cluster:
     ) -> dict[Subject, Answer]:
         """Ask one of `AdminClient`'s questions; return the answer for each subject.
 
-        A broker that says "not now", as while it chooses a leader, is asked again for as long as a request
+        A broker that says "not now", as while it chooses a leader, is queried again for as long as a request
         may take; one to which no connection can be had, for a second. A client that gave no answer is
         dropped at once: librdkafka (2.16) aborts the process when a group's coordinator comes back to a
         question whose own time (`QUESTION_SECONDS`) is over.
@@ -193,11 +193,11 @@ class Cluster:
         began = monotonic()
         while True:
             with translated(self.name):
-                asked = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
+                answers = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
             try:
                 return {
                     subject: self._await(future, began + timeout_seconds, where.format(subject))
-                    for subject, future in asked.items()
+                    for subject, future in answers.items()
                 }
             except (TransportUnavailable, AccessRefused) as error:
                 self._admin = None
@@ -287,10 +287,10 @@ def _is_done(future: Future[Any]) -> bool:
 
 def _patience_seconds(error: ServiceError) -> float:
     """Return how long to ask again: as long as may be if a broker has answered with an error that passes."""
-    told = error.__cause__
-    if not isinstance(error, TransportUnavailable) or not isinstance(told, KafkaException):
+    cause = error.__cause__
+    if not isinstance(error, TransportUnavailable) or not isinstance(cause, KafkaException):
         return 0.0
-    code = told.args[0].code()
+    code = cause.args[0].code()
     if code == _ALL_DOWN:
         return _BREAK_SECONDS
     return inf if code > KafkaError.NO_ERROR or code == _NO_LEADER else 0.0

@@ -158,8 +158,8 @@ class ConfluentConsumer(KafkaMember):
         errors: list[ErrorFields] = []
         queue.forward(self._places())
         n_found = queue.poll(room, wait_seconds, self._undelivered.by_place, self._membership.begun, errors)
-        for code, said, topic, partition, offset in errors:
-            self._note(KafkaError(code, said), topic, partition, offset)
+        for code, text, topic, partition, offset in errors:
+            self._note(KafkaError(code, text), topic, partition, offset)
         return n_found
 
     def _note(self, error: KafkaError, topic: str | None, partition: int | None, offset: int | None) -> None:
@@ -263,8 +263,8 @@ class ConfluentConsumer(KafkaMember):
         return self._positions.get(place)
 
     def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
-        asked = [TopicPartition(*place) for place in places]
-        return self._cluster.offsets(asked, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
+        partitions = [TopicPartition(*place) for place in places]
+        return self._cluster.offsets(partitions, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
 
     def _leave(self) -> None:
         try:

@@ -8,7 +8,7 @@ from service.batches.record_batch cimport RecordBatch
 from service.transport.kafka.confluent.messages import warn_of_lost_headers
 from service.transport.kafka.confluent.private import READING, entry_points
 
-# How many messages are asked for at once.
+# The largest number of messages in one call.
 cdef enum:
     MOST = 512
 
@@ -76,16 +76,16 @@ cdef class FetchQueue:
     cdef Py_ssize_t _consume(self, Py_ssize_t most, int wait_ms, dict taken, set begun, list errors) except -1:
         """Consume up to `most` messages; return their number."""
         cdef Message* messages[MOST]
-        cdef Py_ssize_t n, asked, left = most
+        cdef Py_ssize_t n, wanted, left = most
         while left > 0:
-            asked = left if left < MOST else MOST
+            wanted = left if left < MOST else MOST
             with nogil:
-                n = self._parts.functions.consume_batch_queue(self._parts.queue, wait_ms, messages, asked)
+                n = self._parts.functions.consume_batch_queue(self._parts.queue, wait_ms, messages, wanted)
             if n <= 0:
                 break
             self._keep(messages, n, taken, begun, errors)
             left -= n
-            if n < asked:
+            if n < wanted:
                 break
         return most - left
 
@@ -131,8 +131,8 @@ cdef class FetchQueue:
 
     cdef tuple _error(self, const Message* message):
         cdef bytes text = self._parts.functions.message_errstr(message)
-        said = text.decode("utf-8", "replace")
-        return message.err, said, self._topic(message.rkt), message.partition, message.offset
+        decoded = text.decode("utf-8", "replace")
+        return message.err, decoded, self._topic(message.rkt), message.partition, message.offset
 
     cdef tuple _headers(self, const Message* message, topic):
         """Return the headers of a message; none if the name of one is not UTF-8."""

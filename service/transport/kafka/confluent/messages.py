@@ -24,7 +24,7 @@ _headers_of: Final = methodcaller("headers")
 def consume(client: Any, max_messages: int, wait_seconds: float) -> list[Message]:  # noqa: ANN401 - any consumer
     """Return the messages that are there; wait for the first one only.
 
-    `consume` by itself waits until it has as many as were asked for, or its time is up.
+    `consume` by itself waits until it has `max_messages`, or its time is up.
     """
     found: list[Message] = client.consume(max_messages, 0)
     if not found and wait_seconds > 0:

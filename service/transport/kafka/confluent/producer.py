@@ -133,8 +133,8 @@ class BulkProducer:
         if self._failures:
             raise KafkaException(self._reason or self._failures[0])
         if left:
-            said = f"{left} records were not acknowledged in time"
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, said))  # noqa: SLF001 - published so
+            reason = f"{left} records were not acknowledged in time"
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, reason))  # noqa: SLF001 - published so
 
     def transact(
         self,

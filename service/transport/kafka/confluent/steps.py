@@ -25,8 +25,8 @@ def coordinator_answers(cluster: Cluster, group: str) -> bool:
     """Return whether a group's coordinator answers a client that knew none before; any thread may ask."""
     client = cluster.open_admin({})
     try:
-        asked = client.describe_consumer_groups([group], request_timeout=QUESTION_SECONDS)
-        asked[group].result(MOMENT_SECONDS)
+        futures = client.describe_consumer_groups([group], request_timeout=QUESTION_SECONDS)
+        futures[group].result(MOMENT_SECONDS)
     except (TimeoutError, *FOREIGN):
         return False
     return True
@@ -76,6 +76,6 @@ def do_with_coordinator(
     call = BackgroundCall(step, deadline)
     while not call.ends_within(patience_seconds) and seconds_left(deadline):
         if has_failure() and answers() and not call.ends_within(patience_seconds):
-            said = "the coordinator of the group has changed, and the client has not found the new one"
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, said))  # noqa: SLF001 - published so
+            reason = "the coordinator of the group has changed, and the client has not found the new one"
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, reason))  # noqa: SLF001 - published so
     call.result()

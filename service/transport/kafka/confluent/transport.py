@@ -61,19 +61,19 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
 
     def _create_one(self, topic: NewTopic) -> None:
         with translated(f"{self._cluster.name}: topic {topic.topic!r}"):
-            asked = self._cluster.admin.create_topics([topic], request_timeout=REQUEST_TIMEOUT_SECONDS)
+            futures = self._cluster.admin.create_topics([topic], request_timeout=REQUEST_TIMEOUT_SECONDS)
             try:
-                asked[topic.topic].result(2 * REQUEST_TIMEOUT_SECONDS)
+                futures[topic.topic].result(2 * REQUEST_TIMEOUT_SECONDS)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another process was faster
                     raise
 
     def _add_partitions(self, topic: str, wanted: int) -> None:
         with translated(f"{self._cluster.name}: topic {topic!r}"):
-            asked = self._cluster.admin.create_partitions(
+            futures = self._cluster.admin.create_partitions(
                 [NewPartitions(topic, wanted)], request_timeout=REQUEST_TIMEOUT_SECONDS
             )
-            asked[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
+            futures[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
 
     def _describe(self, topic: str) -> int | None:
         found = self._ask_about(topic)
@@ -91,9 +91,9 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
             return None
 
     def _options_of(self, topic: str, names: Iterable[str]) -> dict[str, str]:
-        asked = ConfigResource(ResourceType.TOPIC, topic)
+        resource = ConfigResource(ResourceType.TOPIC, topic)
         try:
-            found = self._cluster.ask(AdminClient.describe_configs, [asked], "topic {0.name!r}")[asked]
+            found = self._cluster.ask(AdminClient.describe_configs, [resource], "topic {0.name!r}")[resource]
         except AccessRefused:
             return {}
         return {name: str(found[name].value) for name in names if name in found}

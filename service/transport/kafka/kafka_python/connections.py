@@ -53,12 +53,12 @@ class Connections(KafkaNetClient):  # type: ignore[misc] # kafka-python has no t
 
     def silent_brokers(self) -> list[str]:
         """Return the addresses of brokers whose connection broke, or that have not answered yet."""
-        asked = {
+        reasons = {
             broker.node_id: f"{broker.host}:{broker.port}"
             for broker in self.cluster.brokers()
             if self.in_flight_request_count(broker.node_id)
         }
-        return sorted({*self._watched.lost.copy().values(), *asked.values()})
+        return sorted({*self._watched.lost.copy().values(), *reasons.values()})
 
     def await_ready(self, node_id: object, timeout_ms: float = 30_000) -> bool:
         """Wait for a connection; return whether there is one."""

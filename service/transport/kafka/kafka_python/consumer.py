@@ -30,7 +30,7 @@ from service.transport.kafka.member import KafkaMember
 # With two clients to listen to, the other may have records while one waits: shorter still, but each round
 # costs a millisecond of computing.
 _SHARED_WAIT_SECONDS: Final = 0.03
-# How often a client that has fetched nothing is asked without waiting.
+# How often a client that has fetched nothing is polled without waiting.
 _ASK_AGAIN_SECONDS: Final = 0.02
 # Leaving the group is a courtesy to the other members, who would notice in time.
 _LEAVE_TIMEOUT_SECONDS: Final = 3.0
@@ -102,10 +102,10 @@ class KafkaPythonConsumer(KafkaMember):
     def _poll_each(self, wait_seconds: float, max_records: int) -> None:
         """Ask each client once; wait only for the last, which is the one that gave records last.
 
-        The other one is asked first and for half, so that neither starves, nor do its records wait for
+        The other one is polled first and for half, so that neither starves, nor do its records wait for
         nothing. A client of which all is held would wait without an end.
 
-        One that has fetched nothing is asked now and then only: a question without waiting costs an error and
+        One that has fetched nothing is polled now and then only: a poll without waiting costs an error and
         sixty objects in cycles, which live as long as the fetch under way. A thousand of them a second made
         the garbage collector stop the process for a tenth of a second.
         """
@@ -227,8 +227,8 @@ class KafkaPythonConsumer(KafkaMember):
         return offset
 
     def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
-        asked = [TopicPartition(*place) for place in places]
-        ends = end_offsets(self._observer, asked, LOOK_SECONDS)
+        partitions = [TopicPartition(*place) for place in places]
+        ends = end_offsets(self._observer, partitions, LOOK_SECONDS)
         return {(place.topic, place.partition): end for place, end in ends.items()}
 
     def _leave(self) -> None:

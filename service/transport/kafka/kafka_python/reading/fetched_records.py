@@ -16,7 +16,7 @@ from service.transport.kafka.kafka_python.reading.uncompressed import Uncompress
 
 _CURRENT_FORMAT: Final = 2
 _ROOM: Final = 10_000
-"""Records that are decoded at once where all are asked for."""
+"""Records that are decoded at once where all are wanted."""
 
 
 class TakenRecords:
@@ -70,7 +70,7 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
         super().__init__(fetch_offset, tp, records, **options)
         self.record_iterator = self._decode(records)
         self._room = _ROOM
-        """How many records are asked for: no more are decoded."""
+        """How many records are wanted: no more are decoded."""
         self._left = RecordBatch()
         """What was decoded and not taken."""
 
