@@ -63,7 +63,7 @@ def _unchecked(compiled: re.Pattern[str]) -> re.Pattern[str]:
 
 
 class _Check:
-    """Walks through a pattern from its end; `follows` tells if what comes after can match at once."""
+    """Walks through a pattern from its end; `follows` is whether the rest can always match at once."""
 
     def __init__(self) -> None:
         self.ways = 1

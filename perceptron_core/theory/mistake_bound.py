@@ -14,7 +14,7 @@ from perceptron_core.validation import sign_of
 
 
 class Scorer(Protocol):
-    """Whatever gives a signed score; a `threshold` it may have is taken off."""
+    """A model with a signed score; its `threshold`, if it has one, is subtracted."""
 
     def score_one(self, x: Features) -> float:
         """Compute the score of `x`."""
@@ -160,7 +160,7 @@ class OnlineMistakeBound:
     **When it means nothing.** After an update it starts again: there is none (reason given) until
     `min_examples` have passed. It covers no example before the last update, so the mistakes counted so far
     may well exceed it. On data that no hyperplane separates, a separator of the last n examples is luck,
-    and the next update takes it back. A small n makes a bold claim of little substance: look at
+    and the next update undoes it. A small n makes a bold claim of little substance: look at
     `n_examples`.
 
     Parameters

@@ -122,7 +122,7 @@ def linear_separability(examples: Examples, *, fit_intercept: bool = True) -> Se
     Raises
     ------
     ArithmeticError
-        The margin is too small for double precision to tell.
+        The margin is too small for double precision.
 
     References
     ----------

@@ -223,7 +223,7 @@ class Auditor:
     def _records(
         self, partition: Partition, starts: Mapping[str, int], ends: Mapping[str, int | None]
     ) -> Iterator[Record]:
-        """Yield the records of a partition, topics merged by event time as the service takes them."""
+        """Yield the records of a partition, topics merged by event time as in the service."""
         topics = [
             self._reader.read(topic, partition.number, starts[topic], ends[topic])
             for topic in self._topics

@@ -147,10 +147,10 @@ class Letters:
                 self._moved_letters[str(place)] = _Moved(source, record.key, without_replayed(theirs))
 
     def note_replayed(self, record: Record) -> None:
-        """Note an input record that a replay has brought back: a letter comes back once, as it was.
+        """Note an input record that a replay has sent back: a letter comes back once, unchanged.
 
         Its value may have been repaired. Other records may have the header as well: of a record that was
-        brought back and copied, or of any producer.
+        replayed and copied, or of any producer.
         """
         name, value = record.headers[-1]
         place = value.decode(errors="replace")

@@ -15,7 +15,7 @@ from service.stream import Record, Transport
 
 
 class PredictionsReader:
-    """Reads the predictions topic as far as it went when it was last looked at.
+    """Reads the predictions topic up to its end as of the last check.
 
     Parameters
     ----------

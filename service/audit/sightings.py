@@ -12,7 +12,7 @@ from service.stream import Transport
 
 
 class Sighting(NamedTuple):
-    """An event with an id that was looked for."""
+    """An event with one of the wanted ids."""
 
     place: Place
     timestamp_ms: int

@@ -75,7 +75,7 @@ class Verdict:
         self._fill_in()
 
     def ids_in_question(self) -> set[str]:
-        """Return ids whose events should be looked up, to judge them or to say more about them."""
+        """Return ids whose events should be searched for, to judge them or to report more about them."""
         uncertain = (
             found.kept for n, found in self._ledger.contradictions.items() if not self._is_certain(n)
         )
@@ -175,7 +175,7 @@ class Verdict:
         for expected, found in self._ledger.pairing.suspects:
             if self._partitions[expected.place.partition].has_holes:
                 continue  # the prediction may be of an event before it with the same id
-            # An id in several partitions does not tell which of them its prediction is of.
+            # An id in several partitions leaves open to which of them its prediction belongs.
             if len({seen.place.partition for seen in whereabouts.get(expected.event_id, ())}) <= 1:
                 message = f"not in the order of the events around {expected.place}"
                 self._findings.add(Fault.OUT_OF_ORDER, found.place, message, found.event_id)

@@ -13,7 +13,7 @@ _BATCHES_PER_SECOND: Final = 10  # with a rate, so that the flow is even
 
 
 class LateLabels:
-    """Labels on their way: taken out of their events, to be sent `delay_seconds` after them."""
+    """Labels removed from their events, to be sent `delay_seconds` after them."""
 
     def __init__(self, topic: str, delay_seconds: float) -> None:
         self._delay_seconds = delay_seconds

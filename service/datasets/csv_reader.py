@@ -31,7 +31,7 @@ class CsvReader:
     Attributes
     ----------
     lines : list of bytes
-        Those of the row that was taken last.
+        Those of the last row.
     header : sequence of str
         The names of the columns, for messages.
 
@@ -47,7 +47,7 @@ class CsvReader:
 
     @property
     def lines(self) -> list[bytes]:
-        """The lines of the row that was taken last."""
+        """The lines of the last row."""
         return self._text.lines
 
     def row(self) -> list[str] | None:
@@ -56,7 +56,7 @@ class CsvReader:
         Raises
         ------
         BadRowError
-            `lines` are no row; the next call takes the line behind them.
+            `lines` are no row; the next call continues with the line after them.
 
         """
         self._text.lines = []
@@ -126,7 +126,7 @@ class _RowText:
         self.renew()
 
     def renew(self) -> None:
-        """Begin to take lines again, after some were put back."""
+        """Begin reading again, after some lines were put back."""
         self._lines = iter(self._source)
 
     def __iter__(self) -> Iterator[str]:

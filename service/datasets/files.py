@@ -133,7 +133,7 @@ class Source:
 
     @property
     def line(self) -> int:
-        """Number of the last line taken, from 1; of a table, of the row."""
+        """Number of the last line, from 1; of a table, of the row."""
         return self._lines.number or self._table.number
 
     @property

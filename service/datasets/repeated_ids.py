@@ -15,7 +15,7 @@ _MOST_NAMED: Final = 3
 class RepeatedIds(Decoder):
     """Decodes messages, and counts the events whose id an earlier event had.
 
-    One that brings the first label of that event is no repetition: it is its label.
+    One with the first label of that event is no repetition: it is its label.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ class Lines:
         self._again: deque[bytes] = deque()
 
     def read_again(self, lines: Sequence[bytes]) -> None:
-        """Take back the lines that were taken last: an iteration that begins now begins with them."""
+        """Put the last lines back: the next iteration begins with them."""
         self.number -= len(lines)
         self._again.extendleft(reversed(lines))
 

@@ -73,7 +73,7 @@ def is_list(kind: Any) -> bool:  # noqa: ANN401 - as above
 
 
 def weight(value: object) -> int:
-    """Return how many bytes, about, JSON takes for a value of lists and dictionaries."""
+    """Return the approximate size in JSON of a value of lists and dictionaries, in bytes."""
     if isinstance(value, (str, bytes)):
         return len(value)
     if isinstance(value, list):

@@ -45,7 +45,7 @@ class Table:
     Attributes
     ----------
     number : int
-        Of the row taken last, from 1.
+        Of the last row, from 1.
 
     """
 

@@ -61,7 +61,7 @@ class DeadLetter(NamedTuple):
 
     @classmethod
     def of(cls, record: Record) -> DeadLetter:
-        """Read a record of the dead-letters topic; what it does not tell is empty, or None."""
+        """Read a record of the dead-letters topic; missing fields are empty or None."""
         fields = {name: value.decode(errors="replace") for name, value in split_headers(record.headers)[1]}
         topic, *numbers = (fields.get(name, "") for name in SOURCE)
         partition, offset = (int(text) if text.isdecimal() else None for text in numbers)

@@ -16,7 +16,7 @@ from service.stream import Consumer, Transport
 
 _POLL_SECONDS: Final = 0.2
 _PATIENCE_SECONDS: Final = 5.0
-"""What a group may take to share out its partitions, once dead members are given up."""
+"""How long a group may take to assign its partitions, once dead members are evicted."""
 
 
 class TemporaryMember:
@@ -69,7 +69,7 @@ class TemporaryMember:
             self.consumer.poll(_POLL_SECONDS, 1)
 
     def stay(self) -> None:
-        """Poll, to remain a member: one that never polls is taken for stuck."""
+        """Poll, to remain a member: one that never polls is evicted."""
         self.consumer.poll(0.0, 1)
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:

@@ -46,7 +46,7 @@ def open_transport(
     kafka_client
         The package that `kafka://` is spoken with.
     create
-        Whether a `sqlite://` file that is not there is made: not for those who only come to look.
+        Whether a `sqlite://` file that is not there is created: False for commands that only read.
 
     Raises
     ------

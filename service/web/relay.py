@@ -59,7 +59,7 @@ def add_relay(
 ) -> None:
     """Add the endpoints about models, and the document that describes them.
 
-    `about` tells of the service as a whole, which no worker can; `find_id` finds the id of an event.
+    `about` returns the fields of the service as a whole, which no worker knows; `find_id` finds an event's id.
     """
 
     def pass_on(request: Request, body: Annotated[bytes, Depends(_body)]) -> Response:
@@ -106,7 +106,7 @@ def _is_of_all(request: Request, addresses: Mapping[int, str]) -> bool:
 
 
 def _states(request: Request, addresses: Mapping[int, str]) -> Sequence[Mapping[str, Any]]:
-    """Ask all workers at once; return what those tell that answer. Raises `ModelBusy` if none does."""
+    """Request the state of all workers at once; return the answers. Raises `ModelBusy` if none does."""
     servers = sorted(set(addresses.values()))
     with ThreadPoolExecutor(len(servers)) as threads:
         answers = [*threads.map(lambda server: _asked(server, request), servers)]

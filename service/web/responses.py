@@ -194,7 +194,7 @@ class Counts(Answered):
 
 
 class Memory(Answered):
-    """What the model takes, in bytes; null where it is not known."""
+    """The memory of the model, in bytes; null where it is not known."""
 
     process_bytes: int | None = Field(description="Resident memory of the whole process.")
     snapshot_bytes: int | None = Field(description="The last snapshot: the model and what waits for labels.")

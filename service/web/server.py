@@ -25,7 +25,7 @@ _STOP_SECONDS: Final = 5.0
 """How long open requests may take when the service ends."""
 
 _REQUEST_SECONDS: Final = 10.0
-"""How long a connection may take to say what it wants: the head of a request. Bodies: `service.web.guard`."""
+"""How long a connection may take to send the head of a request. Bodies: `service.web.guard`."""
 
 _MOST_CONNECTIONS: Final = 200
 """Open at a time; requests on more get a 503, all but probes."""
@@ -37,7 +37,7 @@ _ANSWER_SECONDS: Final = 30.0
 """How long a client may take to read an answer."""
 
 _CHECK_SECONDS: Final = 5.0
-"""Between two looks at what a client has left unread."""
+"""Between two checks of what a client has left unread."""
 
 _CONNECTION: Final = "connection"
 """Where the state of a request has its connection."""
@@ -55,7 +55,7 @@ class HttpServer:
     app
         What to serve.
     address
-        `host:port`; port 0 takes a free one, which `url` then tells.
+        `host:port`; port 0 chooses a free one, which `url` then names.
 
     Raises
     ------

@@ -110,7 +110,7 @@ def _quality(qualities: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _summed(histories: Sequence[Mapping[str, Sequence[float]]]) -> Columns:
     """Add curves up over time. Before its first point, a curve counts as at that point.
 
-    So a partition that this process has had for a while only does not look like a jump of all.
+    So a partition that arrived late makes no jump in the sum.
     """
     curves = [history for history in histories if history["seconds"]]
     times = _thinned(sorted({seconds for curve in curves for seconds in curve["seconds"]}))

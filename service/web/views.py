@@ -111,7 +111,7 @@ class Window:
     def _memory(self, partition: int) -> Memory:
         found = [
             sample.value
-            for family in ProcessCollector(registry=None).collect()  # a look at /proc, nothing registered
+            for family in ProcessCollector(registry=None).collect()  # reads /proc, registers nothing
             for sample in family.samples
             if sample.name == "process_resident_memory_bytes"
         ]
@@ -176,7 +176,7 @@ def _curves(points: Sequence[Point]) -> dict[str, list[float]]:
 
 
 def _quality(published: Published) -> dict[str, Any]:
-    """Return the sums that tell how good the predictions were, ever."""
+    """Return the sums of the quality of all predictions."""
     counters = published.counters
     confusion, calibration, pairs = counters.confusion, counters.calibration, counters.score_bins.pairs()
     return {

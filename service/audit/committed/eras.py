@@ -37,7 +37,7 @@ def eras_of(history: CommitHistory, settings: Settings) -> Sequence[Era]:
     Raises
     ------
     CheckpointError
-        The log names settings that this release does not take.
+        The log names settings that this release does not have.
 
     """
     named = [*history.earlier, {"until": history.offsets, "settings": history.identity}]

@@ -42,7 +42,7 @@ class _Chunks:
 
 
 class CommitHistory:
-    """What the checkpoint log of one partition tells.
+    """The contents of one partition's checkpoint log.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class CommitHistory:
     jumps
         Snapshots that go on elsewhere: where input was lost, or a progress record is.
     consumed
-        Records ever processed by input topic; None where a release wrote the log that did not count them.
+        Records ever processed by input topic; None if the release that wrote the log did not count them.
     begin
         The first snapshot; None if there is none.
     begins_with_snapshot

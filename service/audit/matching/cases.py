@@ -24,9 +24,9 @@ class AuditedLabel(NamedTuple):
     truth: Truth
     timestamp_ms: int
     is_ahead: bool
-    """Whether it lies behind the last commit, so that it may be taken or not."""
+    """Whether it lies after the last commit, so that it may be processed or not."""
     gap: Gap
-    """Where its outcome lies, if events and labels were taken in the order in which they are read here."""
+    """Where its outcome lies, if the audit reads events and labels in the order of processing."""
     timed_out_at: Place | None = None
     """The record whose time was too late for the label; None if this is a label that came."""
 
@@ -45,7 +45,7 @@ class Compared(NamedTuple):
     """A prediction that was compared with a label."""
 
     places: Collection[Place]
-    """The records that may have brought the label."""
+    """The records that may have held the label."""
     output: Found
     """The prediction or the outcome with the comparison."""
     mistake: bool
@@ -70,14 +70,14 @@ class Case:
     truths: list[Truth]
     """Every label so far, the event's own included."""
     due: AuditedLabel | None = None
-    """The label that makes an outcome, if the order in which all was taken is known."""
+    """The label that makes an outcome, if the order of processing is known."""
     repeats: int = 0
     labelled_by_repeat: Place | None = None
     """The same event, sent again, if its first label came inside that."""
     prediction: Found | None = None
     is_prediction_deleted: bool = False
     outcomes: list[Found] = field(default_factory=list)
-    """Those that `OpenCases` brought to it."""
+    """Those that `OpenCases` assigned to it."""
 
     @property
     def was_labelled_by_repeat(self) -> bool:
@@ -118,7 +118,7 @@ class Case:
         return any(self._agrees(outcome, label) for label in self.labels)
 
     def contradictions(self) -> Iterator[Finding]:
-        """Yield what is wrong in whatever order records were taken."""
+        """Yield contradictions that hold in any order of processing."""
         for extra in self.outcomes[1 + self.repeats :]:
             yield self._finding(Fault.DOUBLED, extra.place, "one more outcome of the same event")
         if self.prediction is None:

@@ -22,7 +22,7 @@ class OpenCases:
     outcomes
         The outcomes, in the order in which they were read.
     surplus
-        Those that the last call of `allot` brought to no case.
+        Those that the last call of `allot` assigned to no case.
 
     """
 

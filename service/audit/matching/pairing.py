@@ -42,7 +42,7 @@ class Pairing:
         By partition: collects contradictions unless an event was released earlier and came again.
     doubts
         By partition: collects contradictions if events are kept as long as the settings say; None where the
-        order in which events and labels were taken is not known.
+        order of processing of events and labels is not known.
     without_partner
         Those of which it is known already.
     n_partitions

@@ -16,7 +16,7 @@ from service.messages.labels import Truth
 
 _EXAMPLE_BYTES: Final = 1000
 _BYTES_PER_BYTE: Final = 32
-"""What a kept event takes at most, beyond and for each byte of its message: n-grams make many of few."""
+"""The most memory of a kept event: a constant, and a number for each byte, as n-grams multiply text."""
 
 
 class Limits(NamedTuple):
@@ -43,7 +43,7 @@ class AuditedEvent(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """A prediction that is due."""
+    """An expected prediction."""
 
     place: Place
     """Of its event."""
@@ -53,7 +53,7 @@ class Expected(NamedTuple):
     is_repeat: bool
     own_truth: Truth | None
     truths: frozenset[Truth | None]
-    """What it may know, if all was taken in the order in which it was read here."""
+    """The truths it may name, if records were processed in the order in which they are read here."""
     is_ahead: bool
     gaps: tuple[Gap, Gap]
     """The gaps before and behind it."""
@@ -87,12 +87,12 @@ class JoinWindow:
         self._forgotten: OrderedDict[str, None] = OrderedDict()
         self._n_records = 0
         self.may_be_full = False
-        """Whether events may have been let go for their size, which the audit cannot tell exactly."""
+        """Whether events may have been released for their size, which the audit cannot compute exactly."""
         self._was_short = False
 
     @property
     def is_never_short(self) -> bool:
-        """Return whether nothing can have been let go so far, in whatever order it was taken."""
+        """Return whether nothing can have been released so far, in any order of processing."""
         span_ms = self._now_ms - (self._now_ms if self._earliest_ms is None else self._earliest_ms)
         is_short = span_ms > self._limits.timeout_ms or self._n_records > self._limits.capacity
         return not (self._was_short or is_short)
@@ -123,7 +123,7 @@ class JoinWindow:
     def _time_out(self, horizon: int, truth: Truth, at: Place, *, is_ahead: bool) -> None:
         """Label what waited, in the order in which it came; the first that still waits holds up the rest.
 
-        Where labels have a topic of their own, one that was read before may have been taken after.
+        Where labels have a topic of their own, one that is read earlier may have been processed later.
         """
         while self._waiting:
             case = self._waiting[0]

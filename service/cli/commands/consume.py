@@ -26,7 +26,7 @@ from service.stream import Record, Transport
 from service.visible import visible
 
 _ONE_LINE = str.maketrans("\r\n", "  ")  # JSON has line breaks only between its tokens
-_PAUSE_SECONDS = 0.1  # between two looks at a topic that had nothing new
+_PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 
 
 @click.command()

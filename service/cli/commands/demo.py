@@ -88,7 +88,7 @@ def command(rate: float, loaded: Loaded, *, keep: bool) -> None:
 
 
 def _settings(url: str, given: Settings) -> Settings:
-    """Return the demo's own settings, with those that say who may look on."""
+    """Return the demo's own settings, with those of HTTP access."""
     return Settings(
         broker=url,
         classes=_CLASSES,
@@ -168,7 +168,7 @@ def _sum_up(done: Published, evaluation: Evaluation, seconds: float) -> None:
 
 def _events() -> list[bytes]:
     """Write River's data set as the messages that `perceptron produce` would send."""
-    from river import datasets  # noqa: PLC0415  brings pandas and scikit-learn along
+    from river import datasets  # noqa: PLC0415  imports pandas and scikit-learn
 
     return [
         json.dumps({"id": f"page-{number}", "features": x, "label": _CLASSES[y]}).encode()

@@ -101,7 +101,7 @@ class KafkaMember(ABC):
         return [(topic, partition) for topic in self._topics for partition in sorted(self._membership.begun)]
 
     def _deliver(self) -> dict[int, RecordBatch]:
-        """Return what was taken, ordered by topic, except what a rebalance has taken away since."""
+        """Return the fetched records, ordered by topic, without those of partitions revoked since."""
         return self._undelivered.deliver(self._places())
 
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:

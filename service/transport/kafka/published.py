@@ -12,19 +12,19 @@ from functools import cache
 from typing import Final
 
 PUBLISHED_ONLY: Final = "PERCEPTRON_PUBLISHED_ONLY"
-"""The environment variable that forbids whatever a client does not publish and that serves speed alone."""
+"""The environment variable that forbids unpublished names which only make a client faster."""
 
 _log = logging.getLogger(__name__)
 
 
 def published_only() -> bool:
-    """Return whether the published way is to be taken everywhere."""
+    """Return whether the variable forbids unpublished names."""
     return os.environ.get(PUBLISHED_ONLY, "") not in {"", "0"}
 
 
 @cache
 def report_published_way(client: str, what: str, reason: str) -> None:
-    """Log, once in a process, that something is done in the published way.
+    """Log, once in a process, that the published interface is used, and why.
 
     Parameters
     ----------

@@ -35,14 +35,14 @@ ClusterType = TypeVar("ClusterType", bound=NamedCluster)
 
 
 class KafkaTopics(ABC, Generic[ClusterType]):
-    """What a `Transport` knows of topics and does to them, through whichever client.
+    """The topic methods of a `Transport`, through whichever client.
 
     Parameters
     ----------
     cluster
         Where the topics are.
     limits
-        Takes note of what the topics take.
+        Receives the limits of the topics.
 
     """
 
@@ -207,5 +207,5 @@ def _soon(happens: Callable[[], bool]) -> bool:
 
 
 def _written(options: Mapping[str, str]) -> str:
-    """Return topic options as a command line takes them."""
+    """Return topic options in the form of a command line."""
     return ", ".join(f"{name}={value}" for name, value in options.items())

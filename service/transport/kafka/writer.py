@@ -60,7 +60,7 @@ class KafkaWriter(Writer):
     Parameters
     ----------
     open_producer
-        Opens what it writes with, which fences the one before it; takes `compress`.
+        Opens the producer, which fences the one before it; its argument is `compress`.
     partition, where
         The partition, as a number and as messages name it.
     group_metadata
@@ -70,7 +70,7 @@ class KafkaWriter(Writer):
     check_topics
         Raises `TopicMissing` for topics that do not exist.
     commit_timeout_seconds
-        What a commit may take.
+        How long a commit may take.
 
     """
 

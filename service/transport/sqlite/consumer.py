@@ -18,9 +18,9 @@ from service.transport.sqlite.shares import Source, shares
 from service.transport.sqlite.writer import SqliteWriter
 
 _NAP_SECONDS = 0.005
-"""Between two looks for new records: the longest delay this transport adds to a message."""
+"""Between two checks for new records: the longest delay this transport adds to a message."""
 _LOOK_SECONDS = 1.0
-"""How often to look for members that are gone, even when nobody writes."""
+"""How often to check for dead members, even when nobody writes."""
 
 
 class SqliteConsumer:

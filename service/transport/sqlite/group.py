@@ -103,7 +103,7 @@ class Membership:
                 (self._group_id, self._session_ms, wall_clock_ms() + self._session_ms),
             )
             self._id = cursor.lastrowid or 0
-            # Taken before anybody can see the member, or it would look dead for a moment.
+            # Acquired before the member is visible, or it would seem dead for a moment.
             self._lock = LivenessLock(path) if (path := self._lock_path(self._id)) else None
         self._renewed_at = time.monotonic()
         self._probe_at = 0.0
@@ -243,7 +243,7 @@ class Membership:
         )
 
     def _abandoned(self, members: Iterable[int]) -> list[int]:
-        """Find members whose process has died; looks now and then, and at once after joining."""
+        """Find members whose process has died; checks now and then, and at once after joining."""
         if time.monotonic() < self._probe_at:
             return []
         self._probe_at = time.monotonic() + _PROBE_SECONDS

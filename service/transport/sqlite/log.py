@@ -47,7 +47,7 @@ class Log:
     database
         Where they are.
     max_record_bytes
-        The largest record taken: key, value and headers together, in bytes.
+        The largest accepted record: key, value and headers together, in bytes.
 
     """
 
@@ -57,7 +57,7 @@ class Log:
         self._logs: dict[str, list[int]] = {}
         """The log of each partition of a topic: there may be more by now."""
         self._next_check_at: defaultdict[str, float] = defaultdict(float)
-        """When (monotonic seconds) to look whether a topic that is written to has more partitions."""
+        """When (monotonic seconds) to check whether a topic that is written to has more partitions."""
 
     def ensure(self, partitions: Mapping[str, int], *, create: bool) -> None:
         """Create the topics that do not exist. Raises `TopicMissing` if `create` is False."""

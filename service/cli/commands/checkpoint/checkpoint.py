@@ -235,7 +235,7 @@ def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: AN
 
 
 def _refuse_shared(transport: Transport, settings: Settings, partition: int) -> None:
-    """Refuse to import where partitions share their model; a log that cannot be read does not tell."""
+    """Refuse to import where partitions share their model; an unreadable log cannot show it."""
     is_shared = settings.share_model
     with suppress(CheckpointError):
         log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)

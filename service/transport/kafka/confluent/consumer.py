@@ -43,7 +43,7 @@ from service.transport.kafka.limits import (
 )
 from service.transport.kafka.member import KafkaMember
 
-# A member that has not polled for so long is taken for stuck; restoring a partition counts as such.
+# A member that has not polled for so long is evicted; restoring a partition counts as such.
 _LONGEST_PAUSE_SECONDS: Final = 300.0
 
 
@@ -85,7 +85,7 @@ class ConfluentConsumer(KafkaMember):
         self._positions: dict[Place, int] = {}
         """The next offset to be delivered, once a record or the end of the partition has shown it."""
         self._ends: dict[Place, int] = {}
-        """Where partitions ended when the records taken were the last ones; markers may lie between."""
+        """The ends of partitions whose last record was fetched; markers may lie between."""
         self._trouble: ServiceError | None = None
         self._gone: dict[int, OffsetOutOfRange] = {}
         """By partition, of those whose position has no record: librdkafka says so once."""
@@ -121,7 +121,7 @@ class ConfluentConsumer(KafkaMember):
         return self._client
 
     def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
-        """Pause and resume; what was fetched of a place that is paused is thrown away and fetched again."""
+        """Pause and resume; fetched records of a paused place are discarded and fetched again."""
         self._open_client.pause([TopicPartition(*place) for place in pause])
         self._open_client.resume([TopicPartition(*place) for place in resume])
 
@@ -193,7 +193,7 @@ class ConfluentConsumer(KafkaMember):
             raise trouble
 
     def _deliver(self) -> dict[int, RecordBatch]:
-        """Return what was taken; from here on all of it counts as delivered."""
+        """Return the fetched records, which from now on count as delivered."""
         ends, self._ends = self._ends, {}
         self._positions |= {
             place: records[-1].offset + 1 for place, records in self._undelivered.by_place.items()
@@ -291,5 +291,5 @@ class ConfluentConsumer(KafkaMember):
             queue.close()
 
     def _describe(self) -> ConsumerGroupDescription:
-        """Ask the group's coordinator who its members are, and what each of them has."""
+        """Return the group's members and their partitions, as its coordinator reports them."""
         return self._cluster.ask(AdminClient.describe_consumer_groups, [self._group], "{}")[self._group]

@@ -16,7 +16,7 @@ class ConfluentMembership(KafkaMembership):
 
     librdkafka calls it inside `consume` and `close`, on the thread that polls, while its own threads keep
     the heart beating: so the assignee may take its time, and there is no lock. Whatever the assignee
-    raises is kept until the call is over: an exception would make `consume` throw away what it has taken.
+    raises is kept until the call is over: an exception would make `consume` discard the records it has.
 
     A partition that the group has assigned is not fetched before `begin` says where: librdkafka's
     assignment holds what was begun, and the further topics beside the group's leading one.
@@ -30,7 +30,7 @@ class ConfluentMembership(KafkaMembership):
     assignee
         Informed of every rebalance.
     describe
-        Asks the group's coordinator who its members are.
+        Returns the group's members, as its coordinator reports them.
     count_partitions
         Asks how many the leading topic has.
 

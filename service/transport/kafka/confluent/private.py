@@ -37,7 +37,7 @@ TESTED: Final = frozenset(
         ("2.16.1", "2.16.0"),
     }
 )
-"""Releases of confluent-kafka, each with that of the librdkafka that its package brings along.
+"""Releases of confluent-kafka, each with the release of librdkafka in its package.
 
 The package 2.12.0 does not say which one that is.
 """

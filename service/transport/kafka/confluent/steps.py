@@ -18,7 +18,7 @@ from service.transport.kafka.confluent.errors import FOREIGN
 from service.transport.kafka.limits import MOMENT_SECONDS, seconds_left
 
 PATIENCE_SECONDS: Final = 0.3
-"""How long a step may take before anybody asks: longer than usual, and little of an outage."""
+"""How long a step may take before the coordinator is queried: longer than usual, short for an outage."""
 
 
 def coordinator_answers(cluster: Cluster, group: str) -> bool:
@@ -65,7 +65,7 @@ def do_with_coordinator(
     answers
         Whether the coordinator answers others.
     patience_seconds
-        How long the step may take before anybody asks, and again once the coordinator has answered.
+        How long the step may take before the coordinator is queried, and again once it has answered.
 
     Raises
     ------

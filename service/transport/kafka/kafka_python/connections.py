@@ -136,7 +136,7 @@ class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-
 class PlainSelector(selectors.DefaultSelector):
     """A selector whose `KeyError` for an unregistered socket does not describe the socket.
 
-    kafka-python looks each socket up before it waits, and unregisters it afterwards. For the message of the
+    kafka-python looks up each socket before it waits, and unregisters it afterwards. For the message of the
     `KeyError`, which is not used, the standard library asks the system for both addresses of the socket.
     """
 

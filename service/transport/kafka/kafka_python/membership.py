@@ -21,7 +21,7 @@ from service.stream import Assignee
 from service.transport.kafka.membership import KafkaMembership
 
 _LOOK_AGAIN_SECONDS: Final = 0.005
-"""How often the client's loop looks whether the assignee, or a commit, has finished."""
+"""How often the client's loop checks whether the assignee, or a commit, has finished."""
 
 
 class _PendingJoin:
@@ -75,9 +75,9 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
         await self._prepare_join(*given, **options)
 
     def keep_join(self) -> None:
-        """Make the next poll take the answer to a join that has come since the last one.
+        """Make the next poll use the answer to a join that has come since the last one.
 
-        kafka-python throws such an answer away and joins again, which sets off another rebalance: two
+        kafka-python discards such an answer and joins again, which sets off another rebalance: two
         members that poll at different moments would repeat that without end.
         """
         coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it

@@ -156,10 +156,10 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         3. commit, and make sure that it was this transaction.
 
         Step 3 alone would not do. When a batch fails while a commit flushes it (INVALID_PRODUCER_EPOCH,
-        OUT_OF_ORDER_SEQUENCE), the client takes a new epoch, which aborts the transaction at the broker,
+        OUT_OF_ORDER_SEQUENCE), the client requests a new epoch, which aborts the transaction at the broker,
         then finds no transaction to end and reports success. So nothing may be in flight when the commit
         begins (2), and an epoch that has changed meanwhile means that the transaction is gone (3). The
-        offsets go first because the broker takes them while the records are still being packed.
+        offsets go first because the broker accepts them while the records are still being packed.
         """
         transaction = self._transaction_manager
         epoch = transaction.producer_id_and_epoch
@@ -206,7 +206,7 @@ def producer_options(
         **({} if may_use(WRITING) else _one_by_one(compress=compress)),
         "allow_auto_create_topics": False,
         "metrics_enabled": False,
-        # As large as the topics take: each batch is a request and its answer.
+        # As large as the topics allow: each batch is a request and its answer.
         "batch_size": batch_bytes,
         # What every client that comes with Python alone can read.
         "compression_type": "gzip" if compress else None,

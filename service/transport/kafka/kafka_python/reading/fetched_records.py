@@ -22,8 +22,8 @@ _ROOM: Final = 10_000
 class TakenRecords:
     """Batches of records, for kafka-python to put into a list, which counts the records.
 
-    kafka-python's fetcher extends a list with what it takes of a partition, and asks for the length to know
-    how many records more it may take.
+    kafka-python's fetcher extends a list with the records of a partition, and uses its length to compute
+    how many more are wanted.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class TakenRecords:
 
 
 class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-python has no types
-    """What one fetch brought of one partition, decoded a batch at a time.
+    """The answer to a fetch for one partition, decoded a batch at a time.
 
     kafka-python makes two objects of each record, in its own code, and counts its bytes. `_decode` follows
     `_unpack_records` there step by step. What `RecordReader` does not read, which are the formats 0 and 1 and
@@ -72,7 +72,7 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
         self._room = _ROOM
         """How many records are wanted: no more are decoded."""
         self._left = RecordBatch()
-        """What was decoded and not taken."""
+        """Records that were decoded and not returned yet."""
 
     def take(self, n: int | None = None) -> TakenRecords:
         """Return the next records, `n` at most.
