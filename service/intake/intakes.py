@@ -1,4 +1,4 @@
-"""The intakes of one process. In: the partitions it serves. Out: the intake of each."""
+"""The intakes of the partitions that one process serves."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The commits of one partition. In: what a batch has made. Out: one transaction, and its counts published.
+"""The commits of one partition: write a batch in one transaction, then publish its counts.
 
-A commit may go on while the next batch is processed. Nothing of it is published before it has ended well, and
+A commit may go on while the next batch is processed. Nothing of it is published before it has succeeded, and
 no other commit is begun before.
 """
 

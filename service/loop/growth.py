@@ -1,4 +1,4 @@
-"""Partitions that are added to the events topic. In: a stream. Out: how many each topic has now."""
+"""Follow partitions that are added to the events topic."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the loop does for the intakes. In: intakes to which somebody has submitted. Out: the same, ready.
+"""Make the intakes ready to append.
 
-An intake may append once nobody else can, and all that others have appended is processed: its writer is made
-first, then the topics' ends are read, then the loop goes on to these ends as it would anyway.
+An intake may append once no other process can, and all that others have appended is processed: its writer is
+made first, then the topics' ends are read, then the loop goes on to these ends as it would anyway.
 """
 
 from __future__ import annotations

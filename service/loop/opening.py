@@ -1,4 +1,4 @@
-"""Opens the tasks of partitions. In: a partition that was assigned. Out: its task, as last committed."""
+"""Open the tasks of assigned partitions, as last committed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The loop. In: a stream and settings. Out: every event predicted, learned and committed, in order.
+"""The loop: predict and learn every event in order, and commit.
 
-poll → process → commit → poll → …
+    poll → process → commit → poll → …
 
 While more records wait, the next batch is polled for and processed beside the commit.
 """

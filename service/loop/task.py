@@ -1,4 +1,4 @@
-"""The task of one partition. In: its records, batch by batch. Out: one transaction per batch.
+"""The task of one partition: processes its records, one transaction a batch.
 
 Whatever a task has done and not committed is worth nothing: on any error it is closed and opened again.
 """

@@ -1,7 +1,6 @@
-"""The tasks of one process. In: its partitions, and their batches. Out: batches processed and committed.
+"""The tasks of one process: opens, runs and closes them as partitions come and go.
 
-Partitions come and go between polls; each has its `Task`. A partition whose task failed waits, longer
-each time, and is opened again from its last commit:
+A partition whose task failed waits, longer each time, and is opened again from its last commit:
 
     assigned ─→ waiting ─→  open   ─→ handed over
                   ↑  failed  │

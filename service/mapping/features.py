@@ -1,7 +1,7 @@
-"""Features out of documents. In: objects, lists and scalars. Out: features by name, as an event has them.
+"""Extract features by name from documents of objects, lists and scalars.
 
-Nested objects make names with dots, `a.b`. Below a list every scalar is a category, `tags=x`, however deep it
-stands there: its place in the list is nothing that a linear model could use. Null is no feature.
+Nested objects make names with dots, `a.b`. Below a list every scalar is a category, `tags=x`, however deep
+it is there: its place in the list would be of no use to a linear model. Null is no feature.
 """
 
 from __future__ import annotations

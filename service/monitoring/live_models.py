@@ -1,8 +1,8 @@
-"""The models of the open partitions, as other threads read them. In: what the loop does. Out: answers.
+"""The models of the open partitions, as other threads read them.
 
-A lock for each model: the loop holds it while it learns a batch, a reader holds it for one answer.
-So nobody ever sees a model in the middle of an update, and the loop waits for an answer at most. What
-is seen may be a batch ahead of the last commit: should that commit fail, the same batch is learned again.
+A lock for each model: the loop holds it while it learns a batch, a reader holds it for one answer. So nobody
+ever sees a model in the middle of an update, and the loop waits for one answer at most. An answer may be a
+batch ahead of the last commit: should that commit fail, the same batch is learned again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the lanes hold. In: the mixes topic. Out: contributions by round, and the mix of each complete round.
+"""The lanes of the mixes topic: contributions by round, and the mix of each complete round.
 
-One reader a process, for all its partitions: what is read is decoded once, and a mix is computed once.
+One reader a process serves all its partitions: a record is decoded once, and a mix is computed once.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""One partition's part in the rounds. In: the lanes. Out: what its task is to apply and to write.
+"""One partition's part in the rounds: the mixes that its task applies and the contributions that it writes.
 
     not begun ── an opening, or another partition's base ─→ waits for updates, or for another lane to open
                                                               │ contributes                       ↑
                                                               └─→ waits for the other lanes ─ applies
 
-All that it changes in the model happens between two batches, and is in the progress record of the next.
+The model changes only between two batches, and each change is in the progress record of the next.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rounds lived again. In: what progress records say of them, the lanes. Out: the same model as then."""
+"""Apply the rounds again that progress records name, during recovery."""
 
 from __future__ import annotations
 

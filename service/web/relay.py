@@ -59,7 +59,7 @@ def add_relay(
 ) -> None:
     """Add the endpoints about models, and the document that describes them.
 
-    `about` returns the fields of the service as a whole, which no worker knows; `find_id` finds an event's id.
+    `about` returns the fields of the service as a whole, which no worker knows; `find_id` an event's id.
     """
 
     def pass_on(request: Request, body: Annotated[bytes, Depends(_body)]) -> Response:

@@ -1,10 +1,10 @@
-"""Records that wait for their turn. In: what was polled, by partition. Out: batches, topics in step.
+"""Queue polled records by partition, and cut batches in which topics are in step.
 
-Events and their labels may lie on topics of their own, which nothing orders but the time of their records.
-A service that keeps up takes them as they come; one that catches up must not take a day of events before
-the first label of that day. So the topics of a partition are merged by event time, and a record waits
+Events and their labels may lie on topics of their own, which only the time of their records puts in order. A
+service that keeps up processes them as they come; one that catches up must not process a day of events
+before the first label of that day. So the topics of a partition are merged by event time, and a record waits
 until every other topic has shown its next record or is known to have none (as in Kafka Streams, KIP-353).
-The topic that is ahead is held meanwhile: what waits here is bounded.
+The topic that is ahead is paused meanwhile, so the queues are bounded.
 """
 
 from __future__ import annotations
