@@ -108,7 +108,7 @@ class Task:
     def _commit_restored(self, restored: Restored) -> None:
         """Commit what was restored, as far as what follows needs it, and publish it."""
         if restored.losses:
-            self._go_on_without(restored.losses)
+            self._continue_without(restored.losses)
         elif self._commits.snapshots.is_empty or restored.settings_changed:
             self._commit_snapshot()  # what follows can be learned again under the settings it names only
         elif not restored.offsets_are_committed:
@@ -116,7 +116,7 @@ class Task:
             self._commits.commit_offsets(self.offsets)
         self._commits.publish()
 
-    def _go_on_without(self, losses: Sequence[Loss]) -> None:
+    def _continue_without(self, losses: Sequence[Loss]) -> None:
         """Commit what recovery has made of the input that is left, so that it need not be made again.
 
         It counts as a batch of its own: no older snapshot can pass for it.

@@ -111,7 +111,7 @@ class Tasks:
         self.running: dict[int, Task] = {}
         self._waiting: dict[int, float] = {}
         """Partitions without a task, and when (monotonic seconds) to try."""
-        self._held_up: dict[int, Task] = {}
+        self._suspended: dict[int, Task] = {}
         """Tasks of such partitions: their next batch waits for the Schema Registry."""
         self._failures = Failures(random)
         self._consumer: Consumer
@@ -185,7 +185,7 @@ class Tasks:
                 raise
             self._fail(partition, error)
         except RegistryUnavailable as error:
-            self._hold_up(partition, error)
+            self._suspend(partition, error)
         except PASSING as error:
             self._fail(partition, error)
         else:
@@ -193,21 +193,21 @@ class Tasks:
                 self._failures.forget(partition)
 
     def _fail(self, partition: int, error: TransportError) -> None:
-        self._put_away(partition)
+        self._set_aside(partition)
         self.running.pop(partition).close()
         self._failures.note(partition, is_doubtful=True)
         self._postpone(partition, error)
 
-    def _hold_up(self, partition: int, error: RegistryUnavailable) -> None:
+    def _suspend(self, partition: int, error: RegistryUnavailable) -> None:
         """Let a batch come again later, to the same task: nothing of it was processed."""
         self._queues.forget(partition)
-        self._held_up[partition] = self.running.pop(partition)
+        self._suspended[partition] = self.running.pop(partition)
         self._failures.note(partition, is_doubtful=False)
         self._postpone(partition, error)
 
     def reopen(self, error: OffsetOutOfRange) -> None:
         """Open a partition again whose position is gone from its topic: recovery finds out what happened."""
-        self._put_away(error.partition)
+        self._set_aside(error.partition)
         self._failures.forget_batch(error.partition)
         if (task := self.running.pop(error.partition, None)) is not None:
             task.close()
@@ -217,19 +217,19 @@ class Tasks:
         """Open the tasks whose time has come."""
         for partition in [p for p, due in self._waiting.items() if due <= self._clock.monotonic()]:
             try:
-                task = self._held_up.get(partition)
+                task = self._suspended.get(partition)
                 self.running[partition] = self._start(partition, task or self._open(partition))
             except PASSING as error:
                 self._postpone(partition, error)
             else:
                 self._waiting.pop(partition, None)
-                self._held_up.pop(partition, None)
+                self._suspended.pop(partition, None)
 
     def _open(self, partition: int) -> Task:
         try:
             return self._opener.open(partition, cuts_letters=self._failures.cuts_letters(partition))
         except BaseException:
-            self._put_away(partition)
+            self._set_aside(partition)
             raise
 
     def _start(self, partition: int, task: Task) -> Task:
@@ -238,13 +238,13 @@ class Tasks:
             self._consumer.start(partition, task.offsets)
             self._queues.open(partition)
         except BaseException:
-            if partition not in self._held_up:
-                self._put_away(partition)
+            if partition not in self._suspended:
+                self._set_aside(partition)
                 task.close()
             raise
         return task
 
-    def _put_away(self, partition: int) -> None:
+    def _set_aside(self, partition: int) -> None:
         """Forget the records that wait for a partition, and show its model no longer.
 
         A commit that is under way ends before, so that what it has committed is shown.
@@ -281,8 +281,8 @@ class Tasks:
         for partition in partitions:
             self._waiting.pop(partition, None)
             self._failures.forget(partition)
-            self._put_away(partition)
-            task = self.running.pop(partition, None) or self._held_up.pop(partition, None)
+            self._set_aside(partition)
+            task = self.running.pop(partition, None) or self._suspended.pop(partition, None)
             if task is not None:
                 how(task)
 

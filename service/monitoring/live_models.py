@@ -211,7 +211,7 @@ class LiveModels:
         self._is_mapped = settings.events.is_mapped
         self.asks_as_mapped = settings.events.are_json_objects
         """Whether events are asked about in the schema of their topic."""
-        self._at_work: dict[int, LiveModel] = {}
+        self._open_models: dict[int, LiveModel] = {}
         self.histories: dict[int, History] = {}
         """By partition, also of those that were here and are no longer."""
         self._recent: dict[int, RecentAnswers] = {}
@@ -228,12 +228,12 @@ class LiveModels:
             recent.decoder = processor.decoder if self._is_mapped else None
         intake = self.intakes.open(partition, processor)
         model = LiveModel(partition, processor, self._vocabulary, history, recent, intake)
-        self._at_work[partition] = model
+        self._open_models[partition] = model
         return model
 
     def close(self, partition: int) -> None:
         """Show a partition's model no longer."""
-        self._at_work.pop(partition, None)
+        self._open_models.pop(partition, None)
         self.intakes.close(partition)
 
     def partitions(self) -> list[int]:
@@ -242,7 +242,7 @@ class LiveModels:
 
     def _shown(self) -> dict[int, LiveModel]:
         """Return the models that have something to show: one that is being opened has no counts yet."""
-        return {p: model for p, model in dict(self._at_work).items() if model.published is not None}
+        return {p: model for p, model in dict(self._open_models).items() if model.published is not None}
 
     def get(self, partition: int | None = None, event_id: str | None = None) -> LiveModel:
         """Return the model of a partition.

@@ -75,7 +75,7 @@ class Ledger:
         elif found.event_id not in self.shared.ids:
             self._open[found.event_id].outcomes.append(found)
 
-    def let_go(self, case: Case) -> None:
+    def release(self, case: Case) -> None:
         """Take a case that has ended; forget it, if nothing is open."""
         if case.event_id in self.shared.ids:
             return

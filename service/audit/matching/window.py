@@ -68,18 +68,18 @@ class JoinWindow:
         How long that is, at first.
     gaps
         Where outcomes lie.
-    let_go
+    release
         Receives each case that ends.
 
     """
 
-    def __init__(self, limits: Limits, gaps: Gaps, let_go: Callable[[Case], None]) -> None:
+    def __init__(self, limits: Limits, gaps: Gaps, release: Callable[[Case], None]) -> None:
         self._limits = limits
         self._gaps = gaps
         self._waiting: deque[Case] = deque()
         """Cases that may still get a label on timeout, and some that need none any more."""
         self._n_bytes = 0
-        self._let_go = let_go
+        self._release = release
         self._now_ms = 0
         self._earliest_ms: int | None = None
         self._cases: OrderedDict[str, Case] = OrderedDict()
@@ -229,4 +229,4 @@ class JoinWindow:
             if len(self._forgotten) >= self._limits.capacity:
                 self._forgotten.popitem(last=False)
             self._forgotten[event_id] = None
-        self._let_go(case)
+        self._release(case)
