@@ -115,7 +115,7 @@ def _median_commit_seconds(count: int, commits: int = 500) -> float:
             ]
             began = perf_counter()
             task.process(RecordBatch(batch))
-            task.settle()
+            task.finish_commit()
             seconds.append(perf_counter() - began)
         transport.close()
     return statistics.median(seconds)

@@ -40,7 +40,7 @@ from service.monitoring.metrics import Metrics
 from service.settings.load import Settings
 from service.stream import Output, Transport
 from service.transport import open_transport
-from service.workers.gc_tuning import look_less_often
+from service.workers.gc_tuning import collect_less_often
 from service.workers.malloc_tuning import keep_freed_memory
 
 EVENTS: Final = 100_000
@@ -50,7 +50,7 @@ _STAGES: Final = ("poll", "batch", "commit", "rest of the loop", "threads of cli
 _TIMED: Final = (
     (Task, "_predict_and_learn", "batch"),
     (Commits, "begin", "commit"),
-    (Commits, "settle", "commit"),
+    (Commits, "finish", "commit"),
 )
 _INSIDE: Final = {
     "decode": "decode, validate",
@@ -168,7 +168,7 @@ def streams(values: Sequence[bytes], folder: Path) -> Iterator[tuple[str, Transp
 def table(count: int = EVENTS) -> Sequence[str]:
     """Measure; return the lines of a table in Markdown."""
     values = events(count)
-    look_less_often()  # as `serve` does
+    collect_less_often()  # as `serve` does
     keep_freed_memory()
     columns: dict[str, Mapping[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="perceptron-stages-") as folder:

@@ -1,4 +1,4 @@
-"""Elementary functions of the same bits on every machine. In: doubles. Out: doubles, within 1 ulp.
+"""Elementary functions of doubles, within 1 ulp, with the same bits on every machine.
 
 Those of a C library differ in the last place from one processor, release or system to the next, and so would
 every weight. These are made of additions, multiplications, divisions and square roots, which IEEE 754 rounds

@@ -1,4 +1,4 @@
-"""Learning rates that change. In: a number or one of River's schedulers. Out: the rate of an update."""
+"""Learning rates: a number or one of River's schedulers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantiles of the normal distribution. In: a probability. Out: the nearest double, on every machine."""
+"""Quantiles of the normal distribution, rounded to the nearest double on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which numbers and labels a learner takes. In: what the caller gave. Out: the same, or an error."""
+"""Check the numbers and labels that are given to a learner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time, as the loop reads it. A test passes a clock of its own, and no second has to pass."""
+"""The clock of the loop. A test passes a clock of its own, and no second has to pass."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@
      │   ├─ NewerRelease          a newer release wrote it
      │   ├─ SettingsDiffer        it was made under other settings; exit code 2
      │   └─ InputLost             records that are needed are gone from an input topic
-     ├─ TooManyRejected           the poison limit: the stream itself seems wrong
+     ├─ TooManyRejected           the limit of rejections: the stream itself seems wrong
      ├─ NoSuchModel               a question about a partition that is not served here
      ├─ ModelBusy                 a question that came while the model was learning
      ├─ IdTaken                   an event with an id that another event has

@@ -1,7 +1,7 @@
-"""Log lines. In: what the service and its libraries log. Out: stderr, as JSON or for people.
+"""Log to stderr, as JSON or as text for people.
 
-What a program should find without reading the sentence is given as ``extra={...}``: further fields of the
-JSON object. Messages say all of it in words, and neither shows anybody's features, texts or secrets.
+Facts that a program should find without parsing a sentence are given as ``extra={...}``: further fields of
+the JSON object. Messages contain all of them in words, and neither shows features, texts or secrets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which partition a record goes to. In: its key. Out: what Apache Kafka's default partitioner chooses.
+"""The partition of a key, as Apache Kafka's default partitioner chooses it.
 
 Where there is a compiler, `partitioner.pxd` gives C types.
 """

@@ -1,4 +1,4 @@
-"""Records of a stream as they are read, and as they are to be written. In: nothing. Out: the types."""
+"""The types of records read from a stream, and of outputs written to it."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""What a stream must do for the service: one protocol, met by SQLite and by Kafka.
+"""The protocol of a stream, which SQLite and Kafka meet: read records, commit outputs and offsets as one.
 
-In: topics of partitioned, ordered records. Out: records and consumed offsets, committed as one.
-
-Vocabulary: a *topic* has *partitions*; a *record* sits at an *offset*. Members of a consumer
-*group* share the partitions of the group's leading topic; the same partition of every further
-input topic goes with it (the topics are co-partitioned). Readers see committed records only.
+Vocabulary: a *topic* has *partitions*; a *record* sits at an *offset*. Members of a consumer *group* share
+the partitions of the group's leading topic; the same partition of every further input topic goes with it
+(the topics are co-partitioned). Readers see committed records only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The version of the distribution, and its form. In: files of the core. Out: both, without importing it."""
+"""The version of the distribution, and the form of a version."""
 
 from __future__ import annotations
 

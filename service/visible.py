@@ -1,7 +1,7 @@
-"""Text that cannot act on a terminal. In: names and messages of anybody. Out: no control characters.
+"""Escape text that could act on a terminal.
 
-Escaped is all that Python calls not printable: control characters, line breaks, marks that turn the direction
-of writing, halves of surrogate pairs.
+Escaped is all that Python calls not printable: control characters, line breaks, marks that turn the
+direction of writing, halves of surrogate pairs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How well the probabilities of `auto` agree with frequencies. In: streams. Out: a table."""
+"""Measure how well the probabilities of `auto` agree with frequencies."""
 
 from __future__ import annotations
 

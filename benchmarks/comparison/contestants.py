@@ -1,4 +1,4 @@
-"""Single learners of this project, and River's. In: the kind of a stream. Out: functions that make them."""
+"""Make single learners of this project, and River's, for the kind of a stream."""
 
 from __future__ import annotations
 

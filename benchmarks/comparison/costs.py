@@ -1,4 +1,4 @@
-"""What `auto` costs: time, memory, bytes. In: streams. Out: tables."""
+"""Measure what `auto` costs: time, memory, bytes."""
 
 from __future__ import annotations
 

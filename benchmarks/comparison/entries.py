@@ -1,4 +1,4 @@
-"""Contestants on one stream. In: which predictions of each were wrong. Out: figures to rank them by."""
+"""Rank the contestants on one stream by their wrong predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes of `auto` beside those of others on the same events. In: streams and a condition. Out: tables."""
+"""Count the mistakes of `auto` beside those of others on the same events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pass: predict each event, learn it when its label comes. In: a model, examples. Out: what was wrong."""
+"""One prequential pass: predict each event, learn it when its label comes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The streams that are compared on. In: the folder of data. Out: examples, as a source would give them."""
+"""The streams on which contestants are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vowpal Wabbit, in an environment of its own. In: examples. Out: what each of 24 settings predicts wrongly.
+"""Run Vowpal Wabbit in an environment of its own, with 24 settings.
 
 The settings are every choice of
 

@@ -1,6 +1,6 @@
-"""Sparse rows as callers have them. In: a matrix of examples, labels, weights. Out: arrays, checked in full.
+"""Check matrices of examples, labels and weights, and convert them to CSR arrays.
 
-Nothing is written before all of it is known to be sound.
+Everything is checked before anything is written.
 """
 
 from __future__ import annotations

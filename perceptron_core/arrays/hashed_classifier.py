@@ -1,4 +1,4 @@
-"""Learners over hashed features. In: dictionaries or arrays of indexed features. Out: scores and classes.
+"""Learners over hashed features, given as dictionaries or arrays of indices.
 
 A wrapped learner gives the same answers to the last bit: only the place where a weight is stored differs.
 """

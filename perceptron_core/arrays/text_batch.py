@@ -1,4 +1,4 @@
-"""Texts as the examples of a batch. In: texts and what hashes them. Out: entries, a few texts ahead.
+"""A batch of texts as examples, hashed a few texts ahead.
 
 No row is made that anybody else could change, so none has to be checked. `text_batches.pxd` gives C types.
 """

@@ -1,4 +1,4 @@
-"""The experts of a mixture. In: classifiers of this package or of River. Out: their log-odds, their names."""
+"""The experts of a mixture, classifiers of this package or of River: their names and log-odds."""
 
 from __future__ import annotations
 

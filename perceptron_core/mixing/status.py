@@ -1,4 +1,4 @@
-"""What is told of the experts of a mixture."""
+"""The status of a mixture's experts."""
 
 from __future__ import annotations
 

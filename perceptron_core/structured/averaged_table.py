@@ -1,4 +1,4 @@
-"""Weights as a table that grows. In: keys of rows. Out: sums of rows, as they are or averaged."""
+"""A growing table of weights, with the sum and the average of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The structured perceptron for sequences. In: features by position and tags. Out: the best tag sequence."""
+"""The structured perceptron for sequences, which predicts the best tag sequence."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ class StructuredPerceptron(base.Base):
 
 
 def _bag(token: Token) -> Bag:
-    """Read the features of a position. Raises `FeatureError` for what cannot be taken."""
+    """Read the features of a position. Raises `FeatureError` for features of other types."""
     if isinstance(token, Mapping):
         entries = checked(token)
         return Bag([name for name, _ in entries], [value for _, value in entries])

@@ -1,4 +1,4 @@
-"""Viterbi decoding. In: scores of states by position, and of transitions. Out: the best path."""
+"""Viterbi decoding: the best path through scores of states and transitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def best_path(emissions: Matrix, transitions: Matrix, start: Matrix) -> list[int
     """Find the sequence of states with the highest total score.
 
     Viterbi (1967): the best path to a state at position t is the best path to some state at t − 1 and
-    the transition from there. At a tie the state with the lower number is taken, from the end backwards.
+    the transition from there. A tie is decided for the state with the lower number, from the end backwards.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""ASCII in place. In: a text. Out: its bytes, in lower case if so asked.
+"""Lower-case and encode ASCII text without an object for it.
 
 This is the interpreted form; `ascii.pyx` is the compiled one, which makes no object.
 """

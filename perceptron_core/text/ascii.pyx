@@ -1,4 +1,4 @@
-"""ASCII in place: the compiled form of `ascii.py`, which says what it means."""
+"""ASCII text as bytes: the compiled form of `ascii.py`, which says what it means."""
 
 cdef extern from *:
     """

@@ -1,4 +1,4 @@
-"""Features that a text has more than once. In: indices. Out: the distinct ones, and how often each is there.
+"""Find the distinct feature indices of a text, and count each.
 
 Where there is a compiler, `deduplication.pxd` gives C types.
 """

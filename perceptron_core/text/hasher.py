@@ -1,4 +1,4 @@
-"""Text to numbers. In: a text. Out: its distinct n-grams as indices below 2**bits, and their values.
+"""Hash the distinct n-grams of a text to indices below 2**bits, with their values.
 
 Where there is a compiler, `text.pxd` gives C types: objects are then made per text, never per n-gram.
 """

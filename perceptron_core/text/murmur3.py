@@ -1,4 +1,4 @@
-"""MurmurHash3 (x86, 32 bits, seed 0), by Austin Appleby (2008). In: a prefix, bytes. Out: their hashes.
+"""MurmurHash3 (x86, 32 bits, seed 0), by Austin Appleby (2008), of strings with a common prefix.
 
 This is the interpreted form; `murmur3.pyx` is the compiled one, and means the same.
 """

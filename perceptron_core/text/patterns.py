@@ -1,9 +1,9 @@
-r"""Regular expressions that find tokens in linear time. In: a pattern. Out: it, compiled, or a refusal.
+r"""Compile regular expressions for tokens, and refuse those that may not run in linear time.
 
 Python's `re` backtracks: `(\w+\s?)+!` tries every way to cut forty letters into words, and `\w+!` reads the
 rest of a long word again from each of its letters. The process is held meanwhile, and no signal gets
-through. So a pattern is taken only if what follows a repetition without an end can always match at once: then
-no repetition is ever taken back. docs/decisions.md says why no other engine stands in.
+through. So a pattern is accepted only if whatever follows an unbounded repetition can always match at once:
+then no repetition is ever undone. docs/decisions.md says why no other engine stands in.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _unchecked(compiled: re.Pattern[str]) -> re.Pattern[str]:
 
 
 class _Check:
-    """Walks through a pattern from its end; `follows` tells if what comes after can match at once."""
+    """Walks through a pattern from its end; `follows` is whether the rest can always match at once."""
 
     def __init__(self) -> None:
         self.ways = 1

@@ -1,4 +1,4 @@
-"""Text to tokens. In: a text. Out: bytes, and the places where its words or characters start in them.
+"""Split a text into words or characters: its bytes, and the positions where they start.
 
 Where there is a compiler, `tokenizer.pxd` gives C types: objects are then made per text, never per token.
 """
@@ -21,7 +21,7 @@ SPARE_BYTES = 32
 _BLANK = ord(" ")
 _CODE_POINTS = 0x110000
 
-# What `kind_of` remembers of a code point; 0: not asked yet.
+# The cached result of `kind_of` for a code point; 0: not computed yet.
 _SEPARATOR = 1
 _PART_OF_A_WORD = 2
 

@@ -1,1 +1,1 @@
-"""What theory says of a set: margin, separability, mistake bound."""
+"""Margin, separability and mistake bound of a set of examples."""

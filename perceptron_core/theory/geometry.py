@@ -1,4 +1,4 @@
-"""Linear models seen as hyperplanes. In: a model and examples. Out: distances, margin, radius."""
+"""The geometry of linear models: distances to the hyperplane, margin, radius."""
 
 from __future__ import annotations
 

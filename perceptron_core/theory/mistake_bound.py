@@ -1,4 +1,4 @@
-"""What theory says of a perceptron on given data. In: examples. Out: its mistake bound, its losses."""
+"""The mistake bound of a perceptron on given examples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perceptron_core.validation import sign_of
 
 
 class Scorer(Protocol):
-    """Whatever gives a signed score; a `threshold` it may have is taken off."""
+    """A model with a signed score; its `threshold`, if it has one, is subtracted."""
 
     def score_one(self, x: Features) -> float:
         """Compute the score of `x`."""
@@ -160,7 +160,7 @@ class OnlineMistakeBound:
     **When it means nothing.** After an update it starts again: there is none (reason given) until
     `min_examples` have passed. It covers no example before the last update, so the mistakes counted so far
     may well exceed it. On data that no hyperplane separates, a separator of the last n examples is luck,
-    and the next update takes it back. A small n makes a bold claim of little substance: look at
+    and the next update undoes it. A small n makes a bold claim of little substance: look at
     `n_examples`.
 
     Parameters
@@ -202,7 +202,7 @@ class OnlineMistakeBound:
         x, y
             Features and label.
         score
-            What the model said before it learned from the example: a − θ.
+            The model's score a − θ, before it learned from the example.
         n_updates
             The model's updates after it did.
 

@@ -1,4 +1,4 @@
-"""Whether a hyperplane separates a set. In: examples. Out: one that does, or the proof that none can.
+"""Find a hyperplane that separates a set, or prove that none exists.
 
 Examples are normalised as Duda, Hart and Stork do it: z = y·(x, 1), so that a separates them if z·a > 0.
 """
@@ -122,7 +122,7 @@ def linear_separability(examples: Examples, *, fit_intercept: bool = True) -> Se
     Raises
     ------
     ArithmeticError
-        The margin is too small for double precision to tell.
+        The margin is too small for double precision.
 
     References
     ----------

@@ -1,1 +1,1 @@
-"""Training over a finite set, and what it leaves behind."""
+"""Training and testing over a finite set."""

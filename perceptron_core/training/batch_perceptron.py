@@ -1,4 +1,4 @@
-"""The batch perceptron. In: a finite set of examples. Out: a hyperplane found by descent on the whole set."""
+"""The batch perceptron: descent on the perceptron criterion of a whole set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BatchPerceptron(base.Base):
         b ≥ 0: a sample counts as misclassified while z·a ≤ b. After convergence z·a > b for all.
     criterion
         θ > 0: a shorter step than this ends the descent. Steps over misclassified samples may cancel, so
-        its end proves nothing: `n_violations` tells.
+        its end proves nothing: see `n_violations`.
     max_iter
         Largest number of steps.
     fit_intercept

@@ -1,4 +1,4 @@
-"""Training over a finite set. In: examples and a learner. Out: a trained model and its learning curve."""
+"""Train a learner over a finite set, epoch by epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking at a model from outside. In: a model and examples. Out: how often it errs; examples held out."""
+"""Split off a hold-out set, and measure a model's error rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training leaves behind. In: its epochs. Out: the learning curve, and the best point of it."""
+"""The learning curve of a training, and its best point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chance, and never without a seed. In: a seed. Out: the same draws each time."""
+"""Random numbers, always from a seed."""
 
 from __future__ import annotations
 

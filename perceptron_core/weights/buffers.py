@@ -1,4 +1,4 @@
-"""Arrays of C numbers, and their bytes. In: lengths, numbers. Out: zeros; little-endian bytes, and back."""
+"""Arrays of C numbers: zeros, and conversion to and from little-endian bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic of learners that know how sure they are. In: a sparse covariance. Out: variances, shrunk.
+"""Arithmetic on a sparse covariance matrix.
 
 A missing variance is 1 and a missing covariance 0: nothing is stored for what was never updated.
 """

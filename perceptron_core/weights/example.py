@@ -1,7 +1,7 @@
-"""Examples as arrays of doubles, and what learners keep of them. In: slots and values. Out: sums.
+"""An example as arrays of slots and doubles, and the columns of a learner.
 
-A slot is the row number of a feature; a `FeatureIndex` knows which. All arithmetic of learners on examples is
-here and in what inherits from here; `example.pxd` gives it its C types (docs/decisions.md).
+A slot is the row number of a feature, which a `FeatureIndex` assigns. All arithmetic of learners on examples
+is here and in what inherits from here; `example.pxd` gives it its C types (docs/decisions.md).
 """
 
 from __future__ import annotations

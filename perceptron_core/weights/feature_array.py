@@ -1,4 +1,4 @@
-"""The base of immutable features that stand for a dictionary. In: nothing. Out: what their kinds share.
+"""The base class of immutable features that stand for a dictionary.
 
 This is the interpreted form, in which they are dictionaries; `feature_array.pyx` is the compiled one.
 """

@@ -1,4 +1,4 @@
-"""Features of any name, each with a slot while it is stored. In: examples by name. Out: slots and values.
+"""Assign slots to features by name; a feature has a slot while it is stored.
 
 This is the interpreted form, a dictionary; `feature_index.pyx` is the compiled one, a hash table that is
 about twice as fast, and means the same.

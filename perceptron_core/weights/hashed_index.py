@@ -1,4 +1,4 @@
-"""Features that are their own slots. In: examples by index. Out: entries, with no name looked up or kept.
+"""The index of integer features, each of which is its own slot.
 
 `hashed_index.pxd` gives this module its C types.
 """

@@ -1,4 +1,4 @@
-"""Which slot a feature has. In: features. Out: slots. `index.pxd` gives this module its C types."""
+"""The interface of an index, which assigns slots to features. `index.pxd` gives this module its C types."""
 
 from __future__ import annotations
 

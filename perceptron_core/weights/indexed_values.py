@@ -1,7 +1,7 @@
-"""Hashed features as arrays. In: indices and numbers. Out: a mapping.
+"""Hashed features as arrays of indices and numbers, which act as a mapping.
 
-A text has some ten to a hundred words, each hashed to an index: making a dictionary of them would take longer
-than finding and hashing them. This is the interpreted form, a dictionary; `indexed_values.pyx` is the
+A text has some ten to a hundred words, each hashed to an index: making a dictionary of them would take
+longer than finding and hashing them. This is the interpreted form, a dictionary; `indexed_values.pyx` is the
 compiled one.
 """
 

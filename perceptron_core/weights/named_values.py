@@ -1,8 +1,8 @@
-"""Features as shared names and an array of doubles. In: names and numbers. Out: a mapping.
+"""Features as shared names and an array of doubles, which act as a mapping.
 
 Events of a stream mostly have the same features. They share one tuple of names, each event has its own
-numbers, and a learner that has seen the tuple does not look the names up again. This is the interpreted form,
-a dictionary; `named_values.pyx` is the compiled one, and means the same.
+numbers, and a learner that has seen the tuple does not look the names up again. This is the interpreted
+form, a dictionary; `named_values.pyx` is the compiled one, and means the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Memory prefetching of cells. In: slots. Out: nothing.
+"""Prefetch the cells of slots from memory.
 
 This is the interpreted form, which does nothing; `prefetch.pyx` is the compiled one.
 """

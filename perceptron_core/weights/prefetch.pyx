@@ -1,4 +1,4 @@
-"""Cells asked for before they are needed: the compiled form of `prefetch.py`, which says what it means."""
+"""Prefetch the cells of slots: the compiled form of `prefetch.py`, which says what it means."""
 
 cdef extern from *:
     """

@@ -1,8 +1,7 @@
-"""The rows of a learner: a slot for each feature, a row of cells for each slot. In: features. Out: slots.
+"""The rows of a learner: a slot for each feature, a row of cells for each slot.
 
 A feature of any name is stored while one of its cells is not 0; then its slot is used again. Where features
-are integers, each has its slot for good: a `HashedIndex` says so. `row_table.pxd` gives this module its C
-types.
+are integers (`HashedIndex`), each has its slot for good. `row_table.pxd` gives this module its C types.
 """
 
 from __future__ import annotations

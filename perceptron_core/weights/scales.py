@@ -1,4 +1,4 @@
-"""The largest size of each feature. In: examples. Out: their values in units of it.
+"""The largest absolute value of each feature, and examples in units of it.
 
 `scales.pxd` gives this module its C types.
 """

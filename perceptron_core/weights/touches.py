@@ -1,4 +1,4 @@
-"""Which rows were updated, and how often. In: the examples of updates. Out: slots and counts.
+"""Count the updates of each row.
 
 `touches.pxd` gives this module its C types.
 """

@@ -1,4 +1,4 @@
-"""The variance of each weight. In: entries. Out: variances, 1 at first, that shrink with every update.
+"""The variance of each weight, which is 1 at first and shrinks with every update.
 
 `variances.pxd` gives this module its C types.
 """

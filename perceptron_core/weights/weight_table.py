@@ -1,4 +1,4 @@
-"""The weights of a learner by feature. In: cells by name, or as bytes. Out: the same.
+"""The weights of a learner by feature, and their bytes in a model.
 
 `weight_table.pxd` gives this module its C types.
 """

@@ -1,11 +1,11 @@
-"""The audit. In: a stream and settings. Out: a report that proves or refutes exactly-once.
+"""Prove or refute that a stream holds every output exactly once.
 
     checkpoint logs → how far to judge
     dead letters    → which records were refused
-    events, labels  → what is due   ┐
-    predictions     → what is there ┴ brought together by id as both are read
+    events, labels  → expected outputs ┐
+    predictions     → outputs found    ┴ paired by id while both topics are read
 
-It knows the form of the messages and the documented rules, and nothing of the loop or the learners.
+The audit knows the form of the messages and the documented rules, and nothing of the loop or the learners.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Auditor:
 
     Attributes
     ----------
-    told
+    on_progress
         Called with the number of records read so far.
 
     """
@@ -65,7 +65,7 @@ class Auditor:
     def __init__(self, transport: Transport, settings: Settings) -> None:
         self._transport = transport
         self._settings = settings
-        self.told: Callable[[int], None] = lambda _: None
+        self.on_progress: Callable[[int], None] = lambda _: None
         self._topics = input_topics(settings)
         self._vocabulary = Vocabulary(settings.classes)
         self.report = Report()
@@ -147,7 +147,7 @@ class Auditor:
             at, found
         )
         self._predictions = PredictionsReader(
-            self._transport, self._reader, self._settings, self._take_prediction
+            self._transport, self._reader, self._settings, self._read_prediction
         )
         opener = PartitionOpener(
             self._transport,
@@ -209,7 +209,7 @@ class Auditor:
     def _read_era(self, partition: Partition, records: Iterator[Record]) -> None:
         while chunk := list(islice(records, _CHUNK)):
             for record in chunk:
-                partition.input.take(record, is_ahead=False)
+                partition.input.judge(record, is_ahead=False)
             self._count(len(chunk))
             self._predictions.read_until(partition.number, lambda: self._has_enough(partition))
 
@@ -223,7 +223,7 @@ class Auditor:
     def _records(
         self, partition: Partition, starts: Mapping[str, int], ends: Mapping[str, int | None]
     ) -> Iterator[Record]:
-        """Yield the records of a partition, topics merged by event time as the service takes them."""
+        """Yield the records of a partition, topics merged by event time as in the service."""
         topics = [
             self._reader.read(topic, partition.number, starts[topic], ends[topic])
             for topic in self._topics
@@ -231,7 +231,7 @@ class Auditor:
         ]
         return heapq.merge(*topics, key=attrgetter("timestamp_ms"))
 
-    def _take_prediction(self, record: Record) -> None:
+    def _read_prediction(self, record: Record) -> None:
         self._count(1)
         found = read_output(record, self._vocabulary)
         if found is None:
@@ -244,7 +244,7 @@ class Auditor:
 
     def _count(self, n_records: int) -> None:
         self._n_read += n_records
-        self.told(self._n_read)
+        self.on_progress(self._n_read)
 
     def _wait_for_the_rest(self) -> None:
         """Look again for what is lacking: a transaction is seen in one topic a moment before another."""
@@ -287,7 +287,7 @@ class Auditor:
         start = max(history.end, self._transport.bounds(topic, number)[0])
         end = history.offsets_since(self._transport.read(topic, number, start))
         for record in self._records(partition, partition.ahead, end):
-            partition.input.take(record, is_ahead=True)
+            partition.input.judge(record, is_ahead=True)
         partition.ahead = end
 
     def _has_surplus(self) -> bool:

@@ -1,4 +1,4 @@
-"""The counts in progress records, held against the topics. In: what records made. Out: contradictions."""
+"""Compare the counts in progress records with the outputs that the records of each batch require."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class BatchCounts:
     def find_gone(self, findings: Findings) -> None:
         """Hold the numbers of records that batches have processed against those that are there.
 
-        Kafka's offsets do not tell: transactions leave gaps as well.
+        Kafka's offsets do not show it: transactions leave gaps as well.
         """
         for topic in self._first:
             self.gone[topic] = self._gone_before(topic)
@@ -103,7 +103,7 @@ class BatchCounts:
                     self.gone[topic] += grown - made
 
     def _gone_before(self, topic: str) -> int:
-        """Count the missing records before the first batch that the log tells of, where that is known."""
+        """Count the missing records before the first batch in the log, where that is known."""
         if not self._batches or self._is_dense or any(self._first.values()):
             return 0
         begin = self._batches[0]

@@ -1,7 +1,6 @@
-"""What reads the records of a partition under audit. In: a record. Out: a decoder as it was at its time.
+"""Decode each record with the settings and the schema under which it was first read.
 
-Settings and the schema of a file may have changed at a restart: each record is read with those that it was
-read with first.
+Both may have changed at a restart.
 """
 
 from __future__ import annotations

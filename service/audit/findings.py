@@ -1,4 +1,4 @@
-"""What an audit finds. In: places, and what is wrong there. Out: a report."""
+"""The findings of an audit, and its report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_PROVED: Final = (
     "a field that earlier releases did not write, before the first prediction that has it",
     "a prediction that lies where its id belonged among fewer partitions, before the first that needs more",
 )
-"""What the topics cannot tell, or the audit does not ask."""
+"""Claims that the topics cannot decide, or that the audit does not check."""
 
 
 class Fault(StrEnum):

@@ -1,4 +1,4 @@
-"""The input of one partition, judged record by record. In: events and labels. Out: what is due of each."""
+"""Judge the input of one partition record by record: which outputs each event or label requires."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from service.audit.counts import PREDICTIONS, REJECTED, BatchCounts
 from service.audit.decoders import DatedDecoders
 from service.audit.findings import Findings, Place
 from service.audit.letters import Letters
-from service.audit.matching.cases import Said
+from service.audit.matching.cases import AuditedLabel
 from service.audit.matching.gaps import Gaps
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.window import AuditedEvent, JoinWindow
@@ -59,7 +59,7 @@ class PartitionInput:
         self.without_letter: dict[Place, Reason] = {}
         """Bad records that have no dead letter."""
 
-    def take(self, record: Record, *, is_ahead: bool) -> None:
+    def judge(self, record: Record, *, is_ahead: bool) -> None:
         """Judge a record; one that `is_ahead` lies behind the last commit, and may be processed or not."""
         place = Place(*record[:3])
         self._count(place, is_ahead=is_ahead)
@@ -83,8 +83,8 @@ class PartitionInput:
         elif message.is_label:
             assert message.truth is not None
             gap = self._gaps.present(message.id)
-            said = Said(place, message.truth, timestamp_ms, is_ahead, gap)
-            self._window.label(message.id, said)
+            label = AuditedLabel(place, message.truth, timestamp_ms, is_ahead, gap)
+            self._window.label(message.id, label)
         else:
             event = AuditedEvent(place, message.id, timestamp_ms, message.truth, message.message_bytes)
             self._ledger.expect(self._window.event(event, is_ahead=is_ahead))

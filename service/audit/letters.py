@@ -1,4 +1,4 @@
-"""Dead letters, audited. In: the dead-letters topic. Out: whether each is due, and due once."""
+"""Audit dead letters: each must have a reason, and each refused record exactly one letter."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ class Letters:
         for record in records:
             self.n_read += 1
             place, (theirs, ours) = Place(*record[:3]), split_headers(record.headers)
-            told = {name: value.decode(errors="replace") for name, value in ours}
-            source = _source(told)
+            fields = {name: value.decode(errors="replace") for name, value in ours}
+            source = _source(fields)
             if source is None:
                 self.nameless.append(place)
                 continue
@@ -138,17 +138,19 @@ class Letters:
             names = [name for name, _ in ours]
             marks = ours[names.index(TRUNCATED) :] if TRUNCATED in names else ()
             content = Content.of(record.key, record.value, theirs)
-            letter = Letter(place, told.get(REASON, ""), told.get(EVENT_TIME, ""), marks, content, was_moved)
+            letter = Letter(
+                place, fields.get(REASON, ""), fields.get(EVENT_TIME, ""), marks, content, was_moved
+            )
             self._by_source.setdefault(source, []).append(letter)
             if was_moved:
                 self._any_moved = True
                 self._moved_letters[str(place)] = _Moved(source, record.key, without_replayed(theirs))
 
     def note_replayed(self, record: Record) -> None:
-        """Note an input record that a replay has brought back: a letter comes back once, as it was.
+        """Note an input record that a replay has sent back: a letter comes back once, unchanged.
 
         Its value may have been repaired. Other records may have the header as well: of a record that was
-        brought back and copied, or of any producer.
+        replayed and copied, or of any producer.
         """
         name, value = record.headers[-1]
         place = value.decode(errors="replace")
@@ -216,10 +218,10 @@ def _contradictions(letter: Letter, record: Record) -> Iterator[str]:
         yield f"what it says of the whole is not so of {source}"
 
 
-def _is_plausible(said: str, reason: Reason | None) -> bool:
-    if said in {*_NOT_SEEN_IN_THE_BYTES, reason}:
+def _is_plausible(named: str, reason: Reason | None) -> bool:
+    if named in {*_NOT_SEEN_IN_THE_BYTES, reason}:
         return True
-    return said in _DEPENDS_ON_SETTINGS and reason in {None, *_DEPENDS_ON_SETTINGS}
+    return named in _DEPENDS_ON_SETTINGS and reason in {None, *_DEPENDS_ON_SETTINGS}
 
 
 def _source(headers: Mapping[str, str]) -> Place | None:

@@ -1,4 +1,4 @@
-"""Opens partitions for an audit. In: settings, checkpoint logs. Out: each, ready to be read."""
+"""Open the partitions of an audit: read their checkpoint logs and make their decoders."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class PartitionOpener:
         """
         eras = eras_of(history, self._settings)
         gaps = Gaps(self._n_lanes)
-        window = JoinWindow(limits_of(eras[0].settings), gaps, self._ledger.let_go)
+        window = JoinWindow(limits_of(eras[0].settings), gaps, self._ledger.release)
         counts = BatchCounts(history, first, offsets_are_dense=self._transport.offsets_are_dense)
         judged = PartitionInput(
             DatedDecoders(eras, history.schemas),

@@ -1,4 +1,4 @@
-"""One input partition under audit: what is known of it."""
+"""The state of one input partition under audit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Partition:
     window: JoinWindow
     input: PartitionInput
     ahead: Mapping[str, int]
-    """How far the group has committed by now, as far as that was asked for."""
+    """The group's committed offsets when they were last read."""
     ends: Mapping[str, int]
     """Where its input ended when the audit began, by topic."""
 
@@ -44,8 +44,8 @@ class Partition:
     def note_compared(self, compared: Compared) -> None:
         """Take a comparison of a prediction with a label."""
         number = self.counts.note_compared(compared)
-        if number is not None and compared.told.is_outcome:
-            self.spans.note(number, compared.told)
+        if number is not None and compared.output.is_outcome:
+            self.spans.note(number, compared.output)
 
     @property
     def topics_before(self) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""The predictions topic, read beside the events. In: its partitions. Out: each record, once."""
+"""Read the predictions topic beside the events, each record once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.stream import Record, Transport
 
 
 class PredictionsReader:
-    """Reads the predictions topic as far as it went when it was last looked at.
+    """Reads the predictions topic up to its end as of the last check.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class PredictionsReader:
             return
         rest = self._rest_of(partition)
         while not is_enough() and (record := next(rest, None)) is not None:
-            self._take(record)
+            self._handle(record)
 
     def read_all(self) -> None:
         """Read on to the end of each partition."""
@@ -60,7 +60,7 @@ class PredictionsReader:
             present = self._transport.bounds(self.topic, partition)[1]
             self._ends[partition] = present
             for record in self._reader.read(self.topic, partition, end, present):
-                self._take(record)
+                self._handle(record)
 
     def find_scattered(self) -> AbstractSet[str]:
         """Return the ids whose predictions lie in several partitions; read them all once more for that.
@@ -77,7 +77,7 @@ class PredictionsReader:
                 if found is not None and found.delay_seconds is None:
                     yield found.event_id, partition
 
-    def _take(self, record: Record) -> None:
+    def _handle(self, record: Record) -> None:
         self._receive(record._replace(value=self._plain(record.value)))
 
     def _rest_of(self, partition: int) -> Iterator[Record]:

@@ -1,4 +1,4 @@
-"""A stream's records, read once each. In: a transport. Out: records, and which are missing between others."""
+"""Read each record of a partition once, and find offsets that are missing between others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where events with given ids lie. In: the input, read once more. Out: the places by id."""
+"""Search the input once more for the places of events with given ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.stream import Transport
 
 
 class Sighting(NamedTuple):
-    """An event with an id that was looked for."""
+    """An event with one of the wanted ids."""
 
     place: Place
     timestamp_ms: int

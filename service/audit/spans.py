@@ -1,6 +1,6 @@
-"""Where the answers of each batch lie. In: answers and who made them. Out: outcomes among others.
+"""Check that the outputs of each batch lie together in a partition of the predictions.
 
-Transactions of a partition follow each other, so in a partition of the predictions topic all answers of a
+Transactions of a partition follow each other, so in a partition of the predictions topic all outputs of a
 batch lie before those of the next one.
 """
 

@@ -1,4 +1,4 @@
-"""The end of an audit. In: what is left over. Out: findings, and what cannot be verified."""
+"""End an audit: turn records without a partner into findings, or into what cannot be verified."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ class Verdict:
             Where each partition of the dead letters begins.
 
         """
-        self._say_what_is_deleted()
+        self._report_deletions()
         self._judge_unanswered()
         self._judge_unasked(whereabouts)
         self._judge_order(whereabouts)
         self._judge_shared()
         self._judge_letters(letters_first)
-        self._settle_contradictions(whereabouts)
-        self._settle_doubts()
+        self._resolve_contradictions(whereabouts)
+        self._resolve_doubts()
         self._judge_changes()
         for number, partition in self._partitions.items():
             partition.counts.check(self._findings, checks_labels=self._are_labels_known(number))
         self._fill_in()
 
     def ids_in_question(self) -> set[str]:
-        """Return ids whose events should be looked up, to judge them or to say more about them."""
+        """Return ids whose events should be searched for, to judge them or to report more about them."""
         uncertain = (
             found.kept for n, found in self._ledger.contradictions.items() if not self._is_certain(n)
         )
@@ -112,7 +112,7 @@ class Verdict:
                 self._findings.add(Fault.WRONG, Place(partition.log_topic, number), message)
         return restarted
 
-    def _say_what_is_deleted(self) -> None:
+    def _report_deletions(self) -> None:
         for partition in self._partitions.values():
             self._report.notes += partition.not_verifiable()
             if partition.number in self._restarted:
@@ -175,7 +175,7 @@ class Verdict:
         for expected, found in self._ledger.pairing.suspects:
             if self._partitions[expected.place.partition].has_holes:
                 continue  # the prediction may be of an event before it with the same id
-            # An id in several partitions does not tell which of them its prediction is of.
+            # An id in several partitions leaves open to which of them its prediction belongs.
             if len({seen.place.partition for seen in whereabouts.get(expected.event_id, ())}) <= 1:
                 message = f"not in the order of the events around {expected.place}"
                 self._findings.add(Fault.OUT_OF_ORDER, found.place, message, found.event_id)
@@ -224,7 +224,7 @@ class Verdict:
             return source.topic not in partition.topics_before
         return not partition.has_holes and (source.offset or 0) >= partition.first[source.topic]
 
-    def _settle_contradictions(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
+    def _resolve_contradictions(self, whereabouts: Mapping[str, Sequence[Sighting]]) -> None:
         """Judge what contradicts: an event that came once was not let go before it came again."""
         for number, found in sorted(self._ledger.contradictions.items()):
             if self._is_certain(number):
@@ -243,7 +243,7 @@ class Verdict:
             return False
         return partition.is_complete or not any(self._predictions.first.values())
 
-    def _settle_doubts(self) -> None:
+    def _resolve_doubts(self) -> None:
         for number, doubts in sorted(self._ledger.doubts.items()):
             if not doubts:
                 continue
@@ -278,7 +278,7 @@ class Verdict:
         partitions = self._partitions.values()
         begun = self._restarted or any(not partition.is_complete for partition in partitions)
         if begun or self._ledger.shared.ids or self._findings or any(self._predictions.first.values()):
-            return  # what is there is not all, or said already
+            return  # not all is there, or this is reported already
         ledger, most = (
             self._ledger,
             0 if self._ledger.order_is_known else self._ledger.pairing.repeats_with_truth,

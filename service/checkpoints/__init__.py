@@ -1,1 +1,1 @@
-"""Checkpoints: what is committed of a model, and what it says of the input."""
+"""Checkpoints: the committed state of a model and its position in the input."""

@@ -1,7 +1,7 @@
-"""Input that is gone. In: where a partition stopped, and its topics as they are now. Out: what is missing.
+"""Find input that was deleted since a partition stopped.
 
 A topic loses records at its beginning by retention, in between by compaction, and all of them when it is
-deleted. Made again, it has another id, but its offsets begin at 0 as before.
+deleted. Created again, it has another id, but its offsets begin at 0 as before.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ A progress record is JSON: `version` and the fields of `Progress`.
                   (`Part.counts`)
     consumed      records ever processed, by input topic
     now_ms        the time at which the batch was processed, which bounds event times
-    rounds        where partitions share their model: `Rounds.told`
+    rounds        where partitions share their model: `Rounds.progress`
 
 A snapshot is MessagePack in a sealed envelope, cut into chunks; the headers hold `sequence`, `chunk` and
 `chunks`. Its fields (`service.checkpoints.snapshot.Snapshot`):
@@ -93,7 +93,7 @@ class Progress(NamedTuple):
     now_ms: int | None = None
     """The time at which it was processed, which bounds event times; None from releases without a bound."""
     rounds: Mapping[str, int] = MappingProxyType({})
-    """Where partitions share their model: the rounds before and after it (`Rounds.told`)."""
+    """Where partitions share their model: the rounds before and after it (`Rounds.progress`)."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
-"""Checkpoints that are gone. In: what is left of a partition's log, committed offsets. Out: a refusal.
+"""Refuse committed offsets that a partition's checkpoint log does not account for.
 
 A commit writes progress and offsets in one transaction, or neither: a log that ends before the offsets has
-lost its end, and offsets that lie before it were set back by somebody else.
+lost its end, and offsets that lie before it were set back by another program.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Proof of a recovery. In: what learning again gave, what was committed. Out: a refusal, if they differ."""
+"""Compare the counts after recovery with those committed; refuse a difference."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How a partition stands. In: its checkpoint log and the ends of its input. Out: lag and counts.
+"""The lag and counts of a partition, from its checkpoint log and the ends of its input.
 
-Only reads, so it may be asked while the service runs: it tells of the last commit.
+It only reads, so it may run beside the service: it reports the last commit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The root of the command line: finds the command, reports its errors, ends with its exit code.
 
-In: the arguments. Out: exit code 0 success, 1 failure, 2 usage, 130 interrupted. Only the chosen
-command's module is imported, so that ``--help`` and shell completion stay quick.
+Exit codes: 0 success, 1 failure, 2 usage, 130 interrupted. Only the chosen command's module is imported, so
+that ``--help`` and shell completion stay quick.
 """
 
 from __future__ import annotations

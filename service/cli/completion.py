@@ -1,4 +1,4 @@
-"""What shells complete beside commands and options. In: the beginning of a word. Out: the names it fits."""
+"""Complete topics, models and other values of options in a shell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def complete_file(_: click.Context, __: click.Parameter, incomplete: str) -> Com
 
 
 def complete_topic(ctx: click.Context, _: click.Parameter, incomplete: str) -> Completions:
-    """Offer the topics of the settings in force here; a stream is not asked, as it may be slow to answer."""
+    """Offer the topics of the settings in force here; the stream is not queried, as it may be slow."""
     settings = _settings(ctx)
     return _beginning(filter(None, (getattr(settings, name) for name in TOPIC_SETTINGS)), incomplete)
 

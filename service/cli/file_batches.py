@@ -1,4 +1,4 @@
-"""Feeds a file to processors. In: its messages. Out: batches of records, and what was refused, on stderr."""
+"""Feed the messages of a file to processors in batches, and print refused ones on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An external command that rewrites lines. In: values. Out: for each, what the command made of its line."""
+"""An external command that rewrites lines, such as a tokenizer."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class LineFilter:
             raise ServiceError(f"--through: {self._command!r} cannot be run: {error.strerror}") from None
         printed = run.stdout.removesuffix(b"\n").split(b"\n") if run.stdout else []
         if run.returncode or len(printed) != len(lines):
-            said = run.stderr.decode(errors="replace").strip()
+            errors = run.stderr.decode(errors="replace").strip()
             raise ServiceError(
                 f"--through: {self._command!r} took {len(lines)} lines, printed {len(printed)}, "
-                f"and ended with {run.returncode}" + (f": {said}" if said else ""),
+                f"and ended with {run.returncode}" + (f": {errors}" if errors else ""),
                 hint="it must print exactly one line for each; --reason narrows down which it gets",
             )
         return printed

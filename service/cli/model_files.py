@@ -1,4 +1,4 @@
-"""Model files on the command line. In: a path and the settings given. Out: the model and its settings."""
+"""Model files on the command line: read a model with its settings, and write one."""
 
 from __future__ import annotations
 

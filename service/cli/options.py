@@ -1,6 +1,6 @@
-"""Makes command line options out of the settings, so that each is described in one place.
+"""Generate command line options from the settings, so that each is described in one place.
 
-In: names of settings. Out: a decorator; the command then receives ``loaded``, the checked settings.
+A decorated command receives ``loaded``, the checked settings.
 """
 
 from __future__ import annotations

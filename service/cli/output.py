@@ -1,4 +1,4 @@
-"""What commands print. In: text of any origin. Out: stdout or stderr, with no control characters."""
+"""Print to stdout or stderr, with control characters removed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Files that a run writes at its end. In: the paths given. Out: nothing, or why they cannot be written.
-
-They are checked before the work, not after it.
-"""
+"""Check, before the work begins, that the files to be written at its end can be written."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ class OutputPath(click.Path):
 
 
 @contextmanager
-def saying_what_is_unsaved(ctx: click.Context) -> Iterator[None]:
+def reporting_unsaved(ctx: click.Context) -> Iterator[None]:
     """Say which outputs of the command are not written if it is interrupted."""
     before = [(path, _version(path)) for _, path in _outputs(ctx)]
     try:

@@ -1,4 +1,4 @@
-"""Pictures that commands write. In: a path, a figure. Out: a file, or what is missing for one."""
+"""Write figures to files, and report a missing Matplotlib."""
 
 from __future__ import annotations
 

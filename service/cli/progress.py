@@ -1,6 +1,6 @@
-"""Shows how learning goes: the doubling table of Vowpal Wabbit, and a bar where one makes sense.
+"""Show how learning goes: the doubling table of Vowpal Wabbit, and a bar where one makes sense.
 
-In: labelled predictions, batch by batch. Out: lines on stderr at 1, 2, 4, 8, … labelled events.
+The table has a line on stderr at 1, 2, 4, 8, … labelled events.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def counted_bar(
     Yields
     ------
     (completed, write_line)
-        A function to be told how much is done, and one that writes a line above the bar (or where it
+        A function that takes the number done, and one that writes a line above the bar (or where it
         would be).
 
     """

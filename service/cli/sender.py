@@ -1,4 +1,4 @@
-"""The writing end of `perceptron produce`. In: keyed messages. Out: batches, at a rate; labels, later."""
+"""Send the batches of `perceptron produce` at a given rate, and delayed labels when they are due."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BATCHES_PER_SECOND: Final = 10  # with a rate, so that the flow is even
 
 
 class LateLabels:
-    """Labels on their way: taken out of their events, to be sent `delay_seconds` after them."""
+    """Labels removed from their events, to be sent `delay_seconds` after them."""
 
     def __init__(self, topic: str, delay_seconds: float) -> None:
         self._delay_seconds = delay_seconds
@@ -21,7 +21,7 @@ class LateLabels:
         self._new: list[Output] = []
         self.topic = topic
 
-    def take(self, key: bytes | None, message: bytes) -> bytes:
+    def add(self, key: bytes | None, message: bytes) -> bytes:
         """Take the label out of an event, if it has one; return the event without it."""
         event, label = split_label(message)
         if label is not None:
@@ -83,7 +83,7 @@ class Sender:
 
     def add(self, key: bytes | None, message: bytes) -> None:
         """Take a record; it is written when the batch is full."""
-        message = self._late.take(key, message) if self._late else message
+        message = self._late.add(key, message) if self._late else message
         self._batch.append(Output(self.topic, key, message))
         if len(self._batch) >= self._batch_records:
             self.flush()

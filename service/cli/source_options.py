@@ -1,4 +1,4 @@
-"""The options that say how a file of examples is read. In: a command. Out: the same, which opens its file."""
+"""The options that say how a file of examples is read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from service.cli.app import report_warning
 from service.cli.completion import complete_file
 from service.cli.options import Command, Decorator, with_options
-from service.cli.outputs import check_outputs, saying_what_is_unsaved
+from service.cli.outputs import check_outputs, reporting_unsaved
 from service.datasets.columns import COMMAS, Dialect
 from service.datasets.files import Format, Source, open_source
 from service.errors import ConfigurationError
@@ -139,7 +139,7 @@ def _with_source(command: Command, argument: Decorator) -> Command:
             _check_mappable(source, settings.events)
             return source
 
-        with saying_what_is_unsaved(click.get_current_context()):
+        with reporting_unsaved(click.get_current_context()):
             return command(*args, source_of=None if file is None else source_of, **given)
 
     return with_options(run, argument, *_SOURCE)

@@ -1,4 +1,4 @@
-"""The closing summary of a run. In: its figures. Out: text that a person reads."""
+"""The closing summary of a run."""
 
 from __future__ import annotations
 

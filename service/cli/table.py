@@ -1,4 +1,4 @@
-"""Text for people. In: cells, bytes, ages, times. Out: aligned columns and short words on one line."""
+"""Format cells, bytes, ages and times as aligned columns and short words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `train`, `test` and `plot` share. In: options, a file. Out: its examples, a training."""
+"""The options and steps that `train`, `test` and `plot` share."""
 
 from __future__ import annotations
 

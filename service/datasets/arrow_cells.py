@@ -1,4 +1,4 @@
-"""Cells of Arrow columns. In: a column of a record batch. Out: a Python value for each cell.
+"""Convert the cells of Arrow columns to Python values.
 
 Times become text in ISO 8601, in UTC where they have no zone, and durations seconds. They are computed from
 the integers of the file: what pyarrow makes of nanoseconds depends on whether pandas is installed.

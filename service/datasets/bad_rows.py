@@ -1,4 +1,4 @@
-"""Rows that are no examples. In: the bytes of a row. Out: the same bytes, with what is wrong with them."""
+"""Mark rows that are no examples: their original bytes, with the reason."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ class BadRow(bytes):
 
 
 def complaint_of(message: bytes | None, otherwise: str) -> str:
-    """Return what is wrong with a row in its own format; else `otherwise`, what its decoder has said."""
+    """Return what is wrong with a row in its own format; else `otherwise`, the error of its decoder."""
     return message.complaint if isinstance(message, BadRow) else otherwise

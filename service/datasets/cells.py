@@ -1,4 +1,4 @@
-"""Cells of files as values. In: text. Out: numbers, booleans, categories, labels; and rows as JSON."""
+"""Convert cells of text to numbers, booleans, categories and labels, and rows to JSON."""
 
 from __future__ import annotations
 

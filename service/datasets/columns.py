@@ -1,4 +1,4 @@
-"""Which columns of a file are what. In: the names that a user gave. Out: those of ids, texts and labels."""
+"""The columns of a file that hold ids, texts and labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LABEL_COLUMNS: Final = ("label", "class", "target", "y")
 
 
 class HeaderError(ValueError):
-    """A CSV header that does not fit what was asked for."""
+    """A CSV header that does not fit the requested columns."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -88,13 +88,13 @@ class Columns:
         return None
 
     def mapped_as_text(self) -> frozenset[str]:
-        """Return the columns that a mapping takes ids and texts from: in these, 007 is no number."""
+        """Return the columns of ids and texts in a mapping: in these, 007 is no number."""
         assert self.mapping is not None
         ids = () if is_of_record(self.mapping.id) else (self.mapping.id or "id",)
         return frozenset(_first_keys(*ids, *(self.mapping.text or ("text",))))
 
     def is_mapped(self, name: str) -> bool:
-        """Return whether a mapping takes anything from a column."""
+        """Return whether a mapping uses a column."""
         assert self.mapping is not None
         mapping = self.mapping
         ids = () if is_of_record(mapping.id) else (mapping.id or "id",)
@@ -108,7 +108,7 @@ class Columns:
         return None in features and name not in mapping.exclude
 
     def mapped_label(self) -> str | None:
-        """Return the column that a mapping takes the label from as it is."""
+        """Return the column that a mapping uses as the label, unchanged."""
         assert self.mapping is not None
         keys = parse_path(self.mapping.label or "label").keys
         return keys[0] if keys and len(keys) == 1 else None

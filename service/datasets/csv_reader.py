@@ -1,7 +1,7 @@
-"""Rows of CSV files as cells. In: lines of bytes. Out: the cells of each row, or what is wrong with it.
+"""Split CSV files into rows of cells, and report rows that are malformed.
 
-A quote that is never closed takes all that follows into one cell. Its first line alone is then a bad row,
-and the lines behind it are read again.
+A quote that is never closed would put all that follows into one cell. Its first line alone is then a bad
+row, and the lines after it are read again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CsvReader:
     Attributes
     ----------
     lines : list of bytes
-        Those of the row that was taken last.
+        Those of the last row.
     header : sequence of str
         The names of the columns, for messages.
 
@@ -47,7 +47,7 @@ class CsvReader:
 
     @property
     def lines(self) -> list[bytes]:
-        """The lines of the row that was taken last."""
+        """The lines of the last row."""
         return self._text.lines
 
     def row(self) -> list[str] | None:
@@ -56,7 +56,7 @@ class CsvReader:
         Raises
         ------
         BadRowError
-            `lines` are no row; the next call takes the line behind them.
+            `lines` are no row; the next call continues with the line after them.
 
         """
         self._text.lines = []
@@ -103,7 +103,7 @@ class CsvReader:
 
 
 def _format(dialect: Dialect) -> dict[str, Any]:
-    """Return what `csv.reader` is to be told."""
+    """Return the arguments of `csv.reader`."""
     if not dialect.quote:
         return {"delimiter": dialect.delimiter, "quoting": csv.QUOTE_NONE}
     return {"delimiter": dialect.delimiter, "quotechar": dialect.quote}
@@ -126,7 +126,7 @@ class _RowText:
         self.renew()
 
     def renew(self) -> None:
-        """Begin to take lines again, after some were put back."""
+        """Begin reading again, after some lines were put back."""
         self._lines = iter(self._source)
 
     def __iter__(self) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""Rows of CSV files as JSON events. In: lines of bytes. Out: messages as bytes.
+"""Convert rows of CSV files to JSON events.
 
-A row that is no example comes out as the bytes it was, for decoding to refuse.
+A row that is no example is returned as its original bytes, which decoding refuses.
 """
 
 from __future__ import annotations

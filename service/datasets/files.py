@@ -1,4 +1,4 @@
-"""Opens files of examples. In: a path or stdin. Out: messages as bytes, one event each.
+"""Open files of examples, or stdin, as messages of one event each.
 
 NDJSON lines pass through untouched. Rows of other formats become events (`service.datasets.rows`); a row
 that cannot is passed on as its original bytes, so that decoding refuses it like any bad message.
@@ -133,7 +133,7 @@ class Source:
 
     @property
     def line(self) -> int:
-        """Number of the last line taken, from 1; of a table, of the row."""
+        """Number of the last line, from 1; of a table, of the row."""
         return self._lines.number or self._table.number
 
     @property

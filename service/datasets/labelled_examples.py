@@ -1,6 +1,6 @@
-"""Whole files of examples, for what learns over a finite set. In: messages. Out: pairs of features and truth.
+"""Read whole files of examples as pairs of features and truth, for training over a finite set.
 
-What a stream would send to the dead letters is counted and left out; so is an event without a label.
+Messages that would become dead letters are counted and left out; so are events without a label.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How files of other formats begin. In: a stream that is to be text. Out: nothing, or what it is instead."""
+"""Recognise binary and compressed files that were given as text, by their first bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text of other encodings. In: a stream of bytes, its encoding. Out: the same text in UTF-8."""
+"""Convert text in other encodings to UTF-8."""
 
 from __future__ import annotations
 

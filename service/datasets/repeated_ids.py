@@ -1,4 +1,4 @@
-"""Ids that occur more than once in a file. In: messages. Out: how many events repeat an id, and which ids."""
+"""Count the events of a file that repeat an id, and collect these ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_NAMED: Final = 3
 class RepeatedIds(Decoder):
     """Decodes messages, and counts the events whose id an earlier event had.
 
-    One that brings the first label of that event is no repetition: it is its label.
+    One with the first label of that event is no repetition: it is its label.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
-"""Rows of TSV and LIBSVM files as JSON events. In: lines of bytes. Out: messages as bytes.
+"""Convert rows of TSV and LIBSVM files to JSON events.
 
-A row that is no example in its format comes out as the bytes it was, for decoding to refuse. A row
+A row that is no example in its format is returned as its original bytes, which decoding refuses. A row
 without an id is named by its number, from 1, behind a prefix: ``row-1``.
 """
 
@@ -38,7 +38,7 @@ class Lines:
         self._again: deque[bytes] = deque()
 
     def read_again(self, lines: Sequence[bytes]) -> None:
-        """Take back the lines that were taken last: an iteration that begins now begins with them."""
+        """Put the last lines back: the next iteration begins with them."""
         self.number -= len(lines)
         self._again.extendleft(reversed(lines))
 

@@ -1,7 +1,4 @@
-"""A file of examples played as a live stream. In: messages. Out: the messages as a stream would have them.
-
-A live stream has what a file has not: no end, labels that come late, and meanings that change.
-"""
+"""Play a file of examples as a live stream: without end, with late labels and drifting meanings."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ _as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_cir
 _as_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-class Playback:
+class StreamSimulator:
     """Changes the messages of a file for a stream that they are sent to more than once.
 
     What is no JSON object passes unchanged, for decoding to refuse.

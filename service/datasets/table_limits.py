@@ -1,6 +1,6 @@
-"""What a Parquet file may make of its bytes. In: its metadata, or a column. Out: an error, or a count.
+"""Limit the memory that a Parquet file may need for its bytes.
 
-Runs of equal values take no bytes to speak of, and a value of a dictionary is written once however often it
+Runs of equal values take almost no bytes, and a value of a dictionary is written once however often it
 occurs: a file of a kilobyte may hold gigabytes.
 """
 
@@ -73,7 +73,7 @@ def is_list(kind: Any) -> bool:  # noqa: ANN401 - as above
 
 
 def weight(value: object) -> int:
-    """Return how many bytes, about, JSON takes for a value of lists and dictionaries."""
+    """Return the approximate size in JSON of a value of lists and dictionaries, in bytes."""
     if isinstance(value, (str, bytes)):
         return len(value)
     if isinstance(value, list):

@@ -1,8 +1,7 @@
-"""Rows of Parquet and Arrow files as JSON events. In: a file. Out: messages as bytes.
+"""Convert rows of Parquet and Arrow files to JSON events.
 
-Columns become what those of a CSV file become; where a mapping says what is what, a row is a document. Lists
-and structs stay what they are. Bytes must be UTF-8. A cell that cannot be read makes its row a bad one where
-its column is used.
+Columns become what those of a CSV file become; with a mapping, a row is a document. Lists and structs keep
+their form. Bytes must be UTF-8. A cell that cannot be read makes its row a bad one if its column is used.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Table:
     Attributes
     ----------
     number : int
-        Of the row taken last, from 1.
+        Of the last row, from 1.
 
     """
 

@@ -1,9 +1,9 @@
-"""Replay of dead letters. In: the dead-letters topic. Out: those now accepted, to their source.
+"""Replay dead letters: send those that are now accepted back to their source.
 
 A letter is *outstanding* from the offset on that the group `<group>.dead-letters` has committed. A replay
-moves through what was outstanding when it began, in transactions that hold outputs and offset together:
-accepted letters go back to the topic they came from, the others to the end of the dead letters. So each goes
-back once, none is lost, and a crash in the middle repeats nothing.
+processes the letters that were outstanding when it began, in transactions that hold outputs and offset
+together: accepted letters go back to the topic they came from, the others to the end of the dead letters. So
+each goes back once, none is lost, and a crash in the middle repeats nothing.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class DeadLetter(NamedTuple):
 
     @classmethod
     def of(cls, record: Record) -> DeadLetter:
-        """Read a record of the dead-letters topic; what it does not tell is empty, or None."""
-        told = {name: value.decode(errors="replace") for name, value in split_headers(record.headers)[1]}
-        topic, *numbers = (told.get(name, "") for name in SOURCE)
+        """Read a record of the dead-letters topic; missing fields are empty or None."""
+        fields = {name: value.decode(errors="replace") for name, value in split_headers(record.headers)[1]}
+        topic, *numbers = (fields.get(name, "") for name in SOURCE)
         partition, offset = (int(text) if text.isdecimal() else None for text in numbers)
-        size = told.get(SIZE, "") if told.get(TRUNCATED) == "true" else ""
+        size = fields.get(SIZE, "") if fields.get(TRUNCATED) == "true" else ""
         full_size = int(size) if size.isdecimal() else None
-        reason, message = told.get(REASON, ""), told.get(MESSAGE, "")
-        time_ms = _whole_number(told.get(EVENT_TIME, ""), record.timestamp_ms)
+        reason, message = fields.get(REASON, ""), fields.get(MESSAGE, "")
+        time_ms = _whole_number(fields.get(EVENT_TIME, ""), record.timestamp_ms)
         return cls(record, reason, message, topic, partition, offset, full_size, time_ms)
 
     @property

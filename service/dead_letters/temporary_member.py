@@ -1,7 +1,7 @@
-"""A short stay in a consumer group. In: a group and its topics. Out: its partitions, owned for one job.
+"""Join a consumer group for the duration of one job.
 
-A command that writes for a group becomes a member of it for as long as that takes: so a partition's owner
-is never disturbed, and nobody else can commit for the partition meanwhile. It takes no records by polling.
+A command that writes for a group becomes a member of it meanwhile: so a partition's owner is never
+disturbed, and nobody else can commit for the partition. The member polls no records.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from service.stream import Consumer, Transport
 
 _POLL_SECONDS: Final = 0.2
 _PATIENCE_SECONDS: Final = 5.0
-"""What a group may take to share out its partitions, once dead members are given up."""
+"""How long a group may take to assign its partitions, once dead members are evicted."""
 
 
 class TemporaryMember:
@@ -69,7 +69,7 @@ class TemporaryMember:
             self.consumer.poll(_POLL_SECONDS, 1)
 
     def stay(self) -> None:
-        """Poll, to remain a member: one that never polls is taken for stuck."""
+        """Poll, to remain a member: one that never polls is evicted."""
         self.consumer.poll(0.0, 1)
 
     def partitions_assigned(self, partitions: frozenset[int]) -> None:

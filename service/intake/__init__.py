@@ -1,1 +1,1 @@
-"""Events and labels that come by HTTP. In: messages of clients. Out: records, each appended once."""
+"""Events and labels that come by HTTP, each appended once."""

@@ -1,10 +1,10 @@
-"""The intakes of one process. In: the partitions it serves. Out: the intake of each."""
+"""The intakes of the partitions that one process serves."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from service.intake.known import Known
+from service.intake.known import KnownIds
 from service.intake.partition import PartitionIntake
 from service.messages.labels import Vocabulary
 from service.partition.processor import Processor
@@ -25,23 +25,23 @@ class Intakes:
         self._vocabulary = Vocabulary(settings.classes)
         self._truth_on_timeout = settings.events.truth_on_timeout(settings.classes)
         self._predictions_topic = settings.predictions_topic
-        self._at_work: dict[int, PartitionIntake] = {}
+        self._intakes: dict[int, PartitionIntake] = {}
 
     def open(self, partition: int, processor: Processor) -> PartitionIntake:
         """Take submissions for a partition from now on."""
-        known = Known(processor, self._vocabulary, self._truth_on_timeout)
-        intake = self._at_work[partition] = PartitionIntake(partition, known, self._predictions_topic)
+        known = KnownIds(processor, self._vocabulary, self._truth_on_timeout)
+        intake = self._intakes[partition] = PartitionIntake(partition, known, self._predictions_topic)
         return intake
 
     def close(self, partition: int) -> None:
         """Take none any more."""
-        if (intake := self._at_work.pop(partition, None)) is not None:
+        if (intake := self._intakes.pop(partition, None)) is not None:
             intake.close()
 
     def get(self, partition: int) -> PartitionIntake | None:
         """Return the intake of a partition; None if it is not served here."""
-        return self._at_work.get(partition)
+        return self._intakes.get(partition)
 
     def all(self) -> Collection[PartitionIntake]:
         """Return the intakes of all partitions that are served."""
-        return self._at_work.values()
+        return self._intakes.values()

@@ -1,6 +1,6 @@
-"""What came before. In: a submission. Out: whether the loop has processed it already, and its prediction.
+"""Whether the loop has already processed a submission, and its prediction.
 
-It looks at the label join of the loop while that goes on, one entry at a time: what it finds is on the topic.
+This reads the label join of the loop while that goes on, one entry at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from service.models.probability import assessment
 from service.partition.processor import Processor
 
 
-class Known:
+class KnownIds:
     """The events and labels that the label join of one partition remembers.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What became of records. In: the outputs of a committed batch. Out: a prediction, or a rejection."""
+"""The predictions and rejections in the outputs of a committed batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The intake of one partition. In: submissions of clients, batches of the loop. Out: records, each once.
+"""The intake of one partition, which appends each submission once.
 
     idle ── first submission ─→ wanted ─→ fenced ─→ ready ─→ …
              ↑                  the loop makes the       │
@@ -6,10 +6,10 @@
              │                  the ends as they are     │
              └────────────── an append failed ───────────┘
 
-Whether an id came before is known to two: to this object of what it has appended itself and the loop has not
-committed yet, and to the label join of all that was committed. So that no third appends, the writer of the
-intake fences its predecessors, in this process or another; what they had appended lies before the ends that
-are read after that, and once the loop has committed up to there the join knows it.
+Two places know which ids came before: this object knows those that it has appended and the loop has not
+committed yet, and the label join knows all that were committed. So that no third process appends, the writer
+of the intake fences its predecessors, in this process or another. What they had appended lies before the
+ends that are read after that, and once the loop has committed up to there the join knows it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from service.errors import AppendUnsure, MessageTooLarge, PartitionMoved, ServiceError
-from service.intake.known import Known
+from service.intake.known import KnownIds
 from service.intake.outcomes import prediction_in, rejection_in
 from service.intake.submissions import Submission
 from service.intake.tickets import Ticket
@@ -57,7 +57,7 @@ class PartitionIntake:
 
     """
 
-    def __init__(self, partition: int, known: Known, predictions_topic: str) -> None:
+    def __init__(self, partition: int, known: KnownIds, predictions_topic: str) -> None:
         self.partition = partition
         self.ends: Mapping[str, int] | None = None
         self._known = known

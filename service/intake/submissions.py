@@ -1,6 +1,6 @@
-"""Messages to records. In: the body of a request. Out: what is to be appended, or a rejection.
+"""Turn the bodies of requests into records to be appended.
 
-A message is read as the loop reads the record that is made of it: what would be a dead letter is refused.
+A message is read as the loop reads its record: what would be a dead letter is refused.
 """
 
 from __future__ import annotations

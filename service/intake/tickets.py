@@ -1,4 +1,4 @@
-"""What a client waits for. In: what becomes of its event or label. Out: the same, once it is known."""
+"""Tickets, on which clients wait for the result of a submission."""
 
 from __future__ import annotations
 

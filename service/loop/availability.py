@@ -1,4 +1,4 @@
-"""Whether the stream answers. In: errors that pass, and answers. Out: a warning, the state of the service."""
+"""Whether the stream answers: warn once when it does not, and set the state of the service."""
 
 from __future__ import annotations
 

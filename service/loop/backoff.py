@@ -1,4 +1,4 @@
-"""Waiting before another try. In: how often it failed. Out: seconds, longer each time, never in step."""
+"""The delay before another attempt: longer each time, with jitter."""
 
 from __future__ import annotations
 

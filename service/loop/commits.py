@@ -1,6 +1,6 @@
-"""The commits of one partition. In: what a batch has made. Out: one transaction, and its counts published.
+"""The commits of one partition: write a batch in one transaction, then publish its counts.
 
-A commit may go on while the next batch is processed. Nothing of it is published before it has ended well, and
+A commit may go on while the next batch is processed. Nothing of it is published before it has succeeded, and
 no other commit is begun before.
 """
 
@@ -106,7 +106,7 @@ class Commits:
 
         """
         state = self._state()
-        self.settle()
+        self.finish()
         self.snapshots.count(len(batch.records))
         if self.snapshots.is_due() or (self._share is not None and self._share.has_just_begun):
             outputs = OutputBatch(batch.outputs)
@@ -115,7 +115,7 @@ class Commits:
             self._writer.begin(self._written(batch.outputs), batch.offsets, compress=batch.must_compress)
         self._under_way = batch, state
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Wait for the commit that is under way, if any; publish what it has committed. Raises as `begin`."""
         if self._under_way is None:
             return

@@ -1,9 +1,9 @@
-"""Leaving in time. In: signals, requests to leave. Out: the end of the process, also of one that is stuck.
+"""End the process in time after a signal or a request to leave, even if the loop is stuck.
 
 A loop that waits for its stream's answer is often inside a client that cannot be interrupted, and a signal's
 handler in Python waits with it. So a thread of its own reads the numbers of signals from a pipe, which the
 interpreter writes at once (`signal.set_wakeup_fd`), and ends the process if the loop has not left in time.
-Whatever was under way then is undecided: the next start finds out.
+Whatever was under way then is undecided: the next start resolves it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a group has processed everything that is there. In: a stream and a member. Out: yes or not yet."""
+"""Whether a group has processed all records of its input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures of partitions. In: failures and commits. Out: when to try again, and what has to be repeated."""
+"""Failures of partitions: when to try again, and what has to be repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions that are added to the events topic. In: a stream. Out: how many each topic has now."""
+"""Follow partitions that are added to the events topic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.transport.topics import ensure_topics, output_topics
 
 _log = logging.getLogger(__name__)
 
-_LOOK_SECONDS: Final = 3.0
+_CHECK_SECONDS: Final = 3.0
 """How often to ask how many partitions the events have; a member of the group learns of it within 5 s."""
 
 
@@ -39,11 +39,11 @@ class Growth:
         self._settings = settings
         self._clock = clock
         self.n_partitions = ensure_topics(transport, settings)
-        self._look_at = clock.monotonic() + _LOOK_SECONDS
+        self._next_check_at = clock.monotonic() + _CHECK_SECONDS
         self._is_missing = False
 
-    def look(self) -> None:
-        """Look whether the events topic has grown, if it is time to.
+    def check(self) -> None:
+        """Check whether the events topic has grown, if the next check is due.
 
         Raises
         ------
@@ -53,9 +53,9 @@ class Growth:
             A topic was deleted.
 
         """
-        if self._clock.monotonic() < self._look_at:
+        if self._clock.monotonic() < self._next_check_at:
             return
-        self._look_at = self._clock.monotonic() + _LOOK_SECONDS
+        self._next_check_at = self._clock.monotonic() + _CHECK_SECONDS
         try:
             if self._transport.partition_count(self._settings.events_topic) > self.n_partitions:
                 self._follow()

@@ -1,7 +1,7 @@
-"""What the loop does for the intakes. In: intakes to which somebody has submitted. Out: the same, ready.
+"""Make the intakes ready to append.
 
-An intake may append once nobody else can, and all that others have appended is processed: its writer is made
-first, then the topics' ends are read, then the loop goes on to these ends as it would anyway.
+An intake may append once no other process can, and all that others have appended is processed: its writer is
+made first, then the topics' ends are read, then the loop goes on to these ends as it would anyway.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class IntakeOpener:
     ----------
     transport, consumer
         The stream, and this process as a member of the group.
-    inbox
+    queues
         Where records wait that were polled.
     topics
         Of events, and of labels if they have their own.
@@ -29,15 +29,15 @@ class IntakeOpener:
     """
 
     def __init__(
-        self, transport: Transport, consumer: Consumer, inbox: RecordQueues, topics: Sequence[str]
+        self, transport: Transport, consumer: Consumer, queues: RecordQueues, topics: Sequence[str]
     ) -> None:
         self._transport = transport
         self._consumer = consumer
-        self._inbox = inbox
+        self._queues = queues
         self._topics = topics
 
-    def look(self, intakes: Iterable[PartitionIntake]) -> None:
-        """Take each intake one step further; called between two batches."""
+    def advance(self, intakes: Iterable[PartitionIntake]) -> None:
+        """Advance each intake by one step; called between two batches."""
         for intake in intakes:
             try:
                 if intake.wants_writer:
@@ -63,7 +63,7 @@ class IntakeOpener:
         partition = intake.partition
         positions = self._consumer.positions(partition)
         for topic, end in intake.ends.items():
-            waiting = self._inbox.first_offset(topic, partition)
+            waiting = self._queues.first_offset(topic, partition)
             at = positions.get(topic, 0) if waiting is None else waiting
             if at < end:
                 return False

@@ -1,4 +1,4 @@
-"""Opens the tasks of partitions. In: a partition that was assigned. Out: its task, as last committed."""
+"""Open the tasks of assigned partitions, as last committed."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class TaskOpener:
     def _restore(self, partition: int, committed: Mapping[str, int]) -> Restored:
         if self.lanes is None:
             return restore(self._transport, self._settings, partition, committed)
-        self.lanes.look()
+        self.lanes.poll()
         latest = self.lanes.latest(partition)
         restored = restore(self._transport, self._settings, partition, committed, self.lanes)
         if restored.processor.rounds is not None:

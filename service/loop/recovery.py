@@ -1,7 +1,7 @@
-"""Restoring a task. In: the checkpoint log, the input topics. Out: the processor as last committed.
+"""Restore the processor of a task as last committed.
 
-Newest sound snapshot, then the batches committed after it, learned again in their recorded order with
-the output thrown away. The counts committed with the last batch prove that the same state came out.
+Recovery loads the newest sound snapshot, then learns the batches committed after it again, in their recorded
+order and without output. The counts committed with the last batch prove that the same state came out.
 """
 
 from __future__ import annotations

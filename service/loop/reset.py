@@ -1,4 +1,4 @@
-"""Begins a partition again, on purpose. In: where to go on. Out: an untrained model, committed."""
+"""Reset a partition: commit an untrained model at a chosen position."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The loop. In: a stream and settings. Out: every event predicted, learned and committed, in order.
+"""The loop: predict and learn every event in order, and commit.
 
-poll → process → commit → poll → …
+    poll → process → commit → poll → …
 
 While more records wait, the next batch is polled for and processed beside the commit.
 """
@@ -28,7 +28,7 @@ from service.loop.tasks import Tasks
 from service.monitoring.health import Health, State
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
-from service.monitoring.throughput_log import Activity
+from service.monitoring.throughput_log import ThroughputLog
 from service.monitoring.tracing import NO_TRACER, BatchTracer
 from service.partition.learned_examples import Observer
 from service.settings.load import Settings
@@ -89,9 +89,9 @@ class Runner:
         self._health = health
         self._live = live
         self._clock = clock
-        self._activity = Activity(metrics, settings.log_interval_seconds, clock)
+        self._throughput_log = ThroughputLog(metrics, settings.log_interval_seconds, clock)
         self._availability = Availability(health, clock)
-        self._inbox = RecordQueues(input_topics(settings))
+        self._queues = RecordQueues(input_topics(settings))
         self._lag: Mapping[Place, int] = {}
         self._size = BatchSize(settings)
         self._time = BatchTime(settings.commit_interval_seconds)
@@ -103,7 +103,7 @@ class Runner:
             transport,
             settings,
             metrics,
-            inbox=self._inbox,
+            queues=self._queues,
             availability=self._availability,
             live=live,
             observe=observe,
@@ -156,7 +156,7 @@ class Runner:
         self._show_partitions()
         topics = input_topics(self._settings)
         self._end = EndOfInput(self._transport, self._consumer, topics, self._growth, self._clock)
-        self._opener = IntakeOpener(self._transport, self._consumer, self._inbox, topics)
+        self._opener = IntakeOpener(self._transport, self._consumer, self._queues, topics)
 
     def step(self) -> bool:
         """Process and commit a batch of each partition that has one; then open the tasks that wait for it.
@@ -169,19 +169,19 @@ class Runner:
         """
         batch = self._gather()
         with self._health.doing("a look at what other partitions contribute"):
-            self._tasks.look_at_lanes()
+            self._tasks.poll_lanes()
         self._process(batch)
         with self._health.doing("a round of the shared model"):
-            self._tasks.take_part(batch.keys())
+            self._tasks.advance_rounds(batch.keys())
         with self._health.doing("a look at the topics"), self._health.asking():
-            self._growth.look()
+            self._growth.check()
         with self._health.doing("the opening of partitions"), self._health.asking():
             self._tasks.open_waiting()
             if self._live:
-                self._opener.look(self._live.intakes.all())
+                self._opener.advance(self._live.intakes.all())
         self._show_partitions()
-        self._activity.observe()
-        return not batch and not self._inbox and not self._tasks.is_waiting
+        self._throughput_log.observe()
+        return not batch and not self._queues and not self._tasks.is_waiting
 
     def _process(self, batch: Mapping[int, RecordBatch]) -> None:
         """Process a batch of each partition and commit it; while more waits, the commits go on meanwhile."""
@@ -189,10 +189,10 @@ class Runner:
         for partition, records in batch.items():
             with self._health.doing(f"a batch of partition {partition}"):
                 seconds += self._tasks.process(partition, records)
-        more_waits = bool(self._inbox) or any(self._lag.values())
+        more_waits = bool(self._queues) or any(self._lag.values())
         if not (batch and more_waits):
             with self._health.doing("a commit"):
-                self._tasks.settle()
+                self._tasks.finish_commits()
             if batch:
                 self._time.batch_committed(self._clock.monotonic())
         self._size.observe(sum(map(len, batch.values())), seconds)
@@ -203,7 +203,7 @@ class Runner:
 
     def is_at_end(self) -> bool:
         """Return whether the group has processed everything that is there, as far as the stream answers."""
-        return self._end.is_reached(self._tasks.at_work)
+        return self._end.is_reached(self._tasks.running)
 
     def close(self) -> None:
         """Leave the group; its other members take the partitions over."""
@@ -219,13 +219,13 @@ class Runner:
         wait_seconds, until = self._first_wait_seconds(), self._clock.monotonic() + _IDLE_POLL_SECONDS
         while not self._stop.is_set():
             self._receive(wait_seconds)
-            if not self._inbox:
+            if not self._queues:
                 self._time.forget()
                 break
             now = self._clock.monotonic()
             self._time.wait(now, more_comes=any(self._lag.values()))
-            if now >= self._time.due or self._inbox.is_full(self._size.records):
-                batch = self._inbox.take(self._size.records, self._ask, self._lag, now)
+            if now >= self._time.due or self._queues.is_full(self._size.records):
+                batch = self._queues.next_batches(self._size.records, self._ask, self._lag, now)
                 self._is_blocked = not batch
                 if batch:
                     self._time.batch_taken(now)
@@ -237,7 +237,7 @@ class Runner:
 
     def _first_wait_seconds(self) -> float:
         """Return how long to wait for records, with those in mind that are here already."""
-        if not self._inbox:
+        if not self._queues:
             return _IDLE_POLL_SECONDS
         return _SHORT_POLL_SECONDS if self._is_blocked else 0.0
 
@@ -252,19 +252,19 @@ class Runner:
 
     def _receive(self, timeout_seconds: float) -> None:
         """Poll for what a batch lacks, or, if what is here waits for other records, for those."""
-        wanted = self._inbox.room(self._size.waiting(self._inbox.n_partitions))
+        wanted = self._queues.room(self._size.waiting(self._queues.n_partitions))
         polled = self._poll(timeout_seconds, wanted)
         for partition, records in polled.items():
-            self._inbox.add(partition, records)
+            self._queues.add(partition, records)
         if sum(map(len, polled.values())) >= wanted // 2:  # more than half of it only one topic may get
-            self._inbox.rush(self._clock.monotonic())
-        waiting = self._inbox.counts()
+            self._queues.rush(self._clock.monotonic())
+        waiting = self._queues.counts()
         self._metrics.lag = {place: count + waiting[place] for place, count in self._lag.items()}
 
     def _poll(self, timeout_seconds: float, max_records: int) -> Mapping[int, RecordBatch]:
         """Poll; while the stream is unreachable or full, wait until it is not."""
         try:
-            held = self._inbox.held(self._size.records)
+            held = self._queues.held(self._size.records)
             with self._health.doing("a poll"), self._health.asking(), self._tasks.resting():
                 polled = self._consumer.poll(timeout_seconds, max_records, held)
                 self._keep_in_touch(has_heard=bool(polled))
@@ -280,7 +280,7 @@ class Runner:
         self._backoff.reset()
         with suppress(TransportUnavailable):  # what was polled must not be lost for a number
             self._lag = self._consumer.lag()
-        if not polled and not self._inbox:
+        if not polled and not self._queues:
             self._tasks.forget_failures()
         self._report_health()
         return polled
@@ -291,16 +291,16 @@ class Runner:
             self._availability.heard()
         elif self._availability.is_silent:
             topics = input_topics(self._settings)
-            self._consumer.remaining([(topic, each) for topic in topics for each in self._tasks.at_work])
+            self._consumer.remaining([(topic, each) for topic in topics for each in self._tasks.running])
             self._availability.heard()
 
     def _report_health(self) -> None:
         """Report ready once every assigned partition has a task and has repeated the batch that failed."""
         if self._tasks.is_behind:
             return
-        if self._availability.waits_for(self._inbox.blocked(self._clock.monotonic() - _BLOCKED_SECONDS)):
+        if self._availability.waits_for(self._queues.blocked(self._clock.monotonic() - _BLOCKED_SECONDS)):
             return
-        if self._tasks.at_work:
+        if self._tasks.running:
             self._health.become(State.READY)
         elif self._consumer.has_joined():
             self._health.become(State.READY, "standing by: other members have all the partitions")

@@ -1,4 +1,4 @@
-"""A partition's snapshots. In: its state, batch by batch. Out: records when one is due; old ones deleted."""
+"""Make a partition's snapshots when they are due, and delete old ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The task of one partition. In: its records, batch by batch. Out: one transaction per batch.
+"""The task of one partition: processes its records, one transaction a batch.
 
 Whatever a task has done and not committed is worth nothing: on any error it is closed and opened again.
 """
@@ -24,7 +24,7 @@ from service.messages.dead_letter import fit_all
 from service.monitoring.live_models import LiveModel
 from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import NO_TRACER, BatchTracer
-from service.partition.rejection_limit import PoisonLimit
+from service.partition.rejection_limit import RejectionLimit
 from service.settings.load import Settings
 from service.sharing.participant import Participant
 from service.stream import NO_LIMIT, Output, Record, RecordLimit, Transport, Writer
@@ -101,14 +101,14 @@ class Task:
         self._sources = sources
         self._tracer = tracer
         self._clock = clock
-        self._poison = PoisonLimit(settings.max_rejected_ratio, settings.rejected_window)
+        self._rejection_limit = RejectionLimit(settings.max_rejected_ratio, settings.rejected_window)
         self._is_clean, self.seconds = True, 0.0
         self._commit_restored(restored)
 
     def _commit_restored(self, restored: Restored) -> None:
         """Commit what was restored, as far as what follows needs it, and publish it."""
         if restored.losses:
-            self._go_on_without(restored.losses)
+            self._continue_without(restored.losses)
         elif self._commits.snapshots.is_empty or restored.settings_changed:
             self._commit_snapshot()  # what follows can be learned again under the settings it names only
         elif not restored.offsets_are_committed:
@@ -116,7 +116,7 @@ class Task:
             self._commits.commit_offsets(self.offsets)
         self._commits.publish()
 
-    def _go_on_without(self, losses: Sequence[Loss]) -> None:
+    def _continue_without(self, losses: Sequence[Loss]) -> None:
         """Commit what recovery has made of the input that is left, so that it need not be made again.
 
         It counts as a batch of its own: no older snapshot can pass for it.
@@ -152,15 +152,15 @@ class Task:
             Nothing of the batch was written, nor perhaps of the one before it, as far as is known; this task
             must not go on.
         TooManyRejected
-            The poison limit was passed; nothing was written.
+            The limit of rejections was passed; nothing was written.
 
         """
         with self._tracer.span(records, self._settings, self._partition):
             self._process(records)
             if self._share is not None or self._tracer.is_tracing:
-                self.settle()  # others wait for it; a span ends with the commit
+                self.finish_commit()  # others wait for it; a span ends with the commit
 
-    def settle(self) -> None:
+    def finish_commit(self) -> None:
         """Wait for the commit that is under way, if any, and publish what it has committed.
 
         Raises
@@ -170,27 +170,27 @@ class Task:
 
         """
         try:
-            self._commits.settle()
+            self._commits.finish()
         except BaseException:
             self._is_clean = False
             raise
 
-    def take_part(self) -> None:
-        """Commit what the rounds ask of this partition, if anything, without records. Raises as above."""
+    def advance_rounds(self) -> None:
+        """Commit this partition's part in the rounds, if one is due, without records. Raises as above."""
         if self._share is None:
             return
         with self._learning:
             self._share.prepare()
         if self._share.wants_commit:
             self._process(RecordBatch())
-            self.settle()
+            self.finish_commit()
 
     def _process(self, records: RecordBatch) -> None:
         began = self._clock.monotonic()
         try:
             schemas = self._find_schemas(records)
         except RegistryUnavailable:
-            self.settle()  # this may take long
+            self.finish_commit()  # this may take long
             raise
         self._is_clean = False
         now_ms = int(self._clock.time() * 1000)
@@ -198,7 +198,7 @@ class Task:
         n_answers = len(outputs)
         if self._share is not None:
             with self._learning:
-                self._share.look()
+                self._share.measure_distance()
                 outputs += self._share.contribution()
         self._sequence += 1
         self._offsets |= records.next_offsets()
@@ -217,7 +217,7 @@ class Task:
             progress_counts(processor),
             processor.counters.consumed,
             now_ms,
-            {} if processor.rounds is None else processor.rounds.told(),
+            {} if processor.rounds is None else processor.rounds.progress(),
         )
 
     def _find_schemas(self, records: Sequence[Record]) -> Mapping[bytes, Schema]:
@@ -247,7 +247,7 @@ class Task:
             As `settle`.
 
         """
-        self.settle()
+        self.finish_commit()
         self._is_clean = False
         self._processor.replace_model(dumped)
         self._sequence += 1
@@ -265,7 +265,7 @@ class Task:
         self.seconds = self._clock.monotonic() - began
         if records:
             self._metrics.process_duration.observe(self.seconds / len(records), times=len(records))
-        self._poison.observe(records, dead_letters)
+        self._rejection_limit.observe(records, dead_letters)
         if not dead_letters:
             return outputs, False
         return fit_all(outputs, self._settings.dead_letters_topic, self._letter_limit)
@@ -280,7 +280,7 @@ class Task:
 
         """
         try:
-            self.settle()
+            self.finish_commit()
             if self._is_clean and self._sequence > self._commits.snapshots.sequence:
                 self._commit_snapshot()
         finally:
@@ -289,7 +289,7 @@ class Task:
     def close(self) -> None:
         """Close the task; the partition stays as of the last commit, which ends first. Idempotent."""
         with suppress(TransportError):  # then it stays as of the one before
-            self.settle()
+            self.finish_commit()
         self._writer.close()
         self._metrics.withdraw(self._partition)
         # The observer leads back to the model: nothing would free it before the next full collection.

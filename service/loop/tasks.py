@@ -1,7 +1,6 @@
-"""The tasks of one process. In: its partitions, and their batches. Out: batches processed and committed.
+"""The tasks of one process: opens, runs and closes them as partitions come and go.
 
-Partitions come and go between polls; each has its `Task`. A partition whose task failed waits, longer
-each time, and is opened again from its last commit:
+A partition whose task failed waits, longer each time, and is opened again from its last commit:
 
     assigned ─→ waiting ─→  open   ─→ handed over
                   ↑  failed  │
@@ -57,7 +56,7 @@ class Tasks:
     ----------
     transport, settings, metrics
         The stream, the settings, and where to report.
-    inbox
+    queues
         Where the records of the open partitions wait.
     availability
         Receives every passing error.
@@ -72,7 +71,7 @@ class Tasks:
 
     Attributes
     ----------
-    at_work : dict[int, Task]
+    running : dict[int, Task]
         The open tasks, by partition.
 
     """
@@ -83,7 +82,7 @@ class Tasks:
         settings: Settings,
         metrics: Metrics,
         *,
-        inbox: RecordQueues,
+        queues: RecordQueues,
         availability: Availability,
         live: LiveModels | None,
         observe: Observer | None,
@@ -94,7 +93,7 @@ class Tasks:
         self._transport = transport
         self._settings = settings
         self._metrics = metrics
-        self._inbox = inbox
+        self._queues = queues
         self._availability = availability
         self._live = live
         self._clock = clock
@@ -109,10 +108,10 @@ class Tasks:
             clock=clock,
         )
         self._topics = input_topics(settings)
-        self.at_work: dict[int, Task] = {}
+        self.running: dict[int, Task] = {}
         self._waiting: dict[int, float] = {}
         """Partitions without a task, and when (monotonic seconds) to try."""
-        self._held_up: dict[int, Task] = {}
+        self._suspended: dict[int, Task] = {}
         """Tasks of such partitions: their next batch waits for the Schema Registry."""
         self._failures = Failures(random)
         self._consumer: Consumer
@@ -145,25 +144,25 @@ class Tasks:
 
         Returns the seconds of processing, without the commit.
         """
-        task = self.at_work[partition]
+        task = self.running[partition]
         self._act(partition, lambda task: task.process(records))
         return task.seconds
 
-    def settle(self) -> None:
+    def finish_commits(self) -> None:
         """Wait for the commits that are under way; on a passing error, as `process`."""
-        for partition in [each for each, task in self.at_work.items() if task.is_committing]:
-            self._act(partition, Task.settle)
+        for partition in [each for each, task in self.running.items() if task.is_committing]:
+            self._act(partition, Task.finish_commit)
 
-    def look_at_lanes(self) -> None:
+    def poll_lanes(self) -> None:
         """Read what other partitions have contributed, where the model is shared.
 
         A process without a task reads nothing: it would keep it, and forget nothing.
         """
-        if (lanes := self._opener.lanes) is None or not self.at_work:
+        if (lanes := self._opener.lanes) is None or not self.running:
             return
         try:
             lanes.grow(self._growth.n_partitions)
-            lanes.look()
+            lanes.poll()
         except PASSING as error:
             self._availability.note(error)
 
@@ -171,14 +170,14 @@ class Tasks:
         """Take the time inside for time that rounds may use, where the model is shared."""
         return nullcontext() if self._opener.lanes is None else self._opener.lanes.budget.resting()
 
-    def take_part(self, busy: Collection[int]) -> None:
-        """Let the partitions that had no batch do what the rounds ask of them."""
+    def advance_rounds(self, busy: Collection[int]) -> None:
+        """Advance the rounds in the partitions that had no batch."""
         if self._opener.lanes is not None:
-            for partition in self.at_work.keys() - busy:
-                self._act(partition, Task.take_part)
+            for partition in self.running.keys() - busy:
+                self._act(partition, Task.advance_rounds)
 
     def _act(self, partition: int, act: Callable[[Task], None]) -> None:
-        task = self.at_work[partition]
+        task = self.running[partition]
         try:
             act(task)
         except MessageTooLarge as error:
@@ -186,7 +185,7 @@ class Tasks:
                 raise
             self._fail(partition, error)
         except RegistryUnavailable as error:
-            self._hold_up(partition, error)
+            self._suspend(partition, error)
         except PASSING as error:
             self._fail(partition, error)
         else:
@@ -194,23 +193,23 @@ class Tasks:
                 self._failures.forget(partition)
 
     def _fail(self, partition: int, error: TransportError) -> None:
-        self._put_away(partition)
-        self.at_work.pop(partition).close()
+        self._set_aside(partition)
+        self.running.pop(partition).close()
         self._failures.note(partition, is_doubtful=True)
         self._postpone(partition, error)
 
-    def _hold_up(self, partition: int, error: RegistryUnavailable) -> None:
+    def _suspend(self, partition: int, error: RegistryUnavailable) -> None:
         """Let a batch come again later, to the same task: nothing of it was processed."""
-        self._inbox.forget(partition)
-        self._held_up[partition] = self.at_work.pop(partition)
+        self._queues.forget(partition)
+        self._suspended[partition] = self.running.pop(partition)
         self._failures.note(partition, is_doubtful=False)
         self._postpone(partition, error)
 
     def reopen(self, error: OffsetOutOfRange) -> None:
         """Open a partition again whose position is gone from its topic: recovery finds out what happened."""
-        self._put_away(error.partition)
+        self._set_aside(error.partition)
         self._failures.forget_batch(error.partition)
-        if (task := self.at_work.pop(error.partition, None)) is not None:
+        if (task := self.running.pop(error.partition, None)) is not None:
             task.close()
             self._postpone(error.partition, error)
 
@@ -218,42 +217,42 @@ class Tasks:
         """Open the tasks whose time has come."""
         for partition in [p for p, due in self._waiting.items() if due <= self._clock.monotonic()]:
             try:
-                task = self._held_up.get(partition)
-                self.at_work[partition] = self._start(partition, task or self._open(partition))
+                task = self._suspended.get(partition)
+                self.running[partition] = self._start(partition, task or self._open(partition))
             except PASSING as error:
                 self._postpone(partition, error)
             else:
                 self._waiting.pop(partition, None)
-                self._held_up.pop(partition, None)
+                self._suspended.pop(partition, None)
 
     def _open(self, partition: int) -> Task:
         try:
             return self._opener.open(partition, cuts_letters=self._failures.cuts_letters(partition))
         except BaseException:
-            self._put_away(partition)
+            self._set_aside(partition)
             raise
 
     def _start(self, partition: int, task: Task) -> Task:
         """Let the records of a partition come, from where its task goes on; held up, it repeats some."""
         try:
             self._consumer.start(partition, task.offsets)
-            self._inbox.open(partition)
+            self._queues.open(partition)
         except BaseException:
-            if partition not in self._held_up:
-                self._put_away(partition)
+            if partition not in self._suspended:
+                self._set_aside(partition)
                 task.close()
             raise
         return task
 
-    def _put_away(self, partition: int) -> None:
+    def _set_aside(self, partition: int) -> None:
         """Forget the records that wait for a partition, and show its model no longer.
 
         A commit that is under way ends before, so that what it has committed is shown.
         """
-        self._inbox.forget(partition)
-        if (task := self.at_work.get(partition)) is not None:
+        self._queues.forget(partition)
+        if (task := self.running.get(partition)) is not None:
             try:
-                task.settle()
+                task.finish_commit()
             except TransportError as error:
                 self._availability.note(error)
         if self._live:
@@ -282,8 +281,8 @@ class Tasks:
         for partition in partitions:
             self._waiting.pop(partition, None)
             self._failures.forget(partition)
-            self._put_away(partition)
-            task = self.at_work.pop(partition, None) or self._held_up.pop(partition, None)
+            self._set_aside(partition)
+            task = self.running.pop(partition, None) or self._suspended.pop(partition, None)
             if task is not None:
                 how(task)
 

@@ -1,4 +1,4 @@
-"""Commits that are seen from outside. In: a writer. Out: one that says when it waits for the stream."""
+"""A writer that reports to the health of the service when it waits for the stream."""
 
 from __future__ import annotations
 

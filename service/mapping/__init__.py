@@ -1,1 +1,1 @@
-"""Records of any shape as events and labels: what the settings `events` and `labels` say."""
+"""Read records of any shape as events and labels, as the settings `events` and `labels` say."""

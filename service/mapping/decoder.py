@@ -1,4 +1,4 @@
-"""Records of other schemas to messages. In: a record and its value. Out: what may reach the model."""
+"""Decode records of other schemas into messages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Event times in records. In: a number, or a text in ISO 8601. Out: milliseconds since the Unix epoch.
+"""Event times in records, as milliseconds since the Unix epoch.
 
-Numbers say by their magnitude what they count: below 1e11 seconds (until the year 5138), then milliseconds
-(from 1973 on), from 1e14 on microseconds, from 1e17 on nanoseconds.
+A text is in ISO 8601. The magnitude of a number decides its unit: below 1e11 seconds (until the year 5138),
+then milliseconds (from 1973 on), from 1e14 on microseconds, from 1e17 on nanoseconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Features out of documents. In: objects, lists and scalars. Out: features by name, as an event has them.
+"""Extract features by name from documents of objects, lists and scalars.
 
-Nested objects make names with dots, `a.b`. Below a list every scalar is a category, `tags=x`, however deep it
-stands there: its place in the list is nothing that a linear model could use. Null is no feature.
+Nested objects make names with dots, `a.b`. Below a list every scalar is a category, `tags=x`, however deep
+it is there: its place in the list would be of no use to a linear model. Null is no feature.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Features:
         self.name_chars = 0
         self._max_name_chars = max_name_chars
 
-    def take(self, value: object, name: str, prefix: str, skip: Skip) -> None:
+    def add(self, value: object, name: str, prefix: str, skip: Skip) -> None:
         """Add what a value makes: a feature of this name, those of an object, or categories.
 
         Raises
@@ -46,29 +46,29 @@ class Features:
 
         """
         if isinstance(value, dict):
-            self._take_fields(value, prefix, skip)
+            self._add_fields(value, prefix, skip)
         elif isinstance(value, list):
-            self._take_categories(value, name, skip)
+            self._add_categories(value, name, skip)
         elif value is not None:
             self._put(name, value)
 
-    def _take_fields(self, fields: Mapping[str, Any], prefix: str, skip: Skip) -> None:
+    def _add_fields(self, fields: Mapping[str, Any], prefix: str, skip: Skip) -> None:
         for key, value in fields.items():
             below = skip.get(key, NOTHING)
             if below is not None:
                 name = prefix + key
-                self.take(value, name, f"{name}.", below)
+                self.add(value, name, f"{name}.", below)
 
-    def _take_categories(self, value: object, name: str, skip: Skip) -> None:
+    def _add_categories(self, value: object, name: str, skip: Skip) -> None:
         """Add a category for each scalar below a list."""
         if isinstance(value, list):
             for each in value:
-                self._take_categories(each, name, skip)
+                self._add_categories(each, name, skip)
         elif isinstance(value, dict):
             for key, each in value.items():
                 below = skip.get(key, NOTHING)
                 if below is not None:
-                    self._take_categories(each, f"{name}.{key}", below)
+                    self._add_categories(each, f"{name}.{key}", below)
         elif value is not None:
             self._put(f"{name}={written(value, name)}", 1.0)
 
@@ -154,9 +154,9 @@ class FeatureMap:
                 if type(value) in _SCALARS:
                     found[name] = value
                 elif value is not None:
-                    _take(features, value, source)
+                    _add(features, value, source)
         for source in self._others:
-            _take(features, source.find(document), source)
+            _add(features, source.find(document), source)
         return features
 
     def finds_anything(self, document: object) -> bool:
@@ -167,7 +167,7 @@ class FeatureMap:
         """Return the path in the document that a feature comes from."""
         for source in self._sources:
             features = Features(self._max_name_chars)
-            _take(features, source.find(document), source)
+            _add(features, source.find(document), source)
             if name in features.found:
                 return source.path + name
         return name
@@ -182,10 +182,10 @@ def _by_holder(fields: Iterable[_Source]) -> list[tuple[Find, list[tuple[str, st
     return [(find_at(keys), found) for keys, found in holders.items()]
 
 
-def _take(features: Features, value: object, source: _Source) -> None:
+def _add(features: Features, value: object, source: _Source) -> None:
     if source.is_object and not isinstance(value, (dict, type(None))):
         raise Rejection(Reason.INVALID_TYPE, f"{source.name} (events.features): expected an object")
-    features.take(value, source.name, source.prefix, source.skip)
+    features.add(value, source.name, source.prefix, source.skip)
 
 
 def _is_something(value: object, skip: Skip) -> bool:

@@ -1,4 +1,4 @@
-"""Ids of events and labels. In: a document and its record. Out: what names the event."""
+"""The ids of events and labels in documents."""
 
 from __future__ import annotations
 

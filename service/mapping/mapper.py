@@ -1,6 +1,6 @@
-"""Documents to events and labels, as the settings say. In: a document, its record. Out: a message.
+"""Map documents to events and labels, as the settings say.
 
-What comes out is validated as messages of the service's own schema are. A rejection names the path.
+The result is validated as messages of the service's own schema are. A rejection names the path.
 """
 
 from __future__ import annotations

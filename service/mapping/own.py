@@ -1,4 +1,4 @@
-"""Documents that have the fields of the service's own schema. In: a document. Out: a message."""
+"""Map documents that have the fields of the service's own schema."""
 
 from __future__ import annotations
 

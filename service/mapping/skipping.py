@@ -1,4 +1,4 @@
-"""Places of a document that settings name, as a tree. In: places. Out: what of an object is among them."""
+"""The places of a document that other settings use, as a tree."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the service shows of itself: metrics, health, the models it runs, curves."""
+"""Metrics, health, the models of the open partitions, learning curves."""

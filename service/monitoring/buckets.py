@@ -1,4 +1,4 @@
-"""A histogram for values that come by the thousand. In: values. Out: a metric family.
+"""A histogram that counts thousands of values at once.
 
 `buckets.pxd` gives this module its C types.
 """

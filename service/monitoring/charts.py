@@ -1,6 +1,6 @@
-"""Pictures of learning. In: models, curves, counts. Out: Matplotlib figures, drawn without a screen.
+"""Draw models, curves and counts as Matplotlib figures, without a screen.
 
-Colours are Okabe and Ito's, which the colour-blind tell apart; classes differ in their markers too.
+Colours are Okabe and Ito's, which the colour-blind can distinguish; classes differ in their markers too.
 Needs the extra `online-perceptron[plot]`; nothing else of the service imports it.
 """
 

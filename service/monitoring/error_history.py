@@ -1,7 +1,7 @@
-"""How learning went, in bounded memory. In: counts, commit by commit. Out: a curve of all of it.
+"""The error of a model over its whole life, in bounded memory.
 
-The longer it gets, the coarser: when there is no more room every other point goes, and the distance
-between points doubles. So the beginning stays, which a ring would forget.
+The longer it gets, the coarser: when it is full, every other point is dropped, and the distance between
+points doubles. So the beginning stays, which a ring would forget.
 """
 
 from __future__ import annotations

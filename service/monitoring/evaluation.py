@@ -1,4 +1,4 @@
-"""How well a run predicted. In: labelled predictions. Out: the confusion matrix and the ROC curve's area."""
+"""The confusion matrix and the area under the ROC curve of labelled predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast events are predicted. In: the count after each commit. Out: events a second."""
+"""The rate of predicted events, computed from the count after each commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the loop says about itself. In: its state. Out: answers for `/livez` and `/readyz`."""
+"""The state of the loop, from which `/livez` and `/readyz` are answered."""
 
 from __future__ import annotations
 

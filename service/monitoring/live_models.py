@@ -1,8 +1,8 @@
-"""The models of the open partitions, as other threads read them. In: what the loop does. Out: answers.
+"""The models of the open partitions, as other threads read them.
 
-A lock for each model: the loop holds it while it learns a batch, a reader holds it for one answer.
-So nobody ever sees a model in the middle of an update, and the loop waits for an answer at most. What
-is seen may be a batch ahead of the last commit: should that commit fail, the same batch is learned again.
+A lock for each model: the loop holds it while it learns a batch, a reader holds it for one answer. So nobody
+ever sees a model in the middle of an update, and the loop waits for one answer at most. An answer may be a
+batch ahead of the last commit: should that commit fail, the same batch is learned again.
 """
 
 from __future__ import annotations
@@ -122,12 +122,12 @@ class LiveModel:
             Try again later.
 
         """
-        with self._looking() as learner, _as_rejections():
+        with self._locked_learner() as learner, _as_rejections():
             return self._answer(question.id, *learner.assess(question.x))
 
     def explain(self, question: Question) -> tuple[Assessment, Decision]:
         """Predict as `predict` does, and tell which features decided. Raises as `predict`."""
-        with self._looking() as learner, _as_rejections():
+        with self._locked_learner() as learner, _as_rejections():
             predicted, score = learner.assess(question.x)
             decision = decide(learner, question.x, predicted, score)
             return self._answer(question.id, predicted, score), decision
@@ -138,7 +138,7 @@ class LiveModel:
         if monotonic() < self._portrait.valid_until:
             return self._portrait
         began = monotonic()
-        with self._looking() as learner:
+        with self._locked_learner() as learner:
             found = learner.weights()
             entries = [] if found is None else list(found[0].items())
             bound, n_examples = self._bound(learner)
@@ -154,7 +154,7 @@ class LiveModel:
             return None, 0
         return online.value(model), online.n_examples
 
-    def look(self) -> Learner:
+    def current_learner(self) -> Learner:
         """Return the learner, for what does not change while it learns."""
         return self._processor.learner
 
@@ -171,7 +171,7 @@ class LiveModel:
         return Assessment(**said, updates=learner.updates)
 
     @contextmanager
-    def _looking(self) -> Iterator[Learner]:
+    def _locked_learner(self) -> Iterator[Learner]:
         if not self.learning.acquire(timeout=_PATIENCE_SECONDS):
             raise ModelBusy(
                 f"partition {self.partition}: still learning one batch after {_PATIENCE_SECONDS:g} s",
@@ -201,7 +201,7 @@ class LiveModels:
         self._is_mapped = settings.events.is_mapped
         self.asks_as_mapped = settings.events.are_json_objects
         """Whether events are asked about in the schema of their topic."""
-        self._at_work: dict[int, LiveModel] = {}
+        self._open_models: dict[int, LiveModel] = {}
         self.histories: dict[int, History] = {}
         """By partition, also of those that were here and are no longer."""
         self._recent: dict[int, RecentAnswers] = {}
@@ -218,12 +218,12 @@ class LiveModels:
             recent.decoder = processor.decoder if self._is_mapped else None
         intake = self.intakes.open(partition, processor)
         model = LiveModel(partition, processor, self._vocabulary, history, recent, intake)
-        self._at_work[partition] = model
+        self._open_models[partition] = model
         return model
 
     def close(self, partition: int) -> None:
         """Show a partition's model no longer."""
-        self._at_work.pop(partition, None)
+        self._open_models.pop(partition, None)
         self.intakes.close(partition)
 
     def partitions(self) -> list[int]:
@@ -232,7 +232,7 @@ class LiveModels:
 
     def _shown(self) -> dict[int, LiveModel]:
         """Return the models that have something to show: one that is being opened has no counts yet."""
-        return {p: model for p, model in dict(self._at_work).items() if model.published is not None}
+        return {p: model for p, model in dict(self._open_models).items() if model.published is not None}
 
     def get(self, partition: int | None = None, event_id: str | None = None) -> LiveModel:
         """Return the model of a partition.

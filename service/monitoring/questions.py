@@ -1,4 +1,4 @@
-"""Events that somebody asks about. In: bytes. Out: features, as the stream would make them."""
+"""Read events of requests into features, as the stream would."""
 
 from __future__ import annotations
 

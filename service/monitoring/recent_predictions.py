@@ -1,7 +1,7 @@
-"""What happened last. In: records and answers of each batch. Out: the latest answers, with what they answer.
+"""The latest predictions and outcomes, with the records that they answer.
 
-The loop only puts references aside; nothing is parsed before somebody looks. A record is found again by
-the id in it as long as it is kept; after that, of an event whose label came late, its features are.
+The loop only keeps references; records are parsed on request. A record is found by its id as long as it is
+kept; after that, the features of an event whose label came late are.
 """
 
 from __future__ import annotations

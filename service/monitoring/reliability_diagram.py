@@ -1,4 +1,4 @@
-"""The picture of a calibration. In: labelled predictions by their probability. Out: a Matplotlib figure."""
+"""Draw the calibration of labelled predictions as a Matplotlib figure."""
 
 from __future__ import annotations
 

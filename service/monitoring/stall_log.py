@@ -1,6 +1,6 @@
-"""Warnings about a loop that is stuck. In: its health. Out: a line when something takes too long.
+"""Warn about a loop that is stuck, from another thread.
 
-The loop's own thread cannot say so: it waits.
+The loop's own thread cannot warn: it waits.
 """
 
 from __future__ import annotations

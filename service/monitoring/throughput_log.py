@@ -1,4 +1,4 @@
-"""What was done lately. In: the committed counts by partition, the lag. Out: a log line an interval."""
+"""Log the throughput of this process, one line an interval."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from service.partition.counts.totals import Totals
 _log = logging.getLogger(__name__)
 
 
-class Activity:
-    """Adds up what this process does, whichever partitions it has meanwhile.
+class ThroughputLog:
+    """Counts the committed events of this process, over all partitions that it has, and logs them.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Activity:
         self._clock = clock
         self._began = clock.monotonic()
         self._known: Mapping[int, Totals] = {}
-        """The counts when they were last looked at: what others do with a partition is not ours."""
+        """The counts at the last call: what other processes do with a partition is not counted."""
         self._done = Totals(0, 0, 0, 0)
 
     def observe(self) -> None:
@@ -46,10 +46,10 @@ class Activity:
         self._known = now
         seconds = self._clock.monotonic() - self._began
         if seconds >= self._interval_seconds:
-            self._tell(seconds)
+            self._log_interval(seconds)
             self._began, self._done = self._clock.monotonic(), Totals(0, 0, 0, 0)
 
-    def _tell(self, seconds: float) -> None:
+    def _log_interval(self, seconds: float) -> None:
         events, labelled, mistakes, rejected = self._done
         lag, rate = sum(self._metrics.lag.values()), events / seconds
         _log.info(

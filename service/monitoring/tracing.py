@@ -1,4 +1,4 @@
-"""OpenTelemetry spans of batches. In: the records of a batch, OTEL_ variables. Out: a span with links.
+"""OpenTelemetry spans of batches, with links to the traces of their records.
 
 Nothing is traced, and nothing of OpenTelemetry imported, unless its variables name an exporter.
 """

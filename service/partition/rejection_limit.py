@@ -15,7 +15,7 @@ from service.stream import Output, Record
 _OFFENDERS_SHOWN: Final = 3
 
 
-class PoisonLimit:
+class RejectionLimit:
     """Limits the share of refused messages among the latest.
 
     Parameters

@@ -1,1 +1,1 @@
-"""Settings: what there is, where values come from, what must not be shown."""
+"""Settings: their fields, their sources, and which values are secret."""

@@ -1,4 +1,4 @@
-"""Addresses in settings. In: ``host:port``. Out: its parts; and where the stream is by default."""
+"""Parse addresses such as ``host:port``; the default stream."""
 
 from __future__ import annotations
 

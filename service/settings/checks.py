@@ -1,4 +1,4 @@
-"""Checks of single settings. In: a value. Out: the same, or `ValueError` with what was expected."""
+"""Checks of single settings, which return the value or raise `ValueError` with the expected form."""
 
 from __future__ import annotations
 

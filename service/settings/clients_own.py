@@ -1,4 +1,4 @@
-"""Options of Kafka's clients that are no settings here. In: such a name. Out: what holds instead."""
+"""Options of Kafka's clients that are no settings, and the settings to use instead."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The settings themselves: names, meanings, bounds, defaults. `service.settings.load` loads them.
-
-In: raw values, already merged. Out: one frozen `Settings`, or Pydantic's list of what is wrong.
-"""
+"""The settings themselves: names, meanings, bounds, defaults. `service.settings.load` loads them."""
 
 from __future__ import annotations
 

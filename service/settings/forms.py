@@ -1,4 +1,4 @@
-"""The forms in which settings are written. In: text, from whatever source. Out: what the text stands for."""
+"""Parse the text forms of settings, from whatever source."""
 
 from __future__ import annotations
 

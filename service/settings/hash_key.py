@@ -1,4 +1,4 @@
-"""The secret in the hash of tenants' features. In: settings. Out: the key, and its fingerprint."""
+"""The secret key in the hash of tenants' features, and its fingerprint."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Loads the settings and remembers where each value came from.
+"""Load the settings and remember the source of each value.
 
-In: command line > environment > ``.env`` > TOML file > defaults. Out: frozen `Settings` with the
-origin of each, or a `ConfigurationError` that names the setting, the value, its origin and why.
-A secret ``x`` may also be given as ``x_file``, the file that holds it.
+Sources, the first wins: command line, environment, ``.env``, TOML file, defaults. The result is a frozen
+`Settings` with the origin of each value, or a `ConfigurationError` that names the setting, the value, its
+origin and the reason. A secret ``x`` may also be given as ``x_file``, the file that holds it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settings that say where events and labels are in records of any shape.
 
-In: raw values. Out: `EventSettings` and `LabelSettings`, whose paths are known to be JMESPaths.
+The paths of `EventSettings` and `LabelSettings` are checked to be JMESPaths.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values that may hold a password. In: a URL, or the value of a setting. Out: text that may be shown."""
+"""Mask passwords in URLs and in values of settings."""
 
 from __future__ import annotations
 

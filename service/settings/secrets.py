@@ -1,4 +1,4 @@
-"""Secrets that are mounted as files. In: the file that a setting names. Out: the secret in it."""
+"""Read secrets that are mounted as files."""
 
 from __future__ import annotations
 

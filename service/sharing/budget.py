@@ -1,4 +1,4 @@
-"""The time that rounds may take of a process. In: what they took. Out: whether another one may be opened."""
+"""The share of a process's time that rounds may use."""
 
 from __future__ import annotations
 

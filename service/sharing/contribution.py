@@ -1,4 +1,4 @@
-"""What a partition gives to a round. In: bytes of its model. Out: a record of its lane, and back.
+"""A partition's contribution to a round, as a record of its lane.
 
 The records of a lane have the group as their key, and headers with the numbers of `Contribution` in decimal.
 Their value is what `perceptron_core.sharing.SharedModel.contribute` wrote; empty in the round that opens a

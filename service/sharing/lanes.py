@@ -1,6 +1,6 @@
-"""What the lanes hold. In: the mixes topic. Out: contributions by round, and the mix of each complete round.
+"""The lanes of the mixes topic: contributions by round, and the mix of each complete round.
 
-One reader a process, for all its partitions: what is read is decoded once, and a mix is computed once.
+One reader a process serves all its partitions: a record is decoded once, and a mix is computed once.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class Lanes:
                 hint=f"raise `max.message.bytes` of {self._topic!r} to 1048588, Kafka's default",
             )
 
-    def look(self) -> None:
-        """Read what has come since. Raises as `Follower.poll`, and `CheckpointError` for foreign records."""
+    def poll(self) -> None:
+        """Read records appended since the last call. Raises as `Follower.poll`, or `CheckpointError`."""
         if self._follower is None:
             self.read()
             self._follower = self._transport.follow(self._topic, self._positions)

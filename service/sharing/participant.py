@@ -1,10 +1,10 @@
-"""One partition's part in the rounds. In: the lanes. Out: what its task is to apply and to write.
+"""One partition's part in the rounds: the mixes that its task applies and the contributions that it writes.
 
     not begun ── an opening, or another partition's base ─→ waits for updates, or for another lane to open
                                                               │ contributes                       ↑
                                                               └─→ waits for the other lanes ─ applies
 
-All that it changes in the model happens between two batches, and is in the progress record of the next.
+The model changes only between two batches, and each change is in the progress record of the next.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 OPENING_UPDATES: Final = 16
 """Updates of one partition that open a round."""
-_LOOK_SECONDS: Final = 1.0
+_CHECK_SECONDS: Final = 1.0
 """How often a partition that cannot begin looks for another one's base."""
 
 _SHARE_FOR_DISTANCE: Final = 0.02
@@ -87,7 +87,7 @@ class Participant:
         self._transport = transport
         self._settings = settings
         self._clock = clock
-        self._look_at = clock.monotonic()
+        self._next_check_at = clock.monotonic()
         self._looked_for: int | None = None
         self._snapshot_rounds: deque[int] = deque(maxlen=settings.snapshots_kept)
         latest = lanes.latest(lane)
@@ -123,8 +123,8 @@ class Participant:
         waiting = self._waiting
         return self._clock.monotonic() - waiting.since if waiting is not None and self.waits_for else 0.0
 
-    def look(self) -> None:
-        """Note how far the model is from the base now, unless that was noted a moment ago."""
+    def measure_distance(self) -> None:
+        """Measure the distance of the model from the base, unless it was measured a moment ago."""
         if (began := self._clock.monotonic()) < self._distance_at:
             return
         self.distance = self._rounds.shared.distance()
@@ -193,11 +193,11 @@ class Participant:
         if self._rounds.has_begun and self._rounds.start >= newest:
             return False
         now = self._clock.monotonic()
-        if newest == self._looked_for and now < self._look_at:
+        if newest == self._looked_for and now < self._next_check_at:
             return False
         self._lanes.read()  # to the end: what a former state of this partition has contributed, above all
         newest = self._lanes.newest_start
-        self._looked_for, self._look_at = newest, now + _LOOK_SECONDS
+        self._looked_for, self._next_check_at = newest, now + _CHECK_SECONDS
         latest = self._lanes.latest(self._lane)
         if latest is not None and latest.start != newest:
             latest = None

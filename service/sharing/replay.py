@@ -1,4 +1,4 @@
-"""Rounds lived again. In: what progress records say of them, the lanes. Out: the same model as then."""
+"""Apply the rounds again that progress records name, during recovery."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class RoundsReplay:
             return
         if rounds.sent < told["sent"]:
             self._contribute()
-        if rounds.told() != told:
+        if rounds.progress() != told:
             raise CheckpointError(
-                f"partition {self._lane}: learning again gave {dict(rounds.told())} for its rounds, but "
+                f"partition {self._lane}: learning again gave {dict(rounds.progress())} for its rounds, but "
                 f"{dict(told)} was committed: the contributions in the mixes topic are others than then",
                 hint="let nothing else write to the mixes topic; `perceptron checkpoint reset` begins again",
             )

@@ -1,8 +1,9 @@
-"""The rounds as one partition has lived them. In: contributions. Out: its part of the next round.
+"""The rounds of a shared model, as one partition has applied them.
 
-A share begins with a round to which only lane 0 gives something, and that nothing: it says how many lanes the
-next round has. From then on a round is closed once each of its lanes has given its contribution; the lanes of
-the next one are those that any of these names. So all partitions agree on who takes part, and on the base.
+The first round of a share has one contribution, an empty one from lane 0, which gives the number of lanes of
+the next round. From then on a round is closed once each of its lanes has contributed; the lanes of the next
+round are those that any of these contributions names. So all partitions agree on the members, and on the
+base.
 
 No I/O and no clock: the state is a function of what the model learned and of the rounds applied in between.
 """
@@ -128,8 +129,8 @@ class Rounds:
         self.sent = self.round + 1
         return self.shared.contribute(MOST_BYTES)
 
-    def told(self) -> Mapping[str, int]:
-        """Return what a progress record says of the rounds; empty before this partition has begun."""
+    def progress(self) -> Mapping[str, int]:
+        """Return the fields of a progress record about the rounds; empty before this partition has begun."""
         if not self.has_begun:
             return {}
         return {

@@ -1,7 +1,4 @@
-"""Streams behind one protocol: `memory://`, `sqlite:///…`, `kafka://…`.
-
-In: the settings `broker` and `kafka_client`. Out: a `Transport`.
-"""
+"""Streams behind one protocol: `memory://`, `sqlite:///…`, `kafka://…`."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ def open_transport(
     kafka_client
         The package that `kafka://` is spoken with.
     create
-        Whether a `sqlite://` file that is not there is made: not for those who only come to look.
+        Whether a `sqlite://` file that is not there is created: False for commands that only read.
 
     Raises
     ------

@@ -35,7 +35,7 @@ class _SharedDatabase(Database):
 
     @classmethod
     def named(cls, name: str) -> _SharedDatabase:
-        """Return the database called `name`, made when first asked for."""
+        """Return the database called `name`, made on its first use."""
         with cls._naming:
             if name not in cls._databases:
                 cls._databases[name] = cls(None)

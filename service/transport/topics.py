@@ -1,4 +1,4 @@
-"""The topics of a service. In: settings. Out: their names, and that they exist."""
+"""The names of a service's topics, and their creation."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def ensure_topics(transport: Transport, settings: Settings) -> int:
 def _gone(transport: Transport, settings: Settings) -> list[str]:
     """Return the topics of answers that do not exist, although the checkpoints do.
 
-    The checkpoints are made last and asked about first, as another process may be making the topics now.
+    The checkpoints are created last and checked first, as another process may be creating the topics now.
     """
     answers = (settings.predictions_topic, settings.dead_letters_topic)
     found = partition_counts(transport, (settings.checkpoints_topic, *answers))

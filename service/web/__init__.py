@@ -1,1 +1,1 @@
-"""The HTTP side: metrics, probes."""
+"""The HTTP side: API, live page, metrics, probes."""

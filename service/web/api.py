@@ -1,4 +1,4 @@
-"""The endpoints about models. In: events and questions. Out: predictions, explanations, descriptions."""
+"""The endpoints about models: predictions, explanations, descriptions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ Body = Annotated[bytes, Depends(event_body)]
 
 
 def add_api(app: FastAPI, window: Window) -> None:
-    """Add the endpoints that look through `window`."""
+    """Add the endpoints that read from `window`."""
     api = APIRouter(tags=["model"])
     _add_questions(api, window)
     _add_descriptions(api, window)

@@ -1,4 +1,4 @@
-"""The HTTP interface. In: metrics, health, models and settings. Out: the application."""
+"""Build the HTTP application from metrics, health, models and settings."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def make_app(
 
 
 def about(settings: Settings, health: Health, clock: Clock = SYSTEM_CLOCK) -> Callable[[], dict[str, Any]]:
-    """Return what tells about the service as a whole: how it is, since when, and which stream it reads."""
+    """Return the fields of the service as a whole: its state, its start, and its stream."""
     began, takes_own = clock.monotonic(), _takes_own(settings)
 
     def now() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The experts of a mixture, for the live page. In: points of the history. Out: their curves, for JSON."""
+"""The curves of a mixture's experts, as JSON for the live page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Stands before every endpoint. In: requests from anybody. Out: those that may pass, their bodies read.
+"""Middleware before every endpoint: refuses requests, reads bodies, adds security headers.
 
-Refused are: a stranger's host name, a missing token, a body too large or too slow. Every answer gets the
-headers that keep a browser from doing more with it than show it.
+It refuses a foreign host name, a missing token, and a body that is too large or too slow. The headers keep a
+browser from doing more with an answer than show it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class AccessPolicy:
     unnamed: Collection[str] = PROBES
     """Paths that are answered under any name."""
     takes_inputs: bool = True
-    """Whether events and labels are taken."""
+    """Whether events and labels are accepted."""
     body_seconds: float = BODY_SECONDS
 
 
@@ -130,8 +130,8 @@ class Guard:
     async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
         """Read the whole body, unless it is too large or too slow.
 
-        What is too large is read on for a while and thrown away: a client that sends its body to the end
-        before it looks for an answer would only find that the connection is closed.
+        A body that is too large is read on for a while and discarded: a client that sends its body to the end
+        before it reads the answer would only find that the connection is closed.
         """
         limit, seconds = self._rules.max_body_bytes, self._rules.body_seconds
         most = limit + _DISCARDED_BYTES

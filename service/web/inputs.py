@@ -1,4 +1,4 @@
-"""The endpoints that append. In: events and labels. Out: records on their topics; committed predictions.
+"""The endpoints that append events and labels to their topics, and return committed predictions.
 
 A request may be repeated without harm: `service.intake` appends each id once.
 """

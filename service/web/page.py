@@ -1,6 +1,6 @@
-"""What people look at: the live page and the page that explains the API. All of it comes from here.
+"""The live page, and the page that documents the API.
 
-In: nothing. Out: files of this package, and of the one that delivers Swagger UI; never from elsewhere.
+All files come from this package and from the one that delivers Swagger UI, never from another host.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The endpoints for monitoring. In: metrics and health. Out: both, as they are asked for."""
+"""The endpoints for monitoring: metrics and health."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors as JSON: what, where, hint. In: whatever went wrong in a request. Out: a status and a `Problem`."""
+"""Turn errors of requests into a status and a `Problem`: what, where, hint."""
 
 from __future__ import annotations
 

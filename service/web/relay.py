@@ -1,8 +1,7 @@
-"""Questions about models in other processes, and what they are to learn. In: a request. Out: their answer.
+"""Pass requests about models on to the worker that has the partition.
 
-The parent of workers passes a request on to the HTTP server of the worker that has the partition, so the
-same code answers, and says what is wrong, wherever a model is. Where an event or a label goes, only a worker
-can read: one that has not got the partition says which it is.
+The same code then answers, and reports errors, wherever a model is. Only a worker can read which partition
+an event or a label belongs to: one that does not have the partition names the one that does.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Elsewhere(Protocol):
     """The models in other processes."""
 
     def addresses(self) -> Mapping[int, str]:
-        """Return by partition the URL of the server that is asked about its model."""
+        """Return by partition the URL of the server that answers for its model."""
 
     @property
     def n_partitions(self) -> int:
@@ -60,14 +59,14 @@ def add_relay(
 ) -> None:
     """Add the endpoints about models, and the document that describes them.
 
-    `about` tells of the service as a whole, which no worker can; `find_id` finds the id of an event.
+    `about` returns the fields of the service as a whole, which no worker knows; `find_id` an event's id.
     """
 
     def pass_on(request: Request, body: Annotated[bytes, Depends(_body)]) -> Response:
         addresses = elsewhere.addresses()
         if request.url.path == "/state" and _is_of_all(request, addresses):
-            told = together(_states(request, addresses))
-            return _json(told | about() | {"partitions": sorted(addresses)})
+            state = together(_states(request, addresses))
+            return _json(state | about() | {"partitions": sorted(addresses)})
         event_id = None if "partition" in request.query_params else _event_id(body, find_id)
         partition = _partition(request, event_id, addresses, elsewhere.n_partitions)
         query = dict(request.query_params)
@@ -97,8 +96,8 @@ def add_relay(
         app.add_api_route(path, pass_on, methods=[method], include_in_schema=False)
 
 
-def _json(told: Mapping[str, Any]) -> Response:
-    return Response(json.dumps(told), media_type="application/json")
+def _json(content: Mapping[str, Any]) -> Response:
+    return Response(json.dumps(content), media_type="application/json")
 
 
 def _is_of_all(request: Request, addresses: Mapping[int, str]) -> bool:
@@ -107,7 +106,7 @@ def _is_of_all(request: Request, addresses: Mapping[int, str]) -> bool:
 
 
 def _states(request: Request, addresses: Mapping[int, str]) -> Sequence[Mapping[str, Any]]:
-    """Ask all workers at once; return what those tell that answer. Raises `ModelBusy` if none does."""
+    """Request the state of all workers at once; return the answers. Raises `ModelBusy` if none does."""
     servers = sorted(set(addresses.values()))
     with ThreadPoolExecutor(len(servers)) as threads:
         answers = [*threads.map(lambda server: _asked(server, request), servers)]
@@ -137,7 +136,7 @@ def _submit(request: Request, body: bytes, addresses: Mapping[int, str], guess: 
 def _partition(
     request: Request, event_id: str | None, addresses: Mapping[int, str], n_partitions: int
 ) -> int:
-    """Choose as a single process would: what is asked for, else the event's own, else the first.
+    """Choose as a single process would: the requested partition, else the event's own, else the first.
 
     The worker of the first also reports what is wrong with the request.
     """
@@ -163,7 +162,7 @@ def _nobody_has(partition: str, addresses: Mapping[int, str]) -> NoSuchModel:
 
 
 def _event_id(body: bytes, find_id: FindId) -> str | None:
-    """Find the id of the event that is asked about; None if it cannot be read."""
+    """Find the id of the event of a request; None if it cannot be read."""
     try:
         event_id = find_id(json.loads(body), None)
         event_id.encode()  # type: ignore[attr-defined]
@@ -175,7 +174,7 @@ def _event_id(body: bytes, find_id: FindId) -> str | None:
 def _ask(
     address: str, request: Request, query: Mapping[str, str], body: bytes, patience_seconds: float
 ) -> Response:
-    """Ask the worker's server as this one was asked."""
+    """Forward a request to the worker's server."""
     connection = HTTPConnection(urlsplit(address).netloc, timeout=patience_seconds)
     asked_with = {name: value for name, value in request.headers.items() if name not in _OF_CONNECTION}
     try:

@@ -1,4 +1,4 @@
-"""What is told of a model, as Pydantic models: FastAPI writes the OpenAPI document from them.
+"""The Pydantic models of answers, from which FastAPI writes the OpenAPI document.
 
 Events and predictions are those of the stream (`service.messages.schema`); this is the rest.
 """
@@ -160,7 +160,7 @@ class Counts(Answered):
 
 
 class Memory(Answered):
-    """What the model takes, in bytes; null where it is not known."""
+    """The memory of the model, in bytes; null where it is not known."""
 
     process_bytes: int | None = Field(description="Resident memory of the whole process.")
     snapshot_bytes: int | None = Field(description="The last snapshot: the model and what waits for labels.")

@@ -1,4 +1,4 @@
-"""The HTTP server beside the loop. In: an application and an address. Out: a thread that serves it."""
+"""Serve an application by HTTP on a thread beside the loop."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _STOP_SECONDS: Final = 5.0
 """How long open requests may take when the service ends."""
 
 _REQUEST_SECONDS: Final = 10.0
-"""How long a connection may take to say what it wants: the head of a request. Bodies: `service.web.guard`."""
+"""How long a connection may take to send the head of a request. Bodies: `service.web.guard`."""
 
 _MOST_CONNECTIONS: Final = 200
-"""Open at a time; requests on more are told to come back later, all but probes."""
+"""Open at a time; requests on more get a 503, all but probes."""
 
 _PROBE_CONNECTIONS: Final = 50
 """Open beyond those; then the oldest connection is closed for each new one."""
@@ -36,8 +36,8 @@ _PROBE_CONNECTIONS: Final = 50
 _ANSWER_SECONDS: Final = 30.0
 """How long a client may take to read an answer."""
 
-_LOOK_SECONDS: Final = 5.0
-"""Between two looks at what a client has left unread."""
+_CHECK_SECONDS: Final = 5.0
+"""Between two checks of what a client has left unread."""
 
 _CONNECTION: Final = "connection"
 """Where the state of a request has its connection."""
@@ -55,7 +55,7 @@ class HttpServer:
     app
         What to serve.
     address
-        `host:port`; port 0 takes a free one, which `url` then tells.
+        `host:port`; port 0 chooses a free one, which `url` then names.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class HttpServer:
         self._socket = _listen(host, port, address)
         self.url = url_at(host, self._socket.getsockname()[1])
         config = uvicorn.Config(
-            _Doorkeeper(app),
+            _RequestTracker(app),
             http=_ImpatientProtocol,
             ws="none",
             log_config=None,  # `service.logs` formats its lines
@@ -98,8 +98,8 @@ class HttpServer:
 class _ImpatientProtocol(asyncio.Protocol):
     """Closes connections of clients that send no request or do not read an answer; uvicorn does not.
 
-    uvicorn's protocol is behind it, and nothing is asked of that but what asyncio asks. Requests carry the
-    connection in their state, and `_Doorkeeper` says when they begin and end.
+    uvicorn's protocol is behind it, and only the methods of asyncio are called on it. Requests carry the
+    connection in their state, and `_RequestTracker` says when they begin and end.
     """
 
     def __init__(self, app_state: dict[str, Any], **given: Any) -> None:  # noqa: ANN401 - uvicorn's
@@ -107,7 +107,7 @@ class _ImpatientProtocol(asyncio.Protocol):
         self._served: asyncio.Protocol = H11Protocol(app_state=app_state | {_CONNECTION: self}, **given)
         self._loop = asyncio.get_running_loop()
         self._deadline: asyncio.TimerHandle | None = None
-        self._next_look: asyncio.TimerHandle | None = None
+        self._next_check: asyncio.TimerHandle | None = None
         self._answered_now = 0
         self._unread_seconds = 0.0
         self.opened_at = self._loop.time()
@@ -129,7 +129,7 @@ class _ImpatientProtocol(asyncio.Protocol):
         self._all.add(self)
         self._served.connection_made(transport)
         self._wait_for_request()
-        self._look_later()
+        self._check_later()
         if len(self._all) > _MOST_CONNECTIONS + _PROBE_CONNECTIONS:
             self._close_oldest()
 
@@ -150,8 +150,8 @@ class _ImpatientProtocol(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._all.discard(self)
         self._stop_waiting()
-        if self._next_look is not None:
-            self._next_look.cancel()
+        if self._next_check is not None:
+            self._next_check.cancel()
         self._served.connection_lost(exc)
 
     def abort(self) -> None:
@@ -171,17 +171,17 @@ class _ImpatientProtocol(asyncio.Protocol):
     def _wait_for_request(self) -> None:
         self._deadline = self._loop.call_later(_REQUEST_SECONDS, self._transport.close)
 
-    def _look_later(self) -> None:
-        self._next_look = self._loop.call_later(_LOOK_SECONDS, self._look)
+    def _check_later(self) -> None:
+        self._next_check = self._loop.call_later(_CHECK_SECONDS, self._check_unread)
 
-    def _look(self) -> None:
-        """Close the connection if a part of an answer has been waiting to be read at every look for long."""
+    def _check_unread(self) -> None:
+        """Close the connection if a part of an answer has stayed unread at every check for too long."""
         waits = self._transport.get_write_buffer_size() > 0
-        self._unread_seconds = self._unread_seconds + _LOOK_SECONDS if waits else 0.0
+        self._unread_seconds = self._unread_seconds + _CHECK_SECONDS if waits else 0.0
         if self._unread_seconds > _ANSWER_SECONDS:
             self.abort()
         else:
-            self._look_later()
+            self._check_later()
 
     def _close_oldest(self) -> None:
         """Close that of the others that has waited longest for a request; failing that, the oldest one."""
@@ -195,8 +195,8 @@ class _ImpatientProtocol(asyncio.Protocol):
             self._deadline = None
 
 
-class _Doorkeeper:
-    """ASGI middleware that tells connections of their requests; of too many, monitoring alone is answered."""
+class _RequestTracker:
+    """ASGI middleware that notes the requests of each connection; of too many, it answers monitoring only."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

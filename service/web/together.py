@@ -1,7 +1,7 @@
-"""All partitions as one. In: what the page shows of each. Out: the same of all, as sums.
+"""Combine the views of several partitions into one: sums of counts and curves.
 
-A parent of workers puts together what they tell, in the same way: so nothing of a model is imported here, and
-what comes out can go in again.
+A parent of workers combines their answers in the same way. So no model is imported here, and results can be
+combined again.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _quality(qualities: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _summed(histories: Sequence[Mapping[str, Sequence[float]]]) -> Columns:
     """Add curves up over time. Before its first point, a curve counts as at that point.
 
-    So a partition that this process has had for a while only does not look like a jump of all.
+    So a partition that arrived late makes no jump in the sum.
     """
     curves = [history for history in histories if history["seconds"]]
     times = _thinned(sorted({seconds for curve in curves for seconds in curve["seconds"]}))

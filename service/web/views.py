@@ -1,6 +1,7 @@
-"""What the web side may look at. In: metrics and live models. Out: the answers' contents.
+"""The views of metrics and live models from which answers are built.
 
-The one place that knows both what is committed (`Metrics`) and the models in memory (`LiveModels`).
+This is the one place that knows both the committed state (`Metrics`) and the models in memory
+(`LiveModels`).
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Window:
     def _memory(self, partition: int) -> Memory:
         found = [
             sample.value
-            for family in ProcessCollector(registry=None).collect()  # a look at /proc, nothing registered
+            for family in ProcessCollector(registry=None).collect()  # reads /proc, registers nothing
             for sample in family.samples
             if sample.name == "process_resident_memory_bytes"
         ]
@@ -135,7 +136,7 @@ class Window:
 
 def kind_of(model: LiveModel) -> ModelKind:
     """Describe a model: of a pipeline, its steps."""
-    learner = model.look()
+    learner = model.current_learner()
     made: base.Classifier = learner.model  # type: ignore[attr-defined]
     if isinstance(learner, RiverLearner):
         return ModelKind(str(made), {})
@@ -176,7 +177,7 @@ def _curves(points: Sequence[Point]) -> dict[str, list[float]]:
 
 
 def _quality(published: Published) -> dict[str, Any]:
-    """Return the sums that tell how good the predictions were, ever."""
+    """Return the sums of the quality of all predictions."""
     counters = published.counters
     confusion, calibration, pairs = counters.confusion, counters.calibration, counters.score_bins.pairs()
     return {

@@ -9,7 +9,7 @@ _YOUNG: Final = 10_000
 """New objects between two collections of the young ones; one batch makes more than Python's 700 to 2,000."""
 
 
-def look_less_often() -> None:
+def collect_less_often() -> None:
     """Freeze existing objects (`gc.freeze`) and collect new ones less often.
 
     Examples that wait for labels hold no cycles, yet each full collection goes through all of them. This

@@ -1,7 +1,7 @@
-"""One exposition for several processes. In: what each of them shows. Out: what they show together.
+"""Merge the metrics of several processes into one exposition.
 
-A partition's series come from the process that has it now, all other counts are added up. That the
-work moves between processes, or that one of them ends, makes no counter go down.
+A partition's series come from the process that owns it now; all other counts are added up. No counter goes
+down when a partition moves between processes or a process ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def merged(expositions: Sequence[Exposition]) -> Exposition:
     """Show together what the processes show one by one.
 
     Series with a label `partition` are those of the process that got the partition last: one that is
-    frozen, or was asked before a rebalance, still shows what is no longer its own. Of all others counters,
+    frozen, or answered before a rebalance, still shows what is no longer its own. Of all others counters,
     histograms and gauges are added up, beginnings are the earliest, and an info stays as it is.
     """
     newest = _newest(expositions)

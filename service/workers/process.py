@@ -1,6 +1,6 @@
-"""The parent's side of one worker: its process, what it was asked, what it last said.
+"""The parent's side of one worker: its process, its last report, and the request under way.
 
-In: reports. Out: requests; what is known of the worker, also after its end.
+What is known of a worker remains after its end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class WorkerProcess:
     number, settings, url, serve_http, exit_at_end
         As for `service.workers.worker.work`.
     changed
-        Held to look at a worker, notified when it has said something or ended.
+        Held to read a worker's state, notified when it has reported or ended.
 
     """
 
@@ -118,7 +118,7 @@ class WorkerProcess:
 
     @property
     def is_deaf(self) -> bool:
-        """Whether it was told to leave and has sent no report for `LEAVE_SECONDS` since."""
+        """Whether it got a LEAVE request and has sent no report for `LEAVE_SECONDS` since."""
         told_at = self._told_at
         return told_at is not None and monotonic() - max(told_at, self.heard_at) > LEAVE_SECONDS
 

@@ -1,4 +1,4 @@
-"""Several workers as one service. In: settings. Out: processes that share the partitions; one health.
+"""Run several workers as one service.
 
     starting ─→ running ─→ left
        ↑ backoff   │ died
@@ -57,7 +57,7 @@ class _Place:
 
 
 class Workers:
-    """Runs N workers until told to stop.
+    """Runs N workers until `stop`.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Workers:
     registry
         Where the metrics of all are shown.
     health
-        What is told of all together.
+        The metrics of all together.
     serve_http
         Lets each worker answer for its models.
     exit_at_end
@@ -113,7 +113,7 @@ class Workers:
             "perceptron_worker_restarts", "Times a worker had to be started again.", registry=self._own
         )
         alive = Gauge("perceptron_workers", "Workers whose process is alive.", registry=self._own)
-        alive.set_function(lambda: len(self._at_work()))
+        alive.set_function(lambda: len(self._running()))
         ProcessCollector(registry=self._own)
         registry.register(_MetricsOfAll(self))
 
@@ -127,7 +127,7 @@ class Workers:
         Returns
         -------
         dict
-            By partition, the counts at the last commit that a worker told of.
+            By partition, the counts at the last commit that a worker reported.
 
         Raises
         ------
@@ -136,16 +136,16 @@ class Workers:
 
         """
         try:
-            while not self._is_stopping or self._at_work():
+            while not self._is_stopping or self._running():
                 self._start_due()
                 with self._changed:
                     self._changed.wait(_ROUND_SECONDS)
                     for place in self._places:
-                        self._look_after(place)
+                        self._supervise(place)
                     self._health.become(*self._condition())
         finally:
             self._health.become(State.STOPPED, "the loop has ended")
-            for worker in self._at_work():
+            for worker in self._running():
                 worker.kill()
         if self._failure is not None:
             raise self._failure
@@ -154,25 +154,25 @@ class Workers:
     def expositions(self) -> Sequence[Exposition]:
         """Ask all workers for their metrics, from any thread; a late one is shown with its last metrics."""
         with self._changed:
-            for worker in self._at_work():
+            for worker in self._running():
                 worker.ask_metrics()
             self._changed.wait_for(
-                lambda: not any(worker.will_answer for worker in self._at_work()), ANSWER_SECONDS
+                lambda: not any(worker.will_answer for worker in self._running()), ANSWER_SECONDS
             )
             own = Exposition(list(self._own.collect()), {})
-            return [own, self._ended, *(worker.metrics for worker in self._at_work())]
+            return [own, self._ended, *(worker.metrics for worker in self._running())]
 
     def addresses(self) -> Mapping[int, str]:
         """Return by partition the URL of the server of the worker that has it; of the silent ones, none."""
-        talking = [w.last for w in self._at_work() if monotonic() - w.heard_at <= _SILENT_SECONDS]
+        talking = [w.last for w in self._running() if monotonic() - w.heard_at <= _SILENT_SECONDS]
         return {partition: last.address for last in talking for partition in last.partitions}
 
     @property
     def n_partitions(self) -> int:
         """Partitions of the events topic; 0 before it is known."""
-        return max((worker.last.n_partitions for worker in self._at_work()), default=0)
+        return max((worker.last.n_partitions for worker in self._running()), default=0)
 
-    def _at_work(self) -> Sequence[WorkerProcess]:
+    def _running(self) -> Sequence[WorkerProcess]:
         return [place.worker for place in self._places if place.worker is not None]
 
     def _warn_of_too_many(self, n_partitions: int) -> None:
@@ -202,7 +202,7 @@ class Workers:
                 else:
                     _log.info("worker %d is process %d", place.number, place.worker.pid)
 
-    def _look_after(self, place: _Place) -> None:
+    def _supervise(self, place: _Place) -> None:
         worker = place.worker
         if worker is None:
             return
@@ -213,11 +213,11 @@ class Workers:
         if worker.has_ended:
             place.worker = None
             self._ended = merged([self._ended, outlasting(worker.metrics)])
-            self._go_on_without(place, worker)
+            self._replace(place, worker)
         elif self._is_stopping:
-            self._send_away(place.number, worker)
+            self._request_leave(place.number, worker)
 
-    def _send_away(self, number: int, worker: WorkerProcess) -> None:
+    def _request_leave(self, number: int, worker: WorkerProcess) -> None:
         """Stop a worker; kill one that is frozen, which would keep the service from ending."""
         worker.leave()
         if worker.is_deaf:
@@ -229,7 +229,7 @@ class Workers:
             )
             worker.kill()
 
-    def _go_on_without(self, place: _Place, worker: WorkerProcess) -> None:
+    def _replace(self, place: _Place, worker: WorkerProcess) -> None:
         """Decide what the end of a worker means: the end of all, or another start."""
         failure = worker.failure
         if isinstance(failure, _PASSING) and self._has_worked:

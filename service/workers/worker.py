@@ -1,12 +1,11 @@
 """A worker of `serve --workers N`: the loop, in a process of its own at the other end of a pipe.
 
-In: settings as the parent has resolved them; requests. Out: reports; answers about the models, by HTTP.
-
     parent ─ ASK_METRICS, LEAVE ─→ worker
            ←────── WorkerReport ────────
 
-The pipe is also the leash: when its other end closes, because the parent was killed, the worker leaves as
-if it had been told to. Whatever is heavy is imported when the process runs: its parent does without.
+The worker gets the settings as the parent has resolved them, and answers questions about its models by HTTP.
+When the other end of the pipe closes, because the parent was killed, the worker leaves as on a LEAVE
+request. Large modules are imported when the process runs, so that the parent needs none of them.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class WorkerReport:
     tallies: Mapping[int, Tally] = field(default_factory=dict)
     """By partition, also of those it has handed over: the counts at its last commit there."""
     metrics: Exposition | None = None
-    """Only when asked, and at the end: looking at a large model takes a while."""
+    """Only on request, and at the end: reading a large model takes a while."""
     address: str = ""
     """URL of the worker's own server, which knows the models; empty if there is none."""
     partitions: Sequence[int] = ()
@@ -101,7 +100,7 @@ def work(
     serve_http: ServeHttp,
     exit_at_end: bool,
 ) -> None:
-    """Run worker `number` until it is told to leave: the entry point of its process."""
+    """Run worker `number` until it gets a LEAVE request: the entry point of its process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent decides
     log_to_stderr(settings.log_level, settings.log_format, number)
     from prometheus_client import CollectorRegistry  # noqa: PLC0415  see above
@@ -139,7 +138,7 @@ def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool)
     from service.loop.runner import Runner  # noqa: PLC0415
     from service.monitoring.tracing import make_tracer  # noqa: PLC0415
     from service.partition.factory import open_stream  # noqa: PLC0415
-    from service.workers.gc_tuning import look_less_often  # noqa: PLC0415
+    from service.workers.gc_tuning import collect_less_often  # noqa: PLC0415
     from service.workers.malloc_tuning import keep_freed_memory  # noqa: PLC0415
 
     transport = open_stream(settings, url)
@@ -159,7 +158,7 @@ def _run(reporter: Reporter, settings: Settings, url: str, *, exit_at_end: bool)
         with Departure(lambda: reporter.health.asking_since) as departure, stalls_logged(reporter.health):
             reporter.attend(runner, departure)
             signal.signal(signal.SIGTERM, leave)
-            look_less_often()
+            collect_less_often()
             keep_freed_memory()
             return runner.run(exit_at_end=exit_at_end)
     finally:

@@ -1,4 +1,4 @@
-"""What a PromQL expression asks for. In: an expression. Out: metric names, and the labels matched on each."""
+"""Extract the metric names of a PromQL expression, with the labels matched on each."""
 
 import re
 

@@ -102,9 +102,9 @@ def step_until(runner, claim):
 
 
 def open_again(stream, runner, lose):
-    former = weakref.ref(runner._tasks.at_work[0])
+    former = weakref.ref(runner._tasks.running[0])
     lose(stream, runner)
-    step_until(runner, lambda: runner._tasks.at_work.get(0) not in {None, former()})
+    step_until(runner, lambda: runner._tasks.running.get(0) not in {None, former()})
 
 
 def processors():
@@ -114,7 +114,7 @@ def processors():
 @pytest.mark.parametrize("lose", [lose_by_outage, lose_by_rebalance])
 @pytest.mark.usefixtures("without_collector")
 def test_of_a_partition_that_is_opened_again_and_again_one_model_is_there(stream, runner, lose):
-    step_until(runner, lambda: 0 in runner._tasks.at_work)
+    step_until(runner, lambda: 0 in runner._tasks.running)
     n_openings = N_OPENINGS if stream.url == MEMORY else N_OPENINGS_ON_KAFKA
     for _ in range(n_openings - 1):
         open_again(stream, runner, lose)

@@ -1,4 +1,4 @@
-"""A stream in memory, as its servers see it. In: records, members, transactions. Out: logs, owners.
+"""The simulated stream in memory: logs, transactions, group members and owners.
 
 It knows nothing of faults: those are decided where a process calls it (see `transport`).
 """

@@ -14,8 +14,7 @@ from service.batches.record_batch import RecordBatch
 from service.checkpoints.log import CheckpointLog
 from service.errors import TransactionFailed
 from service.loop import commits, opening, recovery, task
-from service.loop.queues import partition_queue
-from service.loop.queues import record_queue as inbox
+from service.loop.queues import partition_queue, record_queue
 from service.partition import factory
 from service.partition.label_join import LabelJoin
 from service.partition.processor import Processor
@@ -144,25 +143,25 @@ def state_is_read_before_the_writer_fences():
 
 
 @defect
-def records_of_a_failed_batch_stay_in_the_inbox():
+def records_of_a_failed_batch_stay_in_the_queues():
     """After a failure the records that wait are kept, and come once more with the rewind."""
-    forget = inbox.RecordQueues.forget
+    forget = record_queue.RecordQueues.forget
 
     def keep(self, partition):
         waiting = self._partitions.get(partition)
         forget(self, partition)
         self.kept = getattr(self, "kept", {}) | ({partition: waiting.by_topic} if waiting else {})
 
-    opened = inbox.RecordQueues.open
+    opened = record_queue.RecordQueues.open
 
     def open_with_kept(self, partition, *given):
         opened(self, partition, *given)
         for topic, records in getattr(self, "kept", {}).pop(partition, {}).items():
-            self._partitions[partition].add(topic, records)
+            self._partitions[partition].by_topic[topic] = records
 
     with (
-        mock.patch.object(inbox.RecordQueues, "forget", keep),
-        mock.patch.object(inbox.RecordQueues, "open", open_with_kept),
+        mock.patch.object(record_queue.RecordQueues, "forget", keep),
+        mock.patch.object(record_queue.RecordQueues, "open", open_with_kept),
     ):
         yield
 
@@ -313,7 +312,7 @@ def _one_after_the_other(batches):
 
 def _lets_go(is_enough):
     """Return a context in which records wait for another topic until it `is_enough`, and no longer."""
-    reached = inbox.RecordQueues._reached
+    reached = record_queue.RecordQueues._reached
 
     def impatient(self, batches, max_records, look):
         found = reached(self, batches, max_records, look)
@@ -322,7 +321,7 @@ def _lets_go(is_enough):
                 found[partition] = {*found.get(partition, ()), *waiting.empty_topics()}
         return found
 
-    return mock.patch.object(inbox.RecordQueues, "_reached", impatient)
+    return mock.patch.object(record_queue.RecordQueues, "_reached", impatient)
 
 
 @defect
@@ -381,13 +380,13 @@ _BEFORE_SHARING = len(DEFECTS)
 @defect
 def rounds_are_applied_and_not_recorded():
     """Progress tells of the round before: who learns again does so with another model."""
-    told = Rounds.told
+    told = Rounds.progress
 
     def stale(self):
         found = dict(told(self))
         return found | {"round": max(found["start"] - 1, found["round"] - 1)} if found else found
 
-    with mock.patch.object(Rounds, "told", stale):
+    with mock.patch.object(Rounds, "progress", stale):
         yield
 
 

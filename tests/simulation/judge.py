@@ -1,4 +1,4 @@
-"""The judge. In: a run. Out: nothing, or the first thing that is not as the oracle says.
+"""Compare a run with the oracle, and raise at the first difference.
 
 It reads the committed transactions of each partition in their order, lets the oracle do what their progress
 records tell, and compares what was written with what had to be. Where partitions share their model, it lives

@@ -1,4 +1,4 @@
-"""The oracle. In: one partition's inputs, in the order in which batches took them. Out: what must be written.
+"""The oracle: compute what must be written for one partition's inputs, in the order of its batches.
 
 It is written from the documents, without a line of the service or of the core: plain Python, lists and
 dictionaries, the formulas of the papers in the order of summation that `docs/` promises. Where it and the

@@ -1,4 +1,4 @@
-"""One model over all partitions, for the oracle. In: contributions as committed. Out: bases; what a lane has.
+"""The shared model, for the oracle: bases and shifts computed from committed contributions.
 
 The arithmetic is written from `docs/` once more, in dictionaries; of the core only the decoding of a
 contribution is used, whose content is then compared with what the lane had learned.

@@ -1,4 +1,4 @@
-"""Runs seeds. In: seeds, and perhaps a defect to be put back. Out: what happened, and the seeds that fail."""
+"""Run seeds, with a seeded defect if one is given, and report those that fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent to the service. In: chance. Out: records, each with its time and with what it means.
+"""Draw the records that are sent to the service, each with its time and its meaning.
 
 Events with labels of their own, labels early, late, missing, doubled and corrected, ids that come again,
 and records that must become dead letters; on one topic or on two, at once or one after the other.

@@ -1,4 +1,4 @@
-"""One simulated run. In: a seed. Out: everything that was committed, and what happened on the way.
+"""One simulated run: the processes, the clock and the faults of a seed.
 
 Several processes, each a real `Runner`, share a stream in memory and a clock on which time passes only
 where somebody waits. All of it happens in one thread, in an order that chance decides; so the same seed

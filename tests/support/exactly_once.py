@@ -36,7 +36,7 @@ def assert_exactly_once(stream: ChaosStream) -> Counter[str]:
             _assert_same_outputs(written, [output for output in outputs if output.topic == topic])
         found = restore(stream.transport, stream.settings, partition).processor
         if found.rounds is not None:  # a snapshot may be of rounds that were applied since the last batch
-            QuietRounds(stream.transport, stream.settings, partition, quiet).before(found.rounds.told())
+            QuietRounds(stream.transport, stream.settings, partition, quiet).before(found.rounds.progress())
             _assert_all_contributed(stream, partition, found, quiet)
         _assert_same_model(found, quiet)
         total += Counter(

@@ -1,4 +1,4 @@
-"""In which order a service has taken two topics. In: what it answered. Out: how many records came too early.
+"""Count the records of two topics that a service has processed too early, from its answers.
 
 An event's prediction and a label's outcome stand on the predictions topic in the order in which the two
 were taken; with times that put every label after its event, each record of the input has an answer there.

@@ -1,4 +1,4 @@
-"""The polynomials of `perceptron_core/elementary.py`. In: nothing. Out: their coefficients, lowest first.
+"""Compute the polynomials of `perceptron_core/elementary.py`: their coefficients, lowest first.
 
     python -m tools.arithmetic.polynomials
 

@@ -1,4 +1,4 @@
-"""Builds the documentation site. In: docs/ and the code. Out: build/documentation/site.
+"""Build the documentation site from docs/ and the code into build/documentation/site.
 
 What people write lies in docs/, and its links work there too. Here it meets what is generated from the code,
 and links that leave docs/ become links to pages: the project's other documents, or a source file's text.

@@ -1,4 +1,4 @@
-"""Charts as SVG files. In: named curves. Out: a picture with a digest of its numbers in it."""
+"""Draw curves as SVG files that contain a digest of their numbers."""
 
 from __future__ import annotations
 

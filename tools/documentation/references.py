@@ -1,4 +1,4 @@
-"""Reference pages from the code itself. In: settings, commands, metrics, messages, learners. Out: pages."""
+"""Write the reference pages from the code: settings, commands, metrics, messages, learners."""
 
 from __future__ import annotations
 

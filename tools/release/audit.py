@@ -1,4 +1,4 @@
-"""Asks which dependencies have known vulnerabilities. In: site-packages of a release. Out: report, verdict.
+"""Report known vulnerabilities of the dependencies of a release.
 
 `pip-audit` calls it a success when the index knows nothing of any package; and without a network it ends with
 a traceback. Both would pass for an answer, so the report itself is read here.

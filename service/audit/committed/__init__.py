@@ -1,1 +1,1 @@
-"""What was committed. In: the records of a checkpoint log. Out: batches, settings, positions, findings."""
+"""Read what a group has committed from its checkpoint logs: batches, settings, positions, findings."""

@@ -1,4 +1,4 @@
-"""What a group has committed. In: the checkpoints topic and the group's offsets. Out: how far to judge."""
+"""The committed offsets of a group, which say how far its topics are judged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.stream import Transport
 from service.transport.topics import input_topics
 
 SETTLE_SECONDS: Final = 5.0
-"""How long a transaction may take to be seen everywhere: Kafka ends it partition by partition."""
+"""How long a transaction may take to become visible everywhere: Kafka ends it partition by partition."""
 
 _PAUSE_SECONDS: Final = 0.3
 

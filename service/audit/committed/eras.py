@@ -1,6 +1,6 @@
-"""The settings that records were processed under. In: a checkpoint log, settings. Out: which held when.
+"""The settings in force at each offset, as the snapshots of a checkpoint log name them.
 
-A service may be stopped, told other settings that decide what a record does, and started again.
+A service may be stopped, given other settings that decide what a record does, and started again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def eras_of(history: CommitHistory, settings: Settings) -> Sequence[Era]:
     Raises
     ------
     CheckpointError
-        The log names settings that this release does not take.
+        The log names settings that this release does not have.
 
     """
     named = [*history.earlier, {"until": history.offsets, "settings": history.identity}]

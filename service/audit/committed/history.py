@@ -1,4 +1,4 @@
-"""A partition's checkpoint log, audited. In: its records. Out: its last commit, and what contradicts."""
+"""Audit a partition's checkpoint log: find its last commit and its contradictions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Chunks:
 
 
 class CommitHistory:
-    """What the checkpoint log of one partition tells.
+    """The contents of one partition's checkpoint log.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class CommitHistory:
     jumps
         Snapshots that go on elsewhere: where input was lost, or a progress record is.
     consumed
-        Records ever processed by input topic; None where a release wrote the log that did not count them.
+        Records ever processed by input topic; None if the release that wrote the log did not count them.
     begin
         The first snapshot; None if there is none.
     begins_with_snapshot
@@ -117,7 +117,7 @@ class CommitHistory:
         """Read a log."""
         history = cls(group)
         for record in records:
-            history._take(record)
+            history._read_record(record)
         history._finish_snapshot()
         history._check_begin()
         return history
@@ -131,7 +131,7 @@ class CommitHistory:
                 offsets |= batch.offsets if batch else {}
         return offsets
 
-    def _take(self, record: Record) -> None:
+    def _read_record(self, record: Record) -> None:
         place, headers = Place(*record[:3]), dict(record.headers)
         self.end = record.offset + 1
         self.owners.add(record.key)
@@ -145,14 +145,14 @@ class CommitHistory:
             self.findings.add(Fault.FOREIGN, place, f"a record of the group {owner!r} in the checkpoint log")
         elif kind == b"progress":
             self._finish_snapshot()
-            self._take_progress(place, record.value)
+            self._read_progress(place, record.value)
         elif kind == b"schema":
             self._finish_snapshot()
-            self._take_schema(place, headers, record.value)
+            self._read_schema(place, headers, record.value)
         else:
-            self._take_chunk(place, headers, record.value)
+            self._read_chunk(place, headers, record.value)
 
-    def _take_progress(self, place: Place, value: bytes | None) -> None:
+    def _read_progress(self, place: Place, value: bytes | None) -> None:
         batch = read_progress(place, value)
         if batch is None:
             self.findings.add(Fault.WRONG, place, "progress that cannot be read")
@@ -201,13 +201,13 @@ class CommitHistory:
         for topic in sorted(offsets.keys() - self.offsets.keys() - {identity[name] for name in _TOPICS}):
             self.findings.add(Fault.WRONG, place, f"a position in {topic}, which the group does not read")
 
-    def _take_schema(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
+    def _read_schema(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
         try:
             self.schemas[headers["schema"]] = from_bytes(value or b"")
         except (DamagedError, KeyError) as error:
             self.findings.add(Fault.WRONG, place, f"a schema that cannot be read: {error}")
 
-    def _take_chunk(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
+    def _read_chunk(self, place: Place, headers: Mapping[str, bytes], value: bytes | None) -> None:
         try:
             sequence, number, count = (int(headers[name]) for name in ("sequence", "chunk", "chunks"))
         except (KeyError, ValueError):
@@ -248,11 +248,11 @@ class CommitHistory:
         )
 
     def _note_settings(self, snapshot: Snapshot) -> None:
-        """Note which settings held up to here, as told; or as two snapshots differ that tell nothing."""
-        identity, told = _split(snapshot.identity)
-        if told:
-            before = (each for each in self.earlier if _is_before(each["until"], told[0]["until"]))
-            self.earlier = [*before, *told]
+        """Note the settings up to here, from `earlier` or from the difference to the last snapshot."""
+        identity, earlier = _split(snapshot.identity)
+        if earlier:
+            before = (each for each in self.earlier if _is_before(each["until"], earlier[0]["until"]))
+            self.earlier = [*before, *earlier]
         elif self.identity and identity != self.identity:
             self.earlier = [*self.earlier, {"until": snapshot.offsets, "settings": self.identity}]
         self.identity, self._last_snapshot = identity, snapshot.sequence

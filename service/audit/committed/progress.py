@@ -1,4 +1,4 @@
-"""Progress records as the audit reads them. In: bytes. Out: a batch, or None."""
+"""Progress records as the audit reads them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Batch(NamedTuple):
     offsets: Mapping[str, int]
     counts: Mapping[str, int]
     consumed: Mapping[str, int] | None
-    """Records ever processed, by input topic; None where an earlier release wrote it, or there are none."""
+    """Records ever processed, by input topic; None if an earlier release wrote it, or there are none."""
 
 
 def read_progress(place: Place, value: bytes | None) -> Batch | None:

@@ -1,4 +1,4 @@
-"""The settings of a service, as its snapshots name them. In: checkpoint logs, settings. Out: a refusal."""
+"""Compare the settings of an audit with those that the service's snapshots name."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def with_those_of_the_log(transport: Transport, loaded: Loaded) -> Loaded:
 
 
 def check_settings(histories: Iterable[CommitHistory], settings: Settings) -> None:
-    """Refuse settings under which the service did not run: what it did would look wrong.
+    """Refuse settings under which the service did not run: its outputs would be reported as wrong.
 
     A partition without records since a setting was changed has no snapshot of the new setting: it is enough
     that the newest snapshot of one partition agrees.

@@ -1,7 +1,7 @@
-"""An event and all that became of it. In: what was read of it. Out: what contradicts.
+"""An event with its labels, predictions and outcomes, and the contradictions between them.
 
-A case begins with an event whose id is not kept, and takes in the labels and events with that id until the
-event is let go.
+A case begins with an event whose id is not kept. Labels and events with that id belong to the case until the
+event is released.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from service.audit.matching.outputs import Found
 from service.messages.labels import Truth
 
 
-class Said(NamedTuple):
-    """A label that came by itself, or that an event got because none came in time."""
+class AuditedLabel(NamedTuple):
+    """A label from the topic, or the label that an event got at its timeout."""
 
     place: Place
     """Of the label, or of the event that got it."""
     truth: Truth
     timestamp_ms: int
     is_ahead: bool
-    """Whether it lies behind the last commit, so that it may be taken or not."""
+    """Whether it lies after the last commit, so that it may be processed or not."""
     gap: Gap
-    """Where its outcome lies, if events and labels were taken in the order in which they are read here."""
+    """Where its outcome lies, if the audit reads events and labels in the order of processing."""
     timed_out_at: Place | None = None
     """The record whose time was too late for the label; None if this is a label that came."""
 
@@ -45,9 +45,9 @@ class Compared(NamedTuple):
     """A prediction that was compared with a label."""
 
     places: Collection[Place]
-    """The records that may have brought the label."""
-    told: Found
-    """The prediction or the outcome that says so."""
+    """The records that may have held the label."""
+    output: Found
+    """The prediction or the outcome with the comparison."""
     mistake: bool
 
 
@@ -65,24 +65,24 @@ class Case:
     """Of its message."""
     lane: int
     """The partition of the predictions topic that its id is sent to."""
-    said: list[Said]
+    labels: list[AuditedLabel]
     """Labels with its id, in order."""
     truths: list[Truth]
     """Every label so far, the event's own included."""
-    due: Said | None = None
-    """The label that makes an outcome, if the order in which all was taken is known."""
+    due: AuditedLabel | None = None
+    """The label that makes an outcome, if the order of processing is known."""
     repeats: int = 0
-    told_by_repeat: Place | None = None
+    labelled_by_repeat: Place | None = None
     """The same event, sent again, if its first label came inside that."""
     prediction: Found | None = None
     is_prediction_deleted: bool = False
     outcomes: list[Found] = field(default_factory=list)
-    """Those that `OpenCases` brought to it."""
+    """Those that `OpenCases` assigned to it."""
 
     @property
-    def was_told_by_repeat(self) -> bool:
+    def was_labelled_by_repeat(self) -> bool:
         """Return whether its first label came inside the same event, sent again."""
-        return self.told_by_repeat is not None
+        return self.labelled_by_repeat is not None
 
     @property
     def is_placed(self) -> bool:
@@ -94,13 +94,13 @@ class Case:
         """Return whether its prediction was made without a label, as far as the prediction is read."""
         return self.own_truth is None and (self.prediction is None or self.prediction.truth is None)
 
-    def is_settled_by(self, outcome: Found, *, order_is_known: bool) -> bool:
+    def is_answered_by(self, outcome: Found, *, order_is_known: bool) -> bool:
         """Return whether an outcome says of this event all that it must say."""
         if not self.has_predicted(outcome) or not self._is_at_the_time_of(outcome):
             return False
         if not order_is_known:
             return self.awaits_label and self.agrees_with_a_label(outcome)
-        return self.due is not None and not self.was_told_by_repeat and self._agrees(outcome, self.due)
+        return self.due is not None and not self.was_labelled_by_repeat and self._agrees(outcome, self.due)
 
     def has_predicted(self, outcome: Found) -> bool:
         """Return whether an outcome says what was predicted, as far as that is there."""
@@ -115,10 +115,10 @@ class Case:
 
     def agrees_with_a_label(self, outcome: Found) -> bool:
         """Return whether an outcome says what some label of this event says."""
-        return any(self._agrees(outcome, said) for said in self.said)
+        return any(self._agrees(outcome, label) for label in self.labels)
 
     def contradictions(self) -> Iterator[Finding]:
-        """Yield what is wrong in whatever order records were taken."""
+        """Yield contradictions that hold in any order of processing."""
         for extra in self.outcomes[1 + self.repeats :]:
             yield self._finding(Fault.DOUBLED, extra.place, "one more outcome of the same event")
         if self.prediction is None:
@@ -154,14 +154,14 @@ class Case:
                     f"its event time is {outcome.event_time_ms}, that of {self.place} {self.timestamp_ms}"
                 )
                 yield self._finding(Fault.WRONG, outcome.place, message)
-            if not any(self._agrees(outcome, said) for said in self._first_labels()):
+            if not any(self._agrees(outcome, label) for label in self._first_labels()):
                 message = f"no first label of the event {self.place} says this"
                 yield self._finding(Fault.WRONG, outcome.place, message)
         yield from self._of_known_order() if order_is_known else self._of_any_order()
 
     def _of_known_order(self) -> Iterator[Finding]:
         due = self.due
-        if due is None or self.was_told_by_repeat:
+        if due is None or self.was_labelled_by_repeat:
             for outcome in self.outcomes[:1]:
                 yield self._finding(Fault.WRONG, outcome.place, f"the event {self.place} awaited no label")
         elif self.outcomes:
@@ -177,26 +177,26 @@ class Case:
     def _of_any_order(self) -> Iterator[Finding]:
         if self.prediction is None or self.is_ahead:
             return
-        truth, told = self.prediction.truth, self.own_truth is not None
-        if told or self.was_told_by_repeat:
-            if told and self.outcomes:
+        truth, has_label = self.prediction.truth, self.own_truth is not None
+        if has_label or self.was_labelled_by_repeat:
+            if has_label and self.outcomes:
                 message = f"the event {self.place} awaited no label"
                 yield self._finding(Fault.WRONG, self.outcomes[0].place, message)
             return
-        if truth is not None and truth not in {said.truth for said in self.said if not said.is_timeout}:
+        if truth is not None and truth not in {label.truth for label in self.labels if not label.is_timeout}:
             yield self._finding(Fault.WRONG, self.prediction.place, "it knows a truth that no label says")
         elif truth is not None and self.outcomes:
             message = f"its label was known already at {self.prediction.place}"
             yield self._finding(Fault.DOUBLED, self.outcomes[0].place, message)
         elif truth is None and not self.outcomes:
-            for said in [said for said in self.said if not said.is_ahead][:1]:
-                yield self._missing(said)
+            for label in [label for label in self.labels if not label.is_ahead][:1]:
+                yield self._missing(label)
 
-    def _first_labels(self) -> Collection[Said]:
+    def _first_labels(self) -> Collection[AuditedLabel]:
         """Return the first label in each topic, and that on timeout: only one can have made an outcome."""
-        firsts: dict[tuple[str, bool], Said] = {}
-        for said in self.said:
-            firsts.setdefault((said.place.topic, said.is_timeout), said)
+        firsts: dict[tuple[str, bool], AuditedLabel] = {}
+        for label in self.labels:
+            firsts.setdefault((label.place.topic, label.is_timeout), label)
         return firsts.values()
 
     def compared(self) -> Iterator[Compared]:
@@ -206,35 +206,35 @@ class Case:
             return
         if prediction.truth is not None:
             yield Compared([self.place], prediction, prediction.mistake)
-        elif self.told_by_repeat is not None and not self.outcomes:
-            yield Compared([self.told_by_repeat], prediction, prediction.predicted != self.truths[0])
+        elif self.labelled_by_repeat is not None and not self.outcomes:
+            yield Compared([self.labelled_by_repeat], prediction, prediction.predicted != self.truths[0])
         else:
             for outcome in self.outcomes:
                 if not self._is_ahead(outcome):
-                    places = [said.taken_at for said in self._first_agreeing(outcome)]
+                    places = [label.taken_at for label in self._first_agreeing(outcome)]
                     yield Compared(places, outcome, outcome.mistake)
 
-    def _first_agreeing(self, outcome: Found) -> Collection[Said]:
+    def _first_agreeing(self, outcome: Found) -> Collection[AuditedLabel]:
         """Return the first label in each topic that an outcome may be of."""
-        firsts: dict[str, Said] = {}
-        for said in self.said:
-            if self._agrees(outcome, said):
-                firsts.setdefault(said.place.topic, said)
+        firsts: dict[str, AuditedLabel] = {}
+        for label in self.labels:
+            if self._agrees(outcome, label):
+                firsts.setdefault(label.place.topic, label)
         return firsts.values()
 
     def _is_ahead(self, outcome: Found) -> bool:
-        agreeing = [said.is_ahead for said in self.said if self._agrees(outcome, said)]
+        agreeing = [label.is_ahead for label in self.labels if self._agrees(outcome, label)]
         return bool(agreeing) and all(agreeing)
 
-    def _agrees(self, outcome: Found, said: Said) -> bool:
-        delay_seconds = (said.timestamp_ms - self.timestamp_ms) / 1000
-        return outcome.truth == said.truth and outcome.delay_seconds == delay_seconds
+    def _agrees(self, outcome: Found, label: AuditedLabel) -> bool:
+        delay_seconds = (label.timestamp_ms - self.timestamp_ms) / 1000
+        return outcome.truth == label.truth and outcome.delay_seconds == delay_seconds
 
-    def _missing(self, said: Said) -> Finding:
+    def _missing(self, label: AuditedLabel) -> Finding:
         message = "no outcome of this event, whose label did not come in time"
-        if not said.is_timeout:
+        if not label.is_timeout:
             message = f"no outcome of this label; its event is {self.place}"
-        return self._finding(Fault.MISSING, said.place, message)
+        return self._finding(Fault.MISSING, label.place, message)
 
     def _finding(self, fault: Fault, place: Place, message: str) -> Finding:
         return Finding(fault, place, self.event_id, message)

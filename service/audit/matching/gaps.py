@@ -1,7 +1,7 @@
-"""Where outcomes must lie, between two predictions. In: events and labels, in order. Out: gaps.
+"""The gaps between predictions in which outcomes must lie.
 
-A lane is what the events of one partition write to one partition of the predictions. In it, the outcome of a
-label that came between two events lies between their predictions.
+A lane is the sequence of outputs that the events of one partition write to one partition of the predictions.
+In it, the outcome of a label that came between two events lies between their predictions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The order of pairs, and what lies before the first. In: places. Out: what is out of order, or older.
+"""The order of pairs in a lane, and the records before its first pair.
 
-A lane holds the pairs of one partition of events and one of predictions: in it predictions have the order of
-their events. Records are deleted from the beginning on, so what has lost its partner lies before all pairs.
+A lane holds the pairs of one partition of events and one of predictions; its predictions are in the order of
+their events. Records are deleted from the beginning of a topic, so a record that has lost its partner lies
+before all pairs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Expected records against those found. In: events, labels, predictions, outcomes. Out: what contradicts.
+"""Compare expected outputs with those found, case by case.
 
-A case is forgotten as soon as it is let go and all that was due is there; the others wait for the end.
+A case is forgotten as soon as its event is released and all of its outputs are found; the others wait for
+the end of the audit.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Ledger:
         elif found.event_id not in self.shared.ids:
             self._open[found.event_id].outcomes.append(found)
 
-    def let_go(self, case: Case) -> None:
+    def release(self, case: Case) -> None:
         """Take a case that has ended; forget it, if nothing is open."""
         if case.event_id in self.shared.ids:
             return

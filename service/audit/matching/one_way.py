@@ -1,7 +1,7 @@
-"""What changes in one direction only. In: events with their predictions. Out: what went back.
+"""Properties of predictions that may only grow, such as the number of partitions.
 
 Partitions are added to the predictions topic, and later releases add fields to predictions; neither is ever
-taken back. So of two events, what the prediction of the first needs, that of the second has.
+removed. So a later prediction has whatever an earlier one of the same partition required.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class OneWayChanges:
         self._first_with: defaultdict[int, dict[str, int]] = defaultdict(dict)
         self._last_without: defaultdict[int, dict[str, _Latest]] = defaultdict(dict)
 
-    def take(self, expected: Expected, found: Found) -> None:
-        """Take an event and its prediction."""
+    def note(self, expected: Expected, found: Found) -> None:
+        """Note an event and its prediction."""
         number, offset = expected.place.partition, expected.place.offset or 0
         partition = found.place.partition
         if partition == expected.case.lane:

@@ -1,7 +1,7 @@
-"""The open cases of one event id, and the outcomes read of it. In: both. Out: whose each outcome is.
+"""The open cases of one event id, and the outcomes that may belong to any of them.
 
-An outcome names the id of its event only. Where an id comes again after its event was let go, which event an
-outcome is of follows from what it says, and is settled only when the labels of these events are known.
+An outcome names the id of its event only. Where an id comes again after its event was released, the contents
+of the outcome decide which event it belongs to, and only once the labels of these events are known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class OpenCases:
     outcomes
         The outcomes, in the order in which they were read.
     surplus
-        Those that the last call of `allot` brought to no case.
+        Those that the last call of `allot` assigned to no case.
 
     """
 
@@ -38,17 +38,17 @@ class OpenCases:
         for case in self.cases:
             case.outcomes = []
         self.surplus = self.outcomes
-        self._bring(lambda case, outcome: case.is_settled_by(outcome, order_is_known=order_is_known))
+        self._assign(lambda case, outcome: case.is_answered_by(outcome, order_is_known=order_is_known))
 
     def allot_all(self, *, order_is_known: bool) -> None:
         """Match every outcome with the case that it fits best, once nothing more is to be read."""
         self.allot(order_is_known=order_is_known)
         if not self.cases:
             return
-        self._bring(lambda case, outcome: case.awaits_label and case.has_predicted(outcome))
-        self._bring(lambda case, outcome: case.repeats > 0 and case.agrees_with_a_label(outcome))
-        self._bring(lambda case, _: case.due is not None)
-        self._bring(lambda case, _: case.awaits_label)
+        self._assign(lambda case, outcome: case.awaits_label and case.has_predicted(outcome))
+        self._assign(lambda case, outcome: case.repeats > 0 and case.agrees_with_a_label(outcome))
+        self._assign(lambda case, _: case.due is not None)
+        self._assign(lambda case, _: case.awaits_label)
         self.cases[-1].outcomes += self.surplus
         self.surplus = []
 
@@ -57,7 +57,7 @@ class OpenCases:
         self.cases.remove(case)
         self.outcomes = _without(self.outcomes, case.outcomes)
 
-    def _bring(self, fits: Callable[[Case, Found], bool]) -> None:
+    def _assign(self, fits: Callable[[Case, Found], bool]) -> None:
         """Match the rest with the first fitting case that has no outcome."""
         if not self.surplus:
             return

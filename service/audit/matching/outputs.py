@@ -1,4 +1,4 @@
-"""Predictions and outcomes as they were written. In: records. Out: what they say, or why they say nothing."""
+"""Parse written predictions and outcomes."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Events and their predictions, paired by id in whatever order the two are read.
+"""Pair events and predictions by id, in whatever order the two topics are read.
 
-What is paired is forgotten, so memory is taken by what has no partner yet. Pairs that are in order are made
-in order, however far one topic is read ahead of the other: a pair that is not is a contradiction.
+Pairs are forgotten, so only records without a partner use memory. Pairs that are in order are found in
+order, however far one topic is read ahead of the other; a pair out of order is a contradiction.
 
-Where the beginning of a topic is deleted, and an id came several times, its first records may have no
-partner: what is left of its events and its predictions belongs together from the end on.
+Where the beginning of a topic was deleted, the first records of a repeated id may have no partner: its
+remaining events and predictions are paired from the end backwards.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Pairing:
     Parameters
     ----------
     contradictions
-        By partition, told what contradicts unless an event was let go earlier and came again.
+        By partition: collects contradictions unless an event was released earlier and came again.
     doubts
-        By partition, told what contradicts if events are kept as long as the settings say; None where the
-        order in which events and labels were taken is not known.
+        By partition: collects contradictions if events are kept as long as the settings say; None where the
+        order of processing of events and labels is not known.
     without_partner
         Those of which it is known already.
     n_partitions
@@ -128,7 +128,7 @@ class Pairing:
             self.suspects.append((expected, found))
         before, behind = expected.gaps
         before.before = behind.after = found.place
-        self.changes.take(expected, found)
+        self.changes.note(expected, found)
         self.paired(expected.place, found)
         self._check_truth(expected, found)
         if not expected.is_repeat:
@@ -138,7 +138,7 @@ class Pairing:
 
     def _check_truth(self, expected: Expected, found: Found) -> None:
         if found.contradiction:
-            return  # said where it was read
+            return  # reported where it was read
         if found.event_time_ms not in {None, expected.timestamp_ms}:
             message = (
                 f"its event time is {found.event_time_ms}, that of {expected.place} {expected.timestamp_ms}"

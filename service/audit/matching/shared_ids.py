@@ -1,7 +1,7 @@
-"""Event ids that lie in several partitions. In: events, predictions. Out: whether their numbers agree.
+"""Event ids that lie in several partitions: compare the numbers of their events and outputs.
 
-A prediction or an outcome names the id of its event and not its partition, so which of several events it
-is of is not known.
+A prediction or an outcome names the id of its event and not its partition, so it is not known which of
+several events it belongs to.
 """
 
 from __future__ import annotations

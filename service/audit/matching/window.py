@@ -1,6 +1,6 @@
-"""Which event a label belongs to, by the documented rules. In: events and labels, in order. Out: cases.
+"""Assign labels to events, by the documented rules.
 
-Written for the audit alone: the service's label join has a part in what is judged.
+This is written for the audit alone, because the service's label join is among the things judged.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from service.audit.findings import Place
-from service.audit.matching.cases import Case, Said
+from service.audit.matching.cases import AuditedLabel, Case
 from service.audit.matching.gaps import Gap, Gaps
 from service.messages.labels import Truth
 
 _EXAMPLE_BYTES: Final = 1000
 _BYTES_PER_BYTE: Final = 32
-"""What a kept event takes at most, beyond and for each byte of its message: n-grams make many of few."""
+"""The most memory of a kept event: a constant, and a number for each byte, as n-grams multiply text."""
 
 
 class Limits(NamedTuple):
@@ -43,7 +43,7 @@ class AuditedEvent(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """A prediction that is due."""
+    """An expected prediction."""
 
     place: Place
     """Of its event."""
@@ -53,7 +53,7 @@ class Expected(NamedTuple):
     is_repeat: bool
     own_truth: Truth | None
     truths: frozenset[Truth | None]
-    """What it may know, if all was taken in the order in which it was read here."""
+    """The truths it may name, if records were processed in the order in which they are read here."""
     is_ahead: bool
     gaps: tuple[Gap, Gap]
     """The gaps before and behind it."""
@@ -68,31 +68,31 @@ class JoinWindow:
         How long that is, at first.
     gaps
         Where outcomes lie.
-    let_go
+    release
         Receives each case that ends.
 
     """
 
-    def __init__(self, limits: Limits, gaps: Gaps, let_go: Callable[[Case], None]) -> None:
+    def __init__(self, limits: Limits, gaps: Gaps, release: Callable[[Case], None]) -> None:
         self._limits = limits
         self._gaps = gaps
         self._waiting: deque[Case] = deque()
         """Cases that may still get a label on timeout, and some that need none any more."""
         self._n_bytes = 0
-        self._let_go = let_go
+        self._release = release
         self._now_ms = 0
         self._earliest_ms: int | None = None
         self._cases: OrderedDict[str, Case] = OrderedDict()
-        self._early: OrderedDict[str, list[Said]] = OrderedDict()
+        self._early: OrderedDict[str, list[AuditedLabel]] = OrderedDict()
         self._forgotten: OrderedDict[str, None] = OrderedDict()
         self._n_records = 0
         self.may_be_full = False
-        """Whether events may have been let go for their size, which the audit cannot tell exactly."""
+        """Whether events may have been released for their size, which the audit cannot compute exactly."""
         self._was_short = False
 
     @property
     def is_never_short(self) -> bool:
-        """Return whether nothing can have been let go so far, in whatever order it was taken."""
+        """Return whether nothing can have been released so far, in any order of processing."""
         span_ms = self._now_ms - (self._now_ms if self._earliest_ms is None else self._earliest_ms)
         is_short = span_ms > self._limits.timeout_ms or self._n_records > self._limits.capacity
         return not (self._was_short or is_short)
@@ -123,7 +123,7 @@ class JoinWindow:
     def _time_out(self, horizon: int, truth: Truth, at: Place, *, is_ahead: bool) -> None:
         """Label what waited, in the order in which it came; the first that still waits holds up the rest.
 
-        Where labels have a topic of their own, one that was read before may have been taken after.
+        Where labels have a topic of their own, one that is read earlier may have been processed later.
         """
         while self._waiting:
             case = self._waiting[0]
@@ -133,7 +133,7 @@ class JoinWindow:
             if case.own_truth is None and case.timestamp_ms < horizon:
                 time_ms = case.timestamp_ms + self._limits.timeout_ms
                 gap = self._gaps.present(case.event_id)
-                self._note(case, Said(case.place, truth, time_ms, is_ahead, gap, timed_out_at=at))
+                self._note(case, AuditedLabel(case.place, truth, time_ms, is_ahead, gap, timed_out_at=at))
 
     def event(self, event: AuditedEvent, *, is_ahead: bool) -> Expected:
         """Take an event."""
@@ -152,7 +152,7 @@ class JoinWindow:
             is_ahead,
             n_bytes,
             self._gaps.lane(event_id),
-            said=early,
+            labels=early,
             truths=truths,
         )
         while len(self._cases) >= self._limits.capacity:
@@ -168,7 +168,7 @@ class JoinWindow:
         case.repeats += 1
         if event.truth is not None:
             if not case.truths:
-                case.told_by_repeat = event.place
+                case.labelled_by_repeat = event.place
             case.truths.append(event.truth)
         # A correction counts if the model can undo, else the first label stays.
         truths = frozenset([case.truths[0], case.truths[-1]] if case.truths else [None])
@@ -190,30 +190,30 @@ class JoinWindow:
             self._gaps.pass_event(case.lane),
         )
 
-    def label(self, event_id: str, said: Said) -> None:
+    def label(self, event_id: str, label: AuditedLabel) -> None:
         """Take a label that came by itself."""
         case = self._cases.get(event_id)
         if case is not None:
-            self._note(case, said)
+            self._note(case, label)
         elif event_id not in self._forgotten:
-            self._hold(event_id, said)
+            self._hold(event_id, label)
 
     @staticmethod
-    def _note(case: Case, said: Said) -> None:
-        case.said.append(said)
+    def _note(case: Case, label: AuditedLabel) -> None:
+        case.labels.append(label)
         if not case.truths:
-            case.due = said
-        if not (case.truths and said.is_timeout):
-            case.truths.append(said.truth)
+            case.due = label
+        if not (case.truths and label.is_timeout):
+            case.truths.append(label.truth)
 
-    def _hold(self, event_id: str, said: Said) -> None:
+    def _hold(self, event_id: str, label: AuditedLabel) -> None:
         earlier = self._early.get(event_id)
         if earlier is None:
             if len(self._early) >= self._limits.capacity:
                 self._early.popitem(last=False)
-            self._early[event_id] = [said]
-        elif earlier[-1].truth != said.truth:
-            earlier.append(said)
+            self._early[event_id] = [label]
+        elif earlier[-1].truth != label.truth:
+            earlier.append(label)
 
     def close(self) -> None:
         """End all cases."""
@@ -229,4 +229,4 @@ class JoinWindow:
             if len(self._forgotten) >= self._limits.capacity:
                 self._forgotten.popitem(last=False)
             self._forgotten[event_id] = None
-        self._let_go(case)
+        self._release(case)

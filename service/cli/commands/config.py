@@ -64,7 +64,7 @@ def _chosen(rows: dict[str, _Row], names: tuple[str, ...]) -> dict[str, _Row]:
 
 
 def _plain(name: str, value: object) -> object:
-    """Make a value printable; a password becomes stars, of a length that tells nothing."""
+    """Make a value printable; a password becomes stars, always the same number."""
     if isinstance(value, SecretStr):
         return str(value)
     if name == "broker":

@@ -1,6 +1,6 @@
-"""`perceptron consume`: the committed records of a topic, as NDJSON.
+"""`perceptron consume`: print the committed records of a topic as NDJSON.
 
-In: a topic. Out: one line a record on stdout, at once, until Ctrl-C or the end.
+It prints one line a record as soon as it is committed, until Ctrl-C or the end of the topic.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from service.stream import Record, Transport
 from service.visible import visible
 
 _ONE_LINE = str.maketrans("\r\n", "  ")  # JSON has line breaks only between its tokens
-_PAUSE_SECONDS = 0.1  # between two looks at a topic that had nothing new
+_PAUSE_SECONDS = 0.1  # between two polls of a topic without new records
 
 
 @click.command()

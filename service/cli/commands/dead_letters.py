@@ -1,7 +1,4 @@
-"""`perceptron dead-letters`: messages that were refused.
-
-In: the dead-letters topic. Out: a list of them; or a second chance for each.
-"""
+"""`perceptron dead-letters`: list messages that were refused, or replay them."""
 
 from __future__ import annotations
 

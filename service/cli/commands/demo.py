@@ -22,7 +22,7 @@ from service.cli.options import setting_options
 from service.cli.output import echo
 from service.cli.progress import ProgressTable, counted_bar
 from service.cli.summary import summary_text
-from service.datasets.stream_simulator import Playback
+from service.datasets.stream_simulator import StreamSimulator
 from service.errors import INTERRUPTED, ServerError
 from service.loop.runner import Runner
 from service.messages.labels import Vocabulary
@@ -88,7 +88,7 @@ def command(rate: float, loaded: Loaded, *, keep: bool) -> None:
 
 
 def _settings(url: str, given: Settings) -> Settings:
-    """Return the demo's own settings, with those that say who may look on."""
+    """Return the demo's own settings, with those of HTTP access."""
     return Settings(
         broker=url,
         classes=_CLASSES,
@@ -168,7 +168,7 @@ def _sum_up(done: Published, evaluation: Evaluation, seconds: float) -> None:
 
 def _events() -> list[bytes]:
     """Write River's data set as the messages that `perceptron produce` would send."""
-    from river import datasets  # noqa: PLC0415  brings pandas and scikit-learn along
+    from river import datasets  # noqa: PLC0415  imports pandas and scikit-learn
 
     return [
         json.dumps({"id": f"page-{number}", "features": x, "label": _CLASSES[y]}).encode()
@@ -191,7 +191,7 @@ def _server(settings: Settings, metrics: Metrics, health: Health, live: LiveMode
 def _pace(events: Sequence[bytes], rate: float, *, keep: bool) -> Iterator[tuple[Sequence[bytes], float]]:
     """Yield the rounds to be sent, each with its rate; ids differ from round to round."""
     yield events, rate
-    again = Playback(Vocabulary())
+    again = StreamSimulator(Vocabulary())
     for number in count(2) if keep else ():
         again.id_suffix = f"-{number}"
         yield [again.play(event) for event in events], min(rate, _SLOW_RATE)

@@ -1,4 +1,4 @@
-"""`perceptron inspect`: what a model has learned. In: a model file. Out: its weights and counts."""
+"""`perceptron inspect`: print the weights and counts of a model file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`perceptron plot`: what was learned, as a picture. In: a file of examples, or a model. Out: PNG or SVG."""
+"""`perceptron plot`: draw a training or a model as PNG or SVG."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`perceptron produce`: the examples of a file, sent to a topic.
+"""`perceptron produce`: send the examples of a file or of stdin to the events topic.
 
-In: rows of a file or stdin. Out: records on the events topic, checked first, keyed by event id.
+Each message is checked first and keyed by its event id.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from service.cli.source_options import SourceOptions, source_options
 from service.datasets.bad_rows import CutLine, complaint_of
 from service.datasets.files import Source
 from service.datasets.labelled_examples import refusal_hint
-from service.datasets.stream_simulator import Playback
+from service.datasets.stream_simulator import StreamSimulator
 from service.errors import ConfigurationError, InputFileError, ServiceError
 from service.formats.schema_readers import KINDS
 from service.messages.decoder import Decoder
@@ -119,7 +119,7 @@ def command(
     _check_sendable(settings, checks=validate, plays=bool(loop or drift_every or late_topic))
     id_place = _id_place(settings, topic, key_field)
     key_of = _key_reader(make_decoder(settings) if validate else None, topic, key_field, id_place)
-    playback = Playback(Vocabulary(settings.classes), drift_every or 0)
+    simulator = StreamSimulator(Vocabulary(settings.classes), drift_every or 0)
     with source_of(settings) as first:  # a missing file is to make no topic
         again = (source_of(settings) for _ in itertools.count())
         sources = itertools.chain([first], again) if loop else iter([first])
@@ -129,13 +129,13 @@ def command(
             transport.ensure_topics(topics, create=settings.create_topics)
             late = LateLabels(late_topic, label_delay or 0.0) if late_topic else None
             sender = Sender(transport, topic, settings.written_at_once, rate, late)
-            run = _Run(sender, playback, key_of, settings.events, skip)
-            run.send_all(_rounds(sources, playback, loop=loop), loop=loop)
+            run = _Run(sender, simulator, key_of, settings.events, skip)
+            run.send_all(_rounds(sources, simulator, loop=loop), loop=loop)
 
 
 @contextmanager
 def _ending_on_sigterm() -> Iterator[None]:
-    """End in order and with exit code 0 when told to: a command without an end has no other."""
+    """End in order and with exit code 0 on a signal: a command without an end has no other."""
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         yield
@@ -150,7 +150,7 @@ def _late_topic(labels_topic: str) -> str:
 
 
 def _check_sendable(settings: Settings, *, checks: bool, plays: bool) -> None:
-    """Refuse events of a schema that this command cannot write, or cannot change as a playback does."""
+    """Refuse events of a schema that this command cannot write, or cannot change as the simulator does."""
     if checks and settings.events.format in KINDS:
         raise ConfigurationError(
             f"events.format {settings.events.format}: produce writes JSON, which the service would refuse",
@@ -166,11 +166,11 @@ def _check_repeatable(source: Source, *, loop: bool) -> None:
         raise click.UsageError(f"--loop needs a file that can be read again, which {source.name} cannot")
 
 
-def _rounds(sources: Iterator[Source], playback: Playback, *, loop: bool) -> Iterator[Source]:
+def _rounds(sources: Iterator[Source], simulator: StreamSimulator, *, loop: bool) -> Iterator[Source]:
     """Open each round's source, and give its events ids that no earlier round, or run, has given."""
     began = int(time.time())
     for number, source in enumerate(sources, start=1):
-        playback.id_suffix = f"@{began}-{number}" if loop else ""
+        simulator.id_suffix = f"@{began}-{number}" if loop else ""
         with source:
             yield source
         if loop and not source.line:
@@ -182,7 +182,7 @@ class _Run:
     """One run over a file, or over many rounds of it."""
 
     sender: Sender
-    playback: Playback
+    simulator: StreamSimulator
     key_of: KeyOf
     events: EventSettings
     skip: int
@@ -207,7 +207,7 @@ class _Run:
 
     def _send(self, source: Source) -> None:
         """Send the messages of one round."""
-        sender, play = self.sender, self.playback.play
+        sender, play = self.sender, self.simulator.play
         source.before_wait(sender.flush)
         with progress_bar(source, f"produce to {sender.topic}") as (messages, _):
             for message in map(play, _whole_lines(source, self._behind(messages, source))):
@@ -228,7 +228,7 @@ class _Run:
                 yield message
                 continue
             self.skip -= 1
-            self.playback.play(message)  # drift counts them
+            self.simulator.play(message)  # drift counts them
         if self.skip:
             raise InputFileError(f"{source.name}: has {self.skip} records fewer than --skip leaves out")
 

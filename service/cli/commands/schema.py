@@ -1,4 +1,4 @@
-"""`perceptron schema`: the JSON Schema of a message, for the programs that write or read it."""
+"""`perceptron schema`: print the JSON Schema of a message."""
 
 from __future__ import annotations
 

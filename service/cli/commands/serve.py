@@ -1,4 +1,4 @@
-"""`perceptron serve`: the loop, with metrics and probes beside it, until it is told to stop."""
+"""`perceptron serve`: run the loop, with metrics and probes beside it, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def _run_alone(
     from service.monitoring.metrics import Metrics  # noqa: PLC0415
     from service.monitoring.tracing import make_tracer  # noqa: PLC0415
     from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
-    from service.workers.gc_tuning import look_less_often  # noqa: PLC0415
+    from service.workers.gc_tuning import collect_less_often  # noqa: PLC0415
     from service.workers.malloc_tuning import keep_freed_memory  # noqa: PLC0415
 
-    make_processor(settings).learner.dump()  # what cannot be made, or kept, is told before anything begins
+    make_processor(settings).learner.dump()  # reports a model that cannot be made or saved
     metrics, live, tracer = Metrics(CollectorRegistry()), LiveModels(settings), make_tracer()
     health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
     with (
@@ -101,7 +101,7 @@ def _run_alone(
         _announce(settings, url, address)
         try:
             runner = Runner(transport, settings, metrics=metrics, health=health, live=live, tracer=tracer)
-            look_less_often()
+            collect_less_often()
             keep_freed_memory()
             request.concerns(runner)
             runner.run(exit_at_end=exit_at_end)
@@ -184,7 +184,7 @@ class StopRequest:
             self._loop.stop()
 
     def concerns(self, loop: Stoppable) -> None:
-        """Stop this loop when asked to, or at once if that has happened."""
+        """Stop this loop when a stop is requested, or at once if one was."""
         self._loop = loop
         if self._numbers:
             loop.stop()

@@ -1,4 +1,4 @@
-"""`perceptron status`: how each partition stands. In: checkpoints and topic ends. Out: a table, or JSON."""
+"""`perceptron status`: print the position, lag and counts of each partition, as a table or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`perceptron test`: PerceptronTest over a file. In: a model, examples. Out: how often it errs."""
+"""`perceptron test`: PerceptronTest over a file, which counts the errors of a model."""
 
 from __future__ import annotations
 

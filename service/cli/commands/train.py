@@ -1,4 +1,4 @@
-"""`perceptron train`: PerceptronTrain over a file. In: examples. Out: a model, its learning curve."""
+"""`perceptron train`: PerceptronTrain over a file, which writes a model and prints its learning curve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`perceptron verify`: proves exactly-once. In: the topics alone. Out: the proof, or the offenders."""
+"""`perceptron verify`: prove exactly-once from the topics alone, or list the offending records."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) ->
         settings = with_those_of_the_log(transport, loaded).settings
         auditor = Auditor(transport, settings)
         with counted_bar(auditor.n_records(), "verify") as (completed, _):
-            auditor.told = completed
+            auditor.on_progress = completed
             found = auditor.run()
     finally:
         transport.close()
@@ -127,5 +127,5 @@ def _summary(found: Report) -> str:
         "progress records": found.batches,
         "snapshots": found.snapshots,
     }
-    told = ", ".join(f"{count_text(number)} {name}" for name, number in numbers.items())
-    return f"{told} in {found.partitions} partition(s)"
+    summary = ", ".join(f"{count_text(number)} {name}" for name, number in numbers.items())
+    return f"{summary} in {found.partitions} partition(s)"

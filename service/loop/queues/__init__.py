@@ -1,1 +1,1 @@
-"""The records that wait: in step, in turn, and how many of them are a batch."""
+"""The queues of polled records, and the size of the batches that are cut from them."""

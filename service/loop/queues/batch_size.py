@@ -1,9 +1,10 @@
-"""How many records the loop takes at once. In: how long batches took. Out: the size of the next.
+"""The number of records in the next batch, computed from the time that batches took.
 
 A commit takes milliseconds, however much it commits, so that large batches cost less. But nothing of a batch
 is visible before its commit, and all of it is done again if that fails. So processing a batch may take the
 interval between two commits: a slow model gets small batches, a fast one large ones where records wait.
-What the commit takes does not count: a stream that is slow needs large batches, not small ones.
+
+The time of the commit does not count: a stream that is slow needs large batches, not small ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When the loop takes a batch that is not full. In: what waits, and what is known to come. Out: the time."""
+"""The time at which the loop processes a batch that is not full."""
 
 from __future__ import annotations
 

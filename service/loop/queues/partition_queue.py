@@ -1,4 +1,4 @@
-"""The records of one partition that wait. In: what was polled of its topics. Out: the first, in step."""
+"""The queued records of one partition, merged by event time over its topics."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Records that wait for their turn. In: what was polled, by partition. Out: batches, topics in step.
+"""Queue polled records by partition, and cut batches in which topics are in step.
 
-Events and their labels may lie on topics of their own, which nothing orders but the time of their records.
-A service that keeps up takes them as they come; one that catches up must not take a day of events before
-the first label of that day. So the topics of a partition are merged by event time, and a record waits
+Events and their labels may lie on topics of their own, which only the time of their records puts in order. A
+service that keeps up processes them as they come; one that catches up must not process a day of events
+before the first label of that day. So the topics of a partition are merged by event time, and a record waits
 until every other topic has shown its next record or is known to have none (as in Kafka Streams, KIP-353).
-The topic that is ahead is held meanwhile: what waits here is bounded.
+The topic that is ahead is paused meanwhile, so the queues are bounded.
 """
 
 from __future__ import annotations
@@ -118,10 +118,10 @@ class RecordQueues:
             for topic in waiting.hold(max_records)
         )
 
-    def take(
+    def next_batches(
         self, max_records: int, ask: Ask, lag: Mapping[Place, int], now: float
     ) -> dict[int, RecordBatch]:
-        """Take a batch of each partition that has one now and whose turn it is.
+        """Return the next batch of each partition that has one now and whose turn it is.
 
         Parameters
         ----------
@@ -136,9 +136,9 @@ class RecordQueues:
 
         """
         if len(self._topics) == 1:
-            batches = self._take_each(max_records, PartitionQueue.first_of_one)
+            batches = self._cut_each(max_records, PartitionQueue.first_of_one)
         else:
-            batches = self._take_each(max_records, PartitionQueue.first)
+            batches = self._cut_each(max_records, PartitionQueue.first)
             left = max_records - sum(map(len, batches.values()))
             reached = self._reached(batches, left, partial(self._ends.reached, ask=ask, lag=lag, now=now))
             self._extend(batches, left, reached)
@@ -148,7 +148,7 @@ class RecordQueues:
             self._partitions[partition] = self._partitions.pop(partition)
         return given
 
-    def _take_each(
+    def _cut_each(
         self, max_records: int, first: Callable[[PartitionQueue, int], RecordBatch]
     ) -> dict[int, RecordBatch]:
         """Cut a batch of each partition in its turn, until there are `max_records`; not of those behind."""

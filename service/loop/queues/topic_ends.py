@@ -1,7 +1,8 @@
-"""What is known of the ends of topics. In: how much a stream says is left. Out: which ends were reached.
+"""The known ends of topics, and which of them were reached.
 
-A stream that is asked knows its end; what was written since then is not known. An answer is therefore good
-for a moment only, but that moment is long compared to a batch: asking each time would cost more than reading.
+A stream that is queried knows its end, but not what is written afterwards. An answer is therefore good for a
+moment only, but that moment is long compared to a batch: a query for each batch would cost more than
+reading.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The records of one topic of a partition that wait. In: what was polled. Out: the first of them."""
+"""The queued records of one topic of a partition."""
 
 from __future__ import annotations
 

@@ -2,13 +2,13 @@
 
 From the caller to the wire:
 
-- `transport`: reading, producing, joining a group
-- `topics`: topics that exist, and keep their records
-- `member`: one member of a group, records in
-- `membership`: rebalances: the partitions that this member owns; calls the assignee (`service.loop.tasks`).
-  A `membership` in each client's folder listens to that client
-- `writer`: one partition's transactions, outputs and offsets out
+- `transport`: reads, produces, joins a group
+- `topics`: creates topics and checks how long they keep their records
+- `member`: one member of a group, which returns records
+- `membership`: the partitions that this member owns; calls the assignee (`service.loop.tasks`) at a
+  rebalance. A `membership` in each client's folder listens to that client
+- `writer`: transactions of one partition: outputs and offsets
 - `limits`: names, times and sizes that are the same for both clients
-- `published`: whether only what a client publishes is used
-- `errors`: what the protocol's errors mean to the service
+- `published`: whether only the published interface of a client is used
+- `errors`: the `ServiceError` of each error of the protocol
 """

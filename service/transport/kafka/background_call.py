@@ -1,4 +1,4 @@
-"""A call on a thread of its own. In: the call. Out: its end, waited for as long as its time limit allows."""
+"""A call that runs on a thread of its own, so that its caller can wait with a time limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from service.transport.kafka.limits import MOMENT_SECONDS, seconds_left
 
 _GRACE_SECONDS: Final = 3 * MOMENT_SECONDS
-"""What a call that knows its deadline may take beyond it: each of its steps gets a moment."""
+"""How long a call that knows its deadline may exceed it: each of its steps gets a moment."""
 
 
 class BackgroundCall:
@@ -39,7 +39,7 @@ class BackgroundCall:
     def _run(self) -> None:
         try:
             self._call()
-        except BaseException as error:  # noqa: BLE001 - raised again by who waits: else it would pass for done
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             self._failure = error
 
     @property

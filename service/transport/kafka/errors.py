@@ -1,4 +1,4 @@
-"""What Kafka's errors mean to the service. In: their names in the protocol. Out: `ServiceError`s."""
+"""The `ServiceError` for each error of the Kafka protocol, by its name in the protocol."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ MEANINGS: Final[dict[type[ServiceError], str]] = {
         UNSUPPORTED_VERSION VOTER_NOT_FOUND
     """,
 }
-"""The protocol's errors by name, whichever client tells of them; each adapter adds its client's own."""
+"""The protocol's errors by name, whichever client reports them; each adapter adds its client's own."""
 
 
 def by_name(meanings: Mapping[type[ServiceError], str]) -> dict[str, type[ServiceError]]:
@@ -124,7 +124,7 @@ def unresolved(where: str) -> TransportUnavailable:
 
 
 def same_instance(where: str, name: str) -> ConfigurationError:
-    """Make the error for a static member whose place another one has taken; `name` is the client's."""
+    """Make the error for a static member that another one has replaced; `name` is the client's."""
     return ConfigurationError(
         f"{where}: {name}: another process has joined the group with the same `kafka.instance_id`",
         hint="give each process a `kafka.instance_id` of its own, or none",

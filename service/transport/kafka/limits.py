@@ -1,7 +1,7 @@
-"""What both adapters for Apache Kafka share. In: nothing of any client. Out: names and limits.
+"""Names, times and sizes that are the same for both clients of Apache Kafka.
 
-A group may have members of both kinds, and a partition may go from one kind to the other: whatever fences
-a former owner has to be the same for both.
+A group may have members of both kinds, and a partition may go from one kind to the other: whatever fences a
+former owner has to be the same for both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CONNECT_TIMEOUT_SECONDS: Final = 5.0
 REQUEST_TIMEOUT_SECONDS: Final = 10.0
 # Connections come and go when leaders move or a broker restarts; it is unreachable when none came back.
 AWAY_AFTER_SECONDS: Final = 3.0
-# A look at where partitions end, on which the loop waits.
+# A request for the ends of partitions, on which the loop waits.
 LOOK_SECONDS: Final = 2.0
 # How old what a client knows of topics may be: after this, added partitions have their owners and records.
 METADATA_SECONDS: Final = 5.0
@@ -29,7 +29,7 @@ SETTLE_SECONDS: Final = 1.0
 # What a step of a commit gets when its time is over: it may have been over while the process was frozen, and
 # the answer, which says that it was fenced, is there already or one request away.
 MOMENT_SECONDS: Final = 1.0
-# What an append to the input may take, and its transaction. A process that is killed meanwhile leaves one
+# How long an append to the input may take, and its transaction. A process that is killed meanwhile leaves one
 # open, at which readers stop: it ends when the partition's next owner appends, or when it is too old.
 _APPEND_SECONDS: Final = 5.0
 _APPEND_TRANSACTION_SECONDS: Final = 10.0
@@ -37,30 +37,30 @@ _APPEND_TRANSACTION_SECONDS: Final = 10.0
 _REPEAT_AFTER_COMMIT_SECONDS: Final = 5.0
 KEEP_FOREVER: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
-# What the clients take, whatever the topic does: a broker reads requests of 100 MiB at most, and an
-# uncompressed record is one. librdkafka has no larger number for what it compresses.
+# The largest record of the clients, whatever the topic allows: a broker reads requests of 100 MiB at most,
+# and an uncompressed record is one. librdkafka has no larger number for what it compresses.
 CLIENT_LIMIT: Final = RecordLimit(64 * 1024 * 1024, 1_000_000_000)
 MAX_MESSAGE_BYTES: Final = "max.message.bytes"
-# A broker that does not say what a topic takes is taken to have Kafka's default.
+# For a broker that does not report a topic's limit, Kafka's default is assumed.
 _DEFAULT_MESSAGE_BYTES: Final = 1_048_588
 _BATCH_FRAME_BYTES: Final = 64
 
 
 class TopicLimits:
-    """What the topics that were asked about take: `max.message.bytes`, which is of a batch as it is sent."""
+    """The known `max.message.bytes` of topics, which limits a batch as it is sent."""
 
     def __init__(self) -> None:
         self._message_bytes: dict[str, int] = {}
 
     def note(self, topic: str, max_message_bytes: int | None) -> RecordLimit:
-        """Remember a topic's setting, None if the broker does not tell; return what that is for a record."""
+        """Remember a topic's setting, None if the broker does not report it; return the limit of a record."""
         self._message_bytes[topic] = max_message_bytes or _DEFAULT_MESSAGE_BYTES
         most = self._message_bytes[topic] - _BATCH_FRAME_BYTES
         return RecordLimit(min(most, CLIENT_LIMIT.n_bytes), CLIENT_LIMIT.uncompressed_bytes)
 
     @property
     def batch_bytes(self) -> int:
-        """How large batches may be, so that every topic takes them.
+        """The size of batches that every topic accepts.
 
         A client counts their bytes roughly, and librdkafka fails all of a batch that is too large.
         """
@@ -96,7 +96,7 @@ def transactional_id(group: str, topic: str, partition: int) -> str:
     """Return the name of one partition's transactions: a producer of that name fences the one before it.
 
     No two partitions of any groups and topics have the same name. Where the topic's own name has a dash, its
-    length tells where it begins; a slash, which no topic's name has, keeps these names apart from the others.
+    length shows where it begins; a slash, which no topic's name has, keeps these names apart from the others.
     """
     if "-" in topic:
         return f"{group}-{topic}/{len(topic)}/{partition}"
@@ -126,8 +126,8 @@ def transaction_request_seconds(commit_timeout_seconds: float) -> float:
 
 
 def heartbeat_interval_ms(session_timeout_seconds: float) -> int:
-    """Choose how often a member tells that it is alive.
+    """Return the interval of a member's heartbeats.
 
-    The answer tells of a rebalance: the longer the interval, the longer all members wait.
+    The answer announces a rebalance: the longer the interval, the longer all members wait.
     """
     return min(1000, int(session_timeout_seconds * 1000) // 3)

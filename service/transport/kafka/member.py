@@ -1,4 +1,4 @@
-"""One member of a consumer group, through whichever client. In: topics. Out: their records, and writers."""
+"""One member of a consumer group, through whichever client: polls records and opens writers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from service.transport.kafka.limits import (
     transactional_id,
 )
 from service.transport.kafka.membership import KafkaMembership
-from service.transport.kafka.taken import Taken
+from service.transport.kafka.undelivered import UndeliveredRecords
 from service.transport.kafka.writer import KafkaWriter, TransactionalProducer, input_writer
 
 # New partitions are announced between two waits, so a wait is short.
@@ -63,8 +63,8 @@ class KafkaMember(ABC):
         self._options = options
         self._check_topics = check_topics
         self._writers: dict[int, KafkaWriter] = {}
-        self._taken = Taken()
-        self._held: frozenset[Place] = NOWHERE
+        self._undelivered = UndeliveredRecords()
+        self._paused: frozenset[Place] = NOWHERE
         """What the client has paused."""
         self._closed = False
 
@@ -73,24 +73,24 @@ class KafkaMember(ABC):
     ) -> dict[int, RecordBatch]:
         """Wait for records; see `Consumer.poll`."""
         deadline = monotonic() + timeout_seconds
-        self._hold(hold)
+        self._set_paused(hold)
         while True:
             with self._translated(self._cluster_name):
-                self._take(min(seconds_left(deadline), _WAIT_SECONDS), max_records)
+                self._poll_client(min(seconds_left(deadline), _WAIT_SECONDS), max_records)
             self._membership.raise_failure()
             announced = self._membership.announce()
-            if self._taken or announced or monotonic() >= deadline:
+            if self._undelivered or announced or monotonic() >= deadline:
                 self._check_alive()
                 return self._deliver()
 
-    def _hold(self, wanted: AbstractSet[Place]) -> None:
+    def _set_paused(self, wanted: AbstractSet[Place]) -> None:
         """Pause these places in the client, and resume all others that this member owns."""
         ours = set(self._places())
         hold = frozenset(ours & wanted)
-        if hold != self._held:
+        if hold != self._paused:
             with self._translated(self._cluster_name):
-                self._pause(hold - self._held, (self._held - hold) & ours)
-            self._held = hold
+                self._pause(hold - self._paused, (self._paused - hold) & ours)
+            self._paused = hold
 
     def _is_committing(self) -> bool:
         """Return whether a commit is under way; any thread may ask."""
@@ -101,21 +101,21 @@ class KafkaMember(ABC):
         return [(topic, partition) for topic in self._topics for partition in sorted(self._membership.begun)]
 
     def _deliver(self) -> dict[int, RecordBatch]:
-        """Return what was taken, ordered by topic, except what a rebalance has taken away since."""
-        return self._taken.deliver(self._places())
+        """Return the fetched records, ordered by topic, without those of partitions revoked since."""
+        return self._undelivered.deliver(self._places())
 
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:
         """Deliver from these offsets on; see `Consumer.start`."""
         self._check_owned(partition)
-        self._hold({place for place in self._held if place[1] != partition})
+        self._set_paused({place for place in self._paused if place[1] != partition})
         for topic in self._topics:
-            self._taken.by_place.pop((topic, partition), None)
+            self._undelivered.by_place.pop((topic, partition), None)
         with self._translated(self._where(partition)):
             self._begin(partition, offsets)
         self._membership.begun.add(partition)
 
     def lag(self) -> dict[Place, int]:
-        """Count what is not yet delivered; see `Consumer.lag`. Without entry until a first fetch has told."""
+        """Count undelivered records; see `Consumer.lag`. Before its first fetch a place is absent."""
         found = {}
         for place in self._places():
             with self._translated(f"{place[0]}[{place[1]}]"):
@@ -133,9 +133,11 @@ class KafkaMember(ABC):
             # Of what was never delivered the position may not be known, unless there is nothing.
             return {
                 place: max(
-                    0, end - (self._known_position(place) or 0), len(self._taken.by_place.get(place, ()))
+                    0,
+                    end - (self._known_position(place) or 0),
+                    len(self._undelivered.by_place.get(place, ())),
                 )
-                for place, end in self._ask_ends(begun).items()
+                for place, end in self._fetch_ends(begun).items()
             }
 
     def has_joined(self) -> bool:
@@ -148,7 +150,7 @@ class KafkaMember(ABC):
 
     def at_end(self) -> bool:
         """Return whether everything there was delivered; see `Consumer.at_end`."""
-        if self._taken or self._membership.owned - self._membership.begun or not self.has_joined():
+        if self._undelivered or self._membership.owned - self._membership.begun or not self.has_joined():
             return False
         return not any(self.remaining(self._places()).values())
 
@@ -249,8 +251,8 @@ class KafkaMember(ABC):
         """Raise the client's errors as `ServiceError`s that say `where`."""
 
     @abstractmethod
-    def _take(self, wait_seconds: float, max_records: int) -> None:
-        """Add the records that are there to `_taken`; wait for the first one only."""
+    def _poll_client(self, wait_seconds: float, max_records: int) -> None:
+        """Add the records that are there to `_undelivered`; wait for the first one only."""
 
     @abstractmethod
     def _check_alive(self) -> None:
@@ -273,7 +275,7 @@ class KafkaMember(ABC):
         """Return the next offset to be delivered, without asking."""
 
     @abstractmethod
-    def _ask_ends(self, places: Sequence[Place]) -> dict[Place, int]:
+    def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
         """Ask where places end, for `LOOK_SECONDS` at most."""
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Rebalances, for both clients. In: partitions assigned and revoked. Out: calls to the assignee (`Tasks`)."""
+"""Rebalances for both clients: calls the assignee (`Tasks`) with partitions that were assigned or revoked."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class KafkaMembership(ABC):
         return bool(arrived)
 
     def raise_failure(self) -> None:
-        """Raise what the assignee raised when it was told to give partitions up."""
+        """Raise the error of the assignee's last call, if there was one."""
         failure, self._failure = self._failure, None
         try:
             if failure is not None:
@@ -47,10 +47,10 @@ class KafkaMembership(ABC):
         finally:
             del failure  # its traceback leads to this frame, and to that of the task that was given up
 
-    def _tell(self, tell: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
+    def _call_assignee(self, callback: Callable[[frozenset[int]], None], partitions: frozenset[int]) -> None:
         """Notify the assignee of partitions to leave, and keep what it raises: the client must not see it."""
         try:
-            tell(partitions)
+            callback(partitions)
         except BaseException as error:  # noqa: BLE001 - raised again by `raise_failure`
             self._failure = error
 

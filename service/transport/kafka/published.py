@@ -1,7 +1,7 @@
-"""What a client publishes, and what else is used of it. In: the environment. Out: a line in the log per lack.
+"""Whether only the published interface of the clients is used (`PERCEPTRON_PUBLISHED_ONLY`).
 
-Much of what makes the clients fast is not published by them, and a release may change it. What serves speed
-alone is then done in the published way, which takes longer.
+The clients are fast through names that they do not publish and that a release may change. Where such a name
+is missing, or this variable is set, the published interface is used, which is slower, and the log says so.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from functools import cache
 from typing import Final
 
 PUBLISHED_ONLY: Final = "PERCEPTRON_PUBLISHED_ONLY"
-"""The environment variable that forbids whatever a client does not publish and that serves speed alone."""
+"""The environment variable that forbids unpublished names which only make a client faster."""
 
 _log = logging.getLogger(__name__)
 
 
 def published_only() -> bool:
-    """Return whether the published way is to be taken everywhere."""
+    """Return whether the variable forbids unpublished names."""
     return os.environ.get(PUBLISHED_ONLY, "") not in {"", "0"}
 
 
 @cache
 def report_published_way(client: str, what: str, reason: str) -> None:
-    """Log, once in a process, that something is done in the published way.
+    """Log, once in a process, that the published interface is used, and why.
 
     Parameters
     ----------

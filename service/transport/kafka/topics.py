@@ -1,4 +1,4 @@
-"""The topics of a Kafka cluster. In: names and numbers of partitions. Out: topics that keep their records."""
+"""Create the topics of a Kafka cluster, and check that they keep their records."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ ClusterType = TypeVar("ClusterType", bound=NamedCluster)
 
 
 class KafkaTopics(ABC, Generic[ClusterType]):
-    """What a `Transport` knows of topics and does to them, through whichever client.
+    """The topic methods of a `Transport`, through whichever client.
 
     Parameters
     ----------
     cluster
         Where the topics are.
     limits
-        Takes note of what the topics take.
+        Receives the limits of the topics.
 
     """
 
@@ -139,8 +139,8 @@ class KafkaTopics(ABC, Generic[ClusterType]):
 
     def record_limit(self, topic: str) -> RecordLimit:
         """Return how large a record of `topic` may be; see `Transport.record_limit`."""
-        told = self._options_of(topic, [MAX_MESSAGE_BYTES]).get(MAX_MESSAGE_BYTES)
-        return self._limits.note(topic, int(told) if told else None)
+        value = self._options_of(topic, [MAX_MESSAGE_BYTES]).get(MAX_MESSAGE_BYTES)
+        return self._limits.note(topic, int(value) if value else None)
 
     def topic_id(self, topic: str) -> str:
         """Return the topic's UUID; empty for brokers before 2.8, which give none."""
@@ -173,11 +173,11 @@ class KafkaTopics(ABC, Generic[ClusterType]):
 
     @abstractmethod
     def _id_of(self, topic: str) -> UUID | None:
-        """Return a topic's id, 0 if the broker does not tell; None if the topic does not exist."""
+        """Return a topic's id, 0 if the broker gives none; None if the topic does not exist."""
 
     @abstractmethod
     def _options_of(self, topic: str, names: Iterable[str]) -> dict[str, str]:
-        """Return options of a topic by name; empty if the broker does not tell."""
+        """Return options of a topic by name; empty if the broker refuses them."""
 
     @abstractmethod
     def _set_options(self, topic: str, options: Mapping[str, str]) -> None:
@@ -197,7 +197,7 @@ def check_read_together(partitions: Mapping[str, int]) -> None:
 
 
 def _soon(happens: Callable[[], bool]) -> bool:
-    """Wait until the broker asked has heard of a change; return whether it has, in the time it may take."""
+    """Wait until the broker knows of a change; return whether it did within `METADATA_SECONDS`."""
     deadline = monotonic() + METADATA_SECONDS
     while not happens():
         if monotonic() > deadline:
@@ -207,5 +207,5 @@ def _soon(happens: Callable[[], bool]) -> bool:
 
 
 def _written(options: Mapping[str, str]) -> str:
-    """Return topic options as a command line takes them."""
+    """Return topic options in the form of a command line."""
     return ", ".join(f"{name}={value}" for name, value in options.items())

@@ -1,4 +1,4 @@
-"""A Kafka cluster as a stream, through whichever client. In: topics and outputs. Out: records, members."""
+"""A Kafka cluster as a stream, through whichever client."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
     transaction_timeout_seconds
         After this the broker itself ends a transaction that nobody has taken over.
     commit_timeout_seconds
-        What a commit or a `produce` may take before it counts as failed.
+        How long a commit or a `produce` may take before it counts as failed.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
 
     @property
     def offsets_are_dense(self) -> bool:
-        """Return False: markers of transactions and records of aborted ones take offsets."""
+        """Return False: markers of transactions and records of aborted ones occupy offsets."""
         return False
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:

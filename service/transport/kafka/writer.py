@@ -1,4 +1,4 @@
-"""One partition's transactions. In: outputs and offsets. Out: both committed, or an error."""
+"""The transactions of one partition: commit outputs and offsets together, or raise."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class KafkaWriter(Writer):
     Parameters
     ----------
     open_producer
-        Opens what it writes with, which fences the one before it; takes `compress`.
+        Opens the producer, which fences the one before it; its argument is `compress`.
     partition, where
         The partition, as a number and as messages name it.
     group_metadata
@@ -70,7 +70,7 @@ class KafkaWriter(Writer):
     check_topics
         Raises `TopicMissing` for topics that do not exist.
     commit_timeout_seconds
-        What a commit may take.
+        How long a commit may take.
 
     """
 
@@ -98,7 +98,9 @@ class KafkaWriter(Writer):
         self._under_way: BackgroundCall | None = None
         self._topics: Collection[str] = ()
         """Of what is under way."""
-        self._ended = _told_again(TransactionFailed(f"{where}: the writer is closed", hint="make a new one"))
+        self._ended = _raised_again(
+            TransactionFailed(f"{where}: the writer is closed", hint="make a new one")
+        )
 
     def begin(self, outputs: Sequence[Output], offsets: Mapping[str, int], *, compress: bool = False) -> None:
         """Let a thread commit `outputs` and `offsets`; see `Writer.begin`.
@@ -134,8 +136,8 @@ class KafkaWriter(Writer):
             try:
                 self._under_way.result()
             except TimeoutError as error:
-                said = f"{self._where}: the client does not end the transaction"
-                raise hinted(TransportUnavailable, said) from error
+                reason = f"{self._where}: the client does not end the transaction"
+                raise hinted(TransportUnavailable, reason) from error
             self._under_way = None
 
     @property
@@ -190,11 +192,11 @@ class KafkaWriter(Writer):
         # The broker has ended the transaction for taking too long: that fences, too.
         if isinstance(error, OwnershipLost) and self._still_owner(self):
             error = hinted(TransactionFailed, str(error))
-        self._ended = _told_again(error)
+        self._ended = _raised_again(error)
 
     def supersede(self) -> None:
         """Yield to a newer writer of the same partition in this process."""
-        self._ended = _told_again(OwnershipLost(f"{self._where}: a newer writer has taken over"))
+        self._ended = _raised_again(OwnershipLost(f"{self._where}: a newer writer has taken over"))
         self.close()
 
     def close(self) -> None:
@@ -207,7 +209,7 @@ class KafkaWriter(Writer):
             self._producer = None
 
 
-def _told_again(error: ServiceError) -> Callable[[], ServiceError]:
+def _raised_again(error: ServiceError) -> Callable[[], ServiceError]:
     """Return what makes the same error; itself, it would keep the frames of all that it has passed."""
     return partial(type(error), *error.lines, hint=error.hint)
 

@@ -1,4 +1,4 @@
-"""One member of a consumer group. In: topics. Out: their records, partition by partition."""
+"""One member of a consumer group of the embedded stream."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from service.batches.record_batch import RecordBatch
 from service.errors import OffsetOutOfRange, OwnershipLost, TransportError
 from service.stream import NOWHERE, Assignee, Place
 from service.transport.sqlite.database import Database
-from service.transport.sqlite.group import Membership, Standing
+from service.transport.sqlite.group import Assignment, Membership
 from service.transport.sqlite.heartbeat import Heartbeat
 from service.transport.sqlite.log import Log, log_bounds
 from service.transport.sqlite.shares import Source, shares
 from service.transport.sqlite.writer import SqliteWriter
 
 _NAP_SECONDS = 0.005
-"""Between two looks for new records: the longest delay this transport adds to a message."""
+"""Between two checks for new records: the longest delay this transport adds to a message."""
 _LOOK_SECONDS = 1.0
-"""How often to look for members that are gone, even when nobody writes."""
+"""How often to check for dead members, even when nobody writes."""
 
 
 class SqliteConsumer:
@@ -45,9 +45,9 @@ class SqliteConsumer:
         self._announced: frozenset[int] = frozenset()  # the partitions that the assignee knows of
         self._positions: dict[Source, int] = {}  # by (partition, topic), of partitions that were started
         self._ends: dict[Source, int] = {}  # as last seen
-        self._settled = False
+        self._is_settled = False
         self._seen: tuple[int, int] | None = None
-        self._look_at = 0.0
+        self._next_check_at = 0.0
         self._turn = 0
         self._closed = False
         self._membership = Membership(database, group, topics[0], len(log.logs(topics[0])), session_seconds)
@@ -66,7 +66,7 @@ class SqliteConsumer:
         self._heartbeat.polled()
         while True:
             version = self._database.version()
-            changed = self._look(version)
+            changed = self._follow_group(version)
             records = self._fetch(max_records, hold)
             # The assignee may want to start new partitions before the wait goes on.
             if records or changed or not self._wait(version, deadline):
@@ -75,42 +75,42 @@ class SqliteConsumer:
     def _wait(self, version: tuple[int, int], deadline: float) -> bool:
         """Sleep until there may be something new; False when the time is over."""
         while (now := time.monotonic()) < deadline:
-            if now >= self._look_at or self._database.version() != version:
+            if now >= self._next_check_at or self._database.version() != version:
                 return True
             time.sleep(min(_NAP_SECONDS, deadline - now))
         return False
 
-    def _look(self, version: tuple[int, int]) -> bool:
+    def _follow_group(self, version: tuple[int, int]) -> bool:
         """Follow the group if it may have changed; return whether this member's partitions did."""
         now = time.monotonic()
-        if version == self._seen and now < self._look_at:
+        if version == self._seen and now < self._next_check_at:
             return False
         before = self._announced
         self._membership.renew()
-        self._follow(self._settle())
-        self._seen, self._look_at = version, now + _LOOK_SECONDS
+        self._follow(self._rebalance())
+        self._seen, self._next_check_at = version, now + _LOOK_SECONDS
         return self._announced != before
 
-    def _settle(self) -> Standing:
-        standing = self._membership.settle()
-        while standing is None:
+    def _rebalance(self) -> Assignment:
+        assignment = self._membership.rebalance()
+        while assignment is None:
             self._lose(self._announced)
             self._membership.enter()
-            standing = self._membership.settle()
-        return standing
+            assignment = self._membership.rebalance()
+        return assignment
 
-    def _follow(self, standing: Standing) -> None:
+    def _follow(self, assignment: Assignment) -> None:
         """Call the assignee for partitions that were lost, must be released and came, in this order."""
-        self._lose(self._announced - standing.owned)
-        self._hand_over(standing.owned - standing.assigned)
-        fresh = (standing.owned & standing.assigned) - self._announced
-        self._settled = standing.owned == standing.assigned
+        self._lose(self._announced - assignment.owned)
+        self._hand_over(assignment.owned - assignment.assigned)
+        fresh = (assignment.owned & assignment.assigned) - self._announced
+        self._is_settled = assignment.owned == assignment.assigned
         if fresh:
             self._announced |= fresh
             try:
                 self._assignee.partitions_assigned(fresh)
             except BaseException:
-                self._forget(fresh)  # to be told again at the next poll
+                self._forget(fresh)  # to be announced again at the next poll
                 raise
 
     def _hand_over(self, partitions: frozenset[int]) -> None:
@@ -231,12 +231,12 @@ class SqliteConsumer:
 
     def has_joined(self) -> bool:
         """Return whether this member owns all that it is assigned; not before the first poll."""
-        return self._settled
+        return self._is_settled
 
     def at_end(self) -> bool:
         """Return whether everything there is was delivered; False until every assigned partition has come."""
         started = {partition for partition, _ in self._positions}
-        if not self._settled or started != self._announced:
+        if not self._is_settled or started != self._announced:
             return False
         return not any(self.remaining([(topic, partition) for partition, topic in self._positions]).values())
 
@@ -260,7 +260,7 @@ class SqliteConsumer:
         """Leave the group without a call to the assignee: nothing more can be committed. Idempotent."""
         self._closed = True
         self._heartbeat.stop()
-        self._settled = False
+        self._is_settled = False
         # If the stream is unreachable, the lease expires by itself.
         with suppress(TransportError):
             self._membership.leave()

@@ -1,6 +1,6 @@
 """One SQLite connection for all threads of a process, and the boundary its errors do not pass.
 
-In: blocks of statements. Out: their transactions, all or nothing; `TransportError` when refused.
+A block of statements is a transaction, all or nothing; a refusal is a `TransportError`.
 """
 
 from __future__ import annotations

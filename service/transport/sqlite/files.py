@@ -1,7 +1,7 @@
-"""The files of an open SQLite stream. In: its path. Out: private files; an error when one is gone.
+"""The files of an open SQLite stream: created private, and checked to be still there.
 
-SQLite goes on with files that were deleted, moved or replaced under it: it would read and write what no other
-process sees, and nothing of it would be left at the end.
+SQLite goes on with files that were deleted, moved or replaced under it: it would read and write a file that
+no other process sees, and all of it would be lost at the end.
 """
 
 from __future__ import annotations

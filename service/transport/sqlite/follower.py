@@ -1,4 +1,4 @@
-"""Follows a topic of the embedded stream. In: offsets. Out: the records that have come since."""
+"""Follow a topic of the embedded stream: return the records appended since the last call."""
 
 from __future__ import annotations
 

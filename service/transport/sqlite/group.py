@@ -2,15 +2,15 @@
 
 Three rules keep a group safe, whatever its processes do:
 
-- A partition is taken only while it is free; it becomes free when its owner releases it, leaves, or
+- A partition is acquired only while it is free; it becomes free when its owner releases it, leaves, or
   is evicted because its lease expired or its process died.
 - Whenever a partition changes hands, or gets a new writer, its epoch grows. A commit checks the
   epoch and the owner's lease within its own transaction.
 - A lease that has expired is never renewed: a process that was frozen for longer than its session
   is no longer a member, and joins again.
 
-Leases use the wall clock, which all processes of a machine share. A clock that jumps can cost a
-member its place, never a record.
+Leases use the wall clock, which all processes of a machine share. A clock that jumps can cost a member its
+place, never a record.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PROBE_SECONDS = 1.0
 """How long the death of another process may go unnoticed."""
 
 
-class Standing(NamedTuple):
+class Assignment(NamedTuple):
     """A member's partitions."""
 
     owned: frozenset[int]
@@ -47,10 +47,10 @@ class View(NamedTuple):
     expired: list[int]
     owners: dict[int, int | None]
 
-    def standing(self, member: int) -> Standing:
+    def assignment(self, member: int) -> Assignment:
         """Return what `member` owns and what it should own."""
         plan = balanced(self.members, self.owners)
-        return Standing(
+        return Assignment(
             frozenset(partition for partition, owner in self.owners.items() if owner == member),
             frozenset(partition for partition, owner in plan.items() if owner == member),
         )
@@ -103,7 +103,7 @@ class Membership:
                 (self._group_id, self._session_ms, wall_clock_ms() + self._session_ms),
             )
             self._id = cursor.lastrowid or 0
-            # Taken before anybody can see the member, or it would look dead for a moment.
+            # Acquired before the member is visible, or it would seem dead for a moment.
             self._lock = LivenessLock(path) if (path := self._lock_path(self._id)) else None
         self._renewed_at = time.monotonic()
         self._probe_at = 0.0
@@ -132,32 +132,32 @@ class Membership:
                 )
         self._renewed_at = time.monotonic()
 
-    def settle(self) -> Standing | None:
-        """Evict members that are gone, take the free partitions assigned to this one; return its standing.
+    def rebalance(self) -> Assignment | None:
+        """Evict dead members, acquire the free partitions assigned to this one; return its assignment.
 
         Returns None when this member's lease has expired: it holds nothing any more.
         """
         with self._database.reading() as connection:
             view = self._view(connection)
         dead = self._abandoned(view.members)
-        assigned = view.standing(self._id).assigned
+        assigned = view.assignment(self._id).assigned
         if dead or view.expired or any(view.owners[partition] is None for partition in assigned):
-            view = self._take(dead)
-        return view.standing(self._id) if self._id in view.members else None
+            view = self._acquire_free(dead)
+        return view.assignment(self._id) if self._id in view.members else None
 
     def owned(self) -> frozenset[int]:
         """Return the partitions owned now: none once the lease has expired."""
         with self._database.reading() as connection:
             view = self._view(connection)
-        return view.standing(self._id).owned if self._id in view.members else frozenset()
+        return view.assignment(self._id).owned if self._id in view.members else frozenset()
 
-    def _take(self, dead: list[int]) -> View:
-        """Evict members and take free partitions, on a view that cannot change meanwhile."""
+    def _acquire_free(self, dead: list[int]) -> View:
+        """Evict members and acquire free partitions, in one transaction."""
         with self._database.writing() as connection:
             gone = dead + self._view(connection).expired
             _remove(connection, gone)
             view = self._view(connection)
-            free = [p for p in view.standing(self._id).assigned if view.owners[p] is None]
+            free = [p for p in view.assignment(self._id).assigned if view.owners[p] is None]
             self._set_owner(connection, self._id, free)
             view.owners.update(dict.fromkeys(free, self._id))
         for path in filter(None, map(self._lock_path, gone)):
@@ -167,7 +167,7 @@ class Membership:
     def release(self, partitions: Iterable[int]) -> None:
         """Free partitions for their next owners, fencing their writers."""
         with self._database.writing() as connection:
-            owned = self._view(connection).standing(self._id).owned
+            owned = self._view(connection).assignment(self._id).owned
             self._set_owner(connection, None, owned.intersection(partitions))
 
     def next_epoch(self, partition: int) -> int:
@@ -180,7 +180,7 @@ class Membership:
 
         """
         with self._database.writing() as connection:
-            if partition not in self._view(connection).standing(self._id).owned:
+            if partition not in self._view(connection).assignment(self._id).owned:
                 raise self._not_ours(partition)
             self._set_owner(connection, self._id, [partition])
             epoch = self._epoch(connection, partition)
@@ -190,7 +190,7 @@ class Membership:
     def epoch(self, partition: int) -> int:
         """Return the present epoch of a partition's writers. Raises `OwnershipLost` as `next_epoch` does."""
         with self._database.reading() as connection:
-            if partition not in self._view(connection).standing(self._id).owned:
+            if partition not in self._view(connection).assignment(self._id).owned:
                 raise self._not_ours(partition)
             return self._epoch(connection, partition)
 
@@ -243,7 +243,7 @@ class Membership:
         )
 
     def _abandoned(self, members: Iterable[int]) -> list[int]:
-        """Find members whose process has died; looks now and then, and at once after joining."""
+        """Find members whose process has died; checks now and then, and at once after joining."""
         if time.monotonic() < self._probe_at:
             return []
         self._probe_at = time.monotonic() + _PROBE_SECONDS

@@ -14,7 +14,7 @@ class Heartbeat:
     """A small thread that renews a lease until it is stopped or the process freezes.
 
     Restoring a model or learning from a large batch may take longer than a session; a process that
-    works is alive. One that has not polled for `patience_seconds` is taken for stuck, and its lease
+    works is alive. One that has not polled for `patience_seconds` is considered stuck, and its lease
     is left to expire.
 
     Parameters

@@ -1,7 +1,8 @@
 """A file lock that the operating system drops when its process dies, however it dies.
 
-It tells at once what a lease tells only after the session timeout: a killed member is gone. A stopped
-process keeps its lock, and there the lease decides. Without file locks (Windows) the lease decides all.
+The lock shows at once that a member was killed, which its lease shows only after the session timeout. A
+stopped process keeps its lock, and there the lease decides. Without file locks (Windows) the lease decides
+all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The records: topics of append-only logs, one log a partition.
 
-In: outputs, offsets. Out: records. What takes a `connection` runs inside the caller's transaction.
+A function with a `connection` runs inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Log:
     database
         Where they are.
     max_record_bytes
-        The largest record taken: key, value and headers together, in bytes.
+        The largest accepted record: key, value and headers together, in bytes.
 
     """
 
@@ -56,8 +56,8 @@ class Log:
         self._max_record_bytes = max_record_bytes
         self._logs: dict[str, list[int]] = {}
         """The log of each partition of a topic: there may be more by now."""
-        self._look_at: defaultdict[str, float] = defaultdict(float)
-        """When (monotonic seconds) to look whether a topic that is written to has more partitions."""
+        self._next_check_at: defaultdict[str, float] = defaultdict(float)
+        """When (monotonic seconds) to check whether a topic that is written to has more partitions."""
 
     def ensure(self, partitions: Mapping[str, int], *, create: bool) -> None:
         """Create the topics that do not exist. Raises `TopicMissing` if `create` is False."""
@@ -152,8 +152,8 @@ class Log:
         """Choose partitions and check sizes: what can be done, or refused, before a transaction."""
         now = wall_clock_ms()
         for topic in topics_of(outputs):
-            if time.monotonic() >= self._look_at[topic]:
-                self._look_at[topic] = time.monotonic() + _LOOK_SECONDS
+            if time.monotonic() >= self._next_check_at[topic]:
+                self._next_check_at[topic] = time.monotonic() + _LOOK_SECONDS
                 self._load(topic)
         return [self._row(output, now) for output in outputs]
 

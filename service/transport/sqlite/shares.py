@@ -1,4 +1,4 @@
-"""Fair shares of a poll. In: records waiting at each source. Out: each source's share of one poll."""
+"""Divide the records of one poll fairly between its sources."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ from service.transport.sqlite.log import Log
 SESSION_TIMEOUT_SECONDS = 10.0
 """After so long without a heartbeat a member's partitions go to others (Kafka's old default)."""
 MAX_POLL_INTERVAL_SECONDS = 300.0
-"""After so long without a poll a member is taken for stuck (Kafka's default)."""
+"""After so long without a poll a member is considered stuck (Kafka's default)."""
 MAX_RECORD_BYTES = 16 * 1024 * 1024
 """One record must fit the memory several times over."""
 
 
 class Limits(TypedDict, total=False):
-    """The options of `EmbeddedTransport`, for those who pass them on."""
+    """The options of `EmbeddedTransport`, for callers that pass them on."""
 
     session_timeout_seconds: float
     max_poll_interval_seconds: float
@@ -43,9 +43,9 @@ class EmbeddedTransport:
         How long a group waits for a member that gives no sign of life. A thread of its own gives
         these signs, so work between two polls may take longer.
     max_poll_interval_seconds
-        How long a member may go without polling before it is taken for stuck.
+        How long a member may go without polling before it is considered stuck.
     max_record_bytes
-        The largest record taken: key, value and headers together, in bytes.
+        The largest accepted record: key, value and headers together, in bytes.
 
     """
 
@@ -66,7 +66,7 @@ class EmbeddedTransport:
 
     @property
     def offsets_are_dense(self) -> bool:
-        """Return True: only records take offsets, and those of a transaction that failed are given again."""
+        """Return True: only records occupy offsets, and those of a failed transaction are used again."""
         return True
 
     def ensure_topics(

@@ -1,4 +1,4 @@
-"""One partition's transactions. In: outputs and offsets. Out: both committed, by the owner alone."""
+"""The transactions of one partition: commit outputs and offsets together, by its owner alone."""
 
 from __future__ import annotations
 

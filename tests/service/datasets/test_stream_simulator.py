@@ -6,35 +6,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.datasets.stream_simulator import Playback, split_label
+from service.datasets.stream_simulator import StreamSimulator, split_label
 from service.messages.labels import Vocabulary
 
 FOREIGN = [b"not json", b"\xff", b"[1]", b"3", b"{}", b"[" * 100_000]
 
 
-def labels(playback, spelled, n_messages):
+def labels(simulator, spelled, n_messages):
     message = json.dumps({"id": "a", "text": "", "label": spelled}).encode()
-    return [json.loads(playback.play(message))["label"] for _ in range(n_messages)]
+    return [json.loads(simulator.play(message))["label"] for _ in range(n_messages)]
 
 
 def test_a_message_passes_untouched_when_nothing_is_asked():
     message = b'{ "id": "a", "text": "\\u00e9", "label": 1.0 }'
-    assert Playback(Vocabulary()).play(message) == message
+    assert StreamSimulator(Vocabulary()).play(message) == message
 
 
 @pytest.mark.parametrize("message", FOREIGN)
 def test_what_is_no_message_passes_untouched(message):
-    playback = Playback(Vocabulary(), drift_every=1)
-    playback.id_suffix = "@1"
-    assert playback.play(message) == message
+    simulator = StreamSimulator(Vocabulary(), drift_every=1)
+    simulator.id_suffix = "@1"
+    assert simulator.play(message) == message
     assert split_label(message) == (message, None)
 
 
 def test_the_suffix_goes_behind_the_id_and_nowhere_else():
-    playback = Playback(Vocabulary())
-    playback.id_suffix = "@7"
+    simulator = StreamSimulator(Vocabulary())
+    simulator.id_suffix = "@7"
     message = b'{"id":"a","features":{"id":2,"x":0.1},"label":1}'
-    assert playback.play(message) == b'{"id":"a@7","features":{"id":2,"x":0.1},"label":1}'
+    assert simulator.play(message) == b'{"id":"a@7","features":{"id":2,"x":0.1},"label":1}'
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_the_suffix_goes_behind_the_id_and_nowhere_else():
     ],
 )
 def test_labels_move_on_after_every_so_many_messages(classes, spelled, expected):
-    assert labels(Playback(Vocabulary(classes), drift_every=2), spelled, 5) == expected
+    assert labels(StreamSimulator(Vocabulary(classes), drift_every=2), spelled, 5) == expected
 
 
 def test_messages_without_a_label_count_too():
-    playback = Playback(Vocabulary(), drift_every=1)
-    playback.play(b'{"id":"a","text":""}')
-    assert labels(playback, True, 1) == [False]
+    simulator = StreamSimulator(Vocabulary(), drift_every=1)
+    simulator.play(b'{"id":"a","text":""}')
+    assert labels(simulator, True, 1) == [False]
 
 
 @given(

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from service.errors import TransactionFailed
-from service.intake.known import Known
+from service.intake.known import KnownIds
 from service.intake.partition import PartitionIntake
 from service.intake.submissions import SubmissionReader
 from service.messages.labels import Vocabulary
@@ -54,7 +54,7 @@ class Scene:
         self.read = SubmissionReader(self.settings)
         self.writer = SlowWriter()
         truth_on_timeout = self.settings.events.truth_on_timeout(self.settings.classes)
-        known = Known(self.feed.processor, Vocabulary(self.settings.classes), truth_on_timeout)
+        known = KnownIds(self.feed.processor, Vocabulary(self.settings.classes), truth_on_timeout)
         self.intake = PartitionIntake(0, known, self.settings.predictions_topic)
         self._offsets = itertools.count()
 

@@ -105,18 +105,18 @@ class Waiting:
     [(2, None, False), (3, None, True), (3, 2, False), (5, 2, False), (5, 3, True), (None, None, False)],
 )
 def test_it_waits_for_records_that_are_not_delivered_or_not_processed(position, waiting, is_open):
-    inbox, intake = RecordQueues(["events"]), Waiting(end=3)
-    inbox.open(0)
+    queues, intake = RecordQueues(["events"]), Waiting(end=3)
+    queues.open(0)
     if waiting is not None:
-        inbox.add(0, RecordBatch([Record("events", 0, waiting, 0, None, None)]))
-    IntakeOpener(None, Polled(position), inbox, ["events"]).look([intake])
+        queues.add(0, RecordBatch([Record("events", 0, waiting, 0, None, None)]))
+    IntakeOpener(None, Polled(position), queues, ["events"]).advance([intake])
     assert intake.is_open is is_open
 
 
 def test_of_an_empty_topic_nothing_is_waited_for():
-    inbox, intake = RecordQueues(["events"]), Waiting(end=0)
-    inbox.open(0)
-    IntakeOpener(None, Polled(None), inbox, ["events"]).look([intake])
+    queues, intake = RecordQueues(["events"]), Waiting(end=0)
+    queues.open(0)
+    IntakeOpener(None, Polled(None), queues, ["events"]).advance([intake])
     assert intake.is_open
 
 

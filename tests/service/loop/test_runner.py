@@ -369,7 +369,7 @@ def pass_time_while_records_wait(runner, clock):
     receive = runner._receive
 
     def pass_time(wait_seconds):
-        clock.seconds += wait_seconds if runner._inbox else 0.0
+        clock.seconds += wait_seconds if runner._queues else 0.0
         receive(0.0)
 
     runner._receive = pass_time
@@ -385,7 +385,7 @@ def test_a_commit_is_published_when_it_ends_however_long_the_next_batch_is_not_d
     pass_time_while_records_wait(runner, runner._clock)
     assert not runner.step()
     assert metrics.published[0].counters.predictions == 2
-    assert len(runner._inbox) == 1
+    assert len(runner._queues) == 1
     runner.close()
 
 

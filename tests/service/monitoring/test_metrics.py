@@ -148,7 +148,7 @@ def publish(party):
 
 
 def test_shows_the_rounds_of_a_shared_model_and_how_far_each_partition_is_from_it(party):
-    party.members[0].look()
+    party.members[0].measure_distance()
     shown = publish(party)
     assert shown("distance", partition="0") == party.members[0].rounds.shared.distance() > 0
     assert shown("distance", partition="1") == 0

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from service.monitoring.metrics import Metrics
-from service.monitoring.throughput_log import Activity
+from service.monitoring.throughput_log import ThroughputLog
 from tests.service.building import Feed, SetClock, event
 
 
@@ -20,7 +20,7 @@ def observed(metrics, caplog):
     """Observe the counts at a time; return the fields of the line logged then, if there was one."""
     caplog.set_level(logging.INFO)
     clock = SetClock()
-    summed = Activity(metrics, interval_seconds=10, clock=clock)
+    summed = ThroughputLog(metrics, interval_seconds=10, clock=clock)
 
     def observe(at_seconds):
         clock.seconds = at_seconds

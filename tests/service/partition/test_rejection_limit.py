@@ -3,7 +3,7 @@ import pytest
 from service.errors import TooManyRejected
 from service.messages.dead_letter import dead_letter
 from service.messages.rejection import Reason, Rejection
-from service.partition.rejection_limit import PoisonLimit
+from service.partition.rejection_limit import RejectionLimit
 from service.stream import Record
 
 
@@ -26,24 +26,24 @@ def letter(record):
 
 
 def test_a_share_up_to_the_limit_is_borne(feed):
-    feed(PoisonLimit(0.5, 10), [True, False] * 100)
+    feed(RejectionLimit(0.5, 10), [True, False] * 100)
 
 
 def test_one_more_than_the_limit_stops_and_shows_three_origins(feed):
     with pytest.raises(TooManyRejected) as stopped:
-        feed(PoisonLimit(0.5, 10), [True, False] * 100 + [True, True])
+        feed(RejectionLimit(0.5, 10), [True, False] * 100 + [True, True])
     assert str(stopped.value).count("events[3]@") == 3
     assert "events[3]@201: invalid_json: no" in str(stopped.value)
     assert "--max-rejected-ratio" in stopped.value.hint
 
 
 def test_the_window_slides(feed):
-    feed(PoisonLimit(0.5, 10), ([True] * 5 + [False] * 5) * 50)
+    feed(RejectionLimit(0.5, 10), ([True] * 5 + [False] * 5) * 50)
 
 
 def test_a_few_bad_messages_at_the_start_are_no_alarm(feed):
-    feed(PoisonLimit(0.5, 10), [True] * 5)
+    feed(RejectionLimit(0.5, 10), [True] * 5)
 
 
 def test_a_limit_of_one_never_stops(feed):
-    feed(PoisonLimit(1.0, 10), [True] * 1000)
+    feed(RejectionLimit(1.0, 10), [True] * 1000)

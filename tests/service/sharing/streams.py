@@ -110,12 +110,12 @@ class Party:
     def take_part(self, *lanes):
         """Let these partitions do what the rounds ask of them, all that they can."""
         for _ in range(4):
-            self.lanes.look()
+            self.lanes.poll()
             for lane in lanes:
                 self.clock.seconds += 1e-3
                 self.members[lane].prepare()
                 if self.members[lane].is_due():
-                    self.members[lane].look()
+                    self.members[lane].measure_distance()
                     self.stream.produce(self.members[lane].contribution())
 
     def close(self):

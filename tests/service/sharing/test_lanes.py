@@ -37,36 +37,36 @@ def lanes(stream):
 
 def test_a_round_is_complete_when_each_of_its_lanes_has_contributed(stream, lanes):
     write(stream, part(0, 2), part(2, 2))
-    lanes.look()
+    lanes.poll()
     assert lanes.complete(1, 2, 3) is None
     assert lanes.waits_for(1, 2, 3) == [1]
     write(stream, part(1, 2))
-    lanes.look()
+    lanes.poll()
     assert [each.lane for each in lanes.complete(1, 2, 3)] == [0, 1, 2]
 
 
 def test_the_first_contribution_of_a_lane_to_a_round_counts(stream, lanes):
     write(stream, part(0, 2, of=b"first"), part(0, 2, of=b"again"))
-    lanes.look()
+    lanes.poll()
     assert [each.value for each in lanes.complete(1, 2, 1)] == [b"first"]
 
 
 def test_a_mix_is_computed_once(stream, lanes):
     write(stream, part(0, 2, of=value("a")), part(1, 2, of=value("b")))
-    lanes.look()
+    lanes.poll()
     found = lanes.complete(1, 2, 2)
     assert lanes.mix_of(found) is lanes.mix_of(found)
 
 
 def test_the_round_that_opens_a_share_is_no_mix(stream, lanes):
     write(stream, part(0, 1))
-    lanes.look()
+    lanes.poll()
     assert lanes.mix_of(lanes.complete(1, 1, 1)) is None
 
 
 def test_contributions_that_cannot_be_read_are_refused_with_their_round(stream, lanes):
     write(stream, part(0, 2, of=b"junk"))
-    lanes.look()
+    lanes.poll()
     with pytest.raises(CheckpointError, match="mixes: the contributions to round 2 cannot be mixed"):
         lanes.mix_of(lanes.complete(1, 2, 1))
 
@@ -90,40 +90,40 @@ def test_contributions_to_an_emptied_topic_are_gone(stream, lanes):
 
 def test_a_lane_that_contributed_later_has_lost_its_contribution(stream, lanes):
     write(stream, part(0, 2), part(1, 3))
-    lanes.look()
+    lanes.poll()
     assert lanes.lost(1, 2, 3) == [1]
     assert lanes.lost(1, 3, 3) == []
 
 
 def test_rounds_are_followed_as_far_as_they_are_complete(stream, lanes):
     write(stream, part(0, 2), part(0, 3), part(1, 3), part(2, 3), part(0, 4), part(2, 4))
-    lanes.look()
+    lanes.poll()
     assert lanes.reach(1, 1, 1) == (3, 3)
     assert lanes.reach(1, 3, 3) == (3, 3)
     assert lanes.reach(1, 1, 3) == (1, 3)
 
 
 def test_a_contribution_is_looked_for_to_the_end_of_its_lane(stream, lanes):
-    lanes.look()
+    lanes.poll()
     write(stream, part(1, 2, of=b"late"))
     assert lanes.find(1, 1, 2).value == b"late"
     assert lanes.find(0, 1, 2) is None
 
 
 def test_lanes_that_were_added_are_followed(stream, lanes):
-    lanes.look()
+    lanes.poll()
     stream.add_partitions({"mixes": 5})
     stream.produce([as_output(part(4, 2), "mixes", GROUP)])
-    lanes.look()
+    lanes.poll()
     assert lanes.latest(4) is None
     lanes.grow(5)
-    lanes.look()
+    lanes.poll()
     assert lanes.latest(4).round == 2
 
 
 def test_rounds_that_no_partition_needs_are_forgotten_but_the_last_of_each_lane_stays(stream, lanes):
     write(stream, *(part(lane, number, kept=number - 1) for number in (2, 3, 4) for lane in (0, 1)))
-    lanes.look()
+    lanes.poll()
     assert lanes.forget(2) == 3
     assert lanes.complete(1, 3, 2) is None
     assert lanes.complete(1, 4, 2)
@@ -133,7 +133,7 @@ def test_rounds_that_no_partition_needs_are_forgotten_but_the_last_of_each_lane_
 
 def test_nothing_is_forgotten_while_a_lane_has_not_said_what_it_needs(stream, lanes):
     write(stream, part(0, 2, kept=1))
-    lanes.look()
+    lanes.poll()
     assert lanes.forget(2) == -1
     assert lanes.complete(1, 2, 1)
 

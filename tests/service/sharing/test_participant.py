@@ -120,7 +120,8 @@ def test_after_a_kill_the_rounds_are_lived_again(stream, killed, model):
     run(stream, model=model)
     before = told(stream)
     assert [
-        dict(restore(stream, settings(**SHARED, model=model), p).processor.rounds.told()) for p in range(N)
+        dict(restore(stream, settings(**SHARED, model=model), p).processor.rounds.progress())
+        for p in range(N)
     ] == before
 
 
@@ -276,14 +277,14 @@ def test_a_model_that_cannot_be_mixed_is_refused_by_name(stream):
 
 
 def test_the_restored_mixture_is_the_one_that_was_committed(stream, killed, monkeypatch):
-    committed, told_of = set(), Rounds.told
+    committed, progress_of = set(), Rounds.progress
 
-    def told(rounds):
+    def progress_noted(rounds):
         """Return what a progress record says; the model is as it is committed then."""
         committed.add(to_bytes(rounds.shared.model))
-        return told_of(rounds)
+        return progress_of(rounds)
 
-    monkeypatch.setattr(Rounds, "told", told)
+    monkeypatch.setattr(Rounds, "progress", progress_noted)
     feed(stream, events(700), N)
     run(stream, model="auto", snapshot_interval_records=10**6)
     before = frozenset(committed)  # learning again tells it as well
@@ -379,8 +380,8 @@ def test_one_that_was_opened_again_waits_for_the_others_from_then_on(party):
 
 def test_the_distance_is_the_length_of_what_was_not_contributed_yet(party):
     first, second, _ = party.members
-    first.look()
-    second.look()
+    first.measure_distance()
+    second.measure_distance()
     assert first.distance == pytest.approx(first.rounds.shared.distance())
     assert first.distance > 1
     assert second.distance == 0
@@ -397,13 +398,13 @@ def test_a_distance_that_takes_long_to_find_is_kept_for_a_while_longer_the_more_
 
     monkeypatch.setattr(rounds.shared, "distance", find_slowly)
     assert rounds.n_lanes == 3
-    party.members[0].look()
+    party.members[0].measure_distance()
     found = party.members[0].distance
     party.clock.seconds += 120
-    party.members[0].look()
+    party.members[0].measure_distance()
     assert party.members[0].distance == found
     party.clock.seconds += 40
-    party.members[0].look()
+    party.members[0].measure_distance()
     assert party.members[0].distance > found
 
 

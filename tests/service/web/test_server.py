@@ -96,7 +96,7 @@ def test_others_than_monitoring_are_told_to_come_back_when_all_connections_are_h
 
 
 def test_a_client_that_does_not_read_is_let_go(monkeypatch, dial):
-    monkeypatch.setattr(server, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(server, "_CHECK_SECONDS", 0.1)
     monkeypatch.setattr(server, "_ANSWER_SECONDS", 0.5)
     closed = []
     lost = server._ImpatientProtocol.connection_lost

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from service.workers.gc_tuning import look_less_often
+from service.workers.gc_tuning import collect_less_often
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def _as_before():
 
 
 def test_a_batch_of_examples_causes_no_look_at_all_that_is_kept():
-    look_less_often()
+    collect_less_often()
     kept = [[n] for n in range(1000)]
     before = gc.get_stats()[0]["collections"]
     kept += [[n] for n in range(1000)]
@@ -24,5 +24,5 @@ def test_a_batch_of_examples_causes_no_look_at_all_that_is_kept():
 
 
 def test_what_was_imported_is_never_looked_at_again():
-    look_less_often()
+    collect_less_often()
     assert gc.get_freeze_count() > 10_000

@@ -47,7 +47,7 @@ def lose(workers, **known):
     """Let the first place find its worker ended."""
     place = workers._places[0]
     place.worker = worker(has_ended=True, **known)
-    workers._look_after(place)
+    workers._supervise(place)
     return place
 
 
@@ -116,7 +116,7 @@ def test_a_stream_that_is_away_ends_a_service_none_of_which_ever_worked(workers,
 
 def test_a_stream_that_is_away_is_no_reason_to_end_once_one_has_worked(workers):
     workers._places[1].worker = worker()
-    workers._look_after(workers._places[1])
+    workers._supervise(workers._places[1])
     lose(workers, failure=TransportUnavailable("away"), last=WorkerReport())
     assert not workers._is_stopping
 
@@ -126,7 +126,7 @@ def test_one_that_has_come_to_the_end_ends_all(workers):
     assert workers._is_stopping
     other = workers._places[1]
     other.worker = worker()
-    workers._look_after(other)
+    workers._supervise(other)
     other.worker.leave.assert_called_once_with()
 
 
@@ -134,7 +134,7 @@ def test_one_that_has_come_to_the_end_ends_all(workers):
 def test_more_workers_than_partitions_are_worth_one_warning(workers, caplog, n_partitions, n_warnings):
     for place in workers._places * 2:
         place.worker = worker(last=WorkerReport(State.READY, n_partitions=n_partitions))
-        workers._look_after(place)
+        workers._supervise(place)
     assert caplog.text.count("the others stand by; lower workers, or add partitions") == n_warnings
 
 
@@ -143,7 +143,7 @@ def test_of_a_partition_that_moved_the_newest_counts_are_told(workers, first):
     for place, records in zip(workers._places, (first, 8), strict=True):
         tally = Tally(records, Totals(records, 0, 0, 0), frozenset({True}))
         place.worker = worker(last=WorkerReport(State.READY, tallies={0: tally}))
-        workers._look_after(place)
+        workers._supervise(place)
     assert workers._tallies[0].records == max(first, 8)
 
 
@@ -158,7 +158,7 @@ def test_one_that_is_told_to_leave_and_says_nothing_is_killed(workers):
     frozen, other = worker(is_deaf=True), worker()
     workers._places = [_Place(1, frozen), _Place(2, other)]
     for place in workers._places:
-        workers._look_after(place)
+        workers._supervise(place)
     frozen.kill.assert_called_once_with()
     other.leave.assert_called_once_with()
     other.kill.assert_not_called()

@@ -1,4 +1,4 @@
-"""`perceptron check-input`: what the settings make of records."""
+"""`perceptron check-input`: show how the settings read records."""
 
 from service.cli.commands.check_input.check_input import command
 

@@ -1,7 +1,7 @@
-"""`perceptron check-input`: what the settings make of records.
+"""`perceptron check-input`: show how the settings read records.
 
-In: records of a file or a topic. Out: for each, the event or label that the service would read, or why it
-would be a dead letter.
+For each record of a file or a topic it prints the event or label that the service would read, or the reason
+for which it would be a dead letter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How `check-input` shows a record. In: where it is, and what it becomes. Out: lines, or JSON."""
+"""Print the result of reading a record, as lines or as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`perceptron checkpoint`: what is committed of the models; take one out, put one in, begin again."""
+"""`perceptron checkpoint`: list the committed state of models, export one, import one, reset."""
 
 from service.cli.commands.checkpoint.checkpoint import command
 

@@ -1,7 +1,4 @@
-"""`perceptron checkpoint`: what is committed of a model, to look at, to take out, to put in.
-
-In: a checkpoint log, a model file. Out: a listing; a model file; a snapshot with another model.
-"""
+"""`perceptron checkpoint`: list a checkpoint log, export its model to a file, import another model."""
 
 from __future__ import annotations
 
@@ -230,7 +227,7 @@ def _check_kind(file: Path, model: Any, settings: Settings) -> None:  # noqa: AN
 
 
 def _refuse_shared(transport: Transport, settings: Settings, partition: int) -> None:
-    """Refuse to import where partitions share their model; a log that cannot be read does not tell."""
+    """Refuse to import where partitions share their model; an unreadable log cannot show it."""
     is_shared = settings.share_model
     with suppress(CheckpointError):
         log = read_log(transport.read(settings.checkpoints_topic, partition), settings.group)

@@ -1,4 +1,4 @@
-"""`perceptron checkpoint reset`: begin again, on purpose. In: where to go on. Out: an untrained model."""
+"""`perceptron checkpoint reset`: begin again with an untrained model, at a chosen position."""
 
 from __future__ import annotations
 

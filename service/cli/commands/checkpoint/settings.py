@@ -1,4 +1,4 @@
-"""Settings as a checkpoint names them. In: its log, the settings given. Out: both, those given first."""
+"""Complete the given settings with those that a checkpoint names."""
 
 from __future__ import annotations
 

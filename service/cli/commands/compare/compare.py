@@ -1,4 +1,4 @@
-"""The command. In: a file and models. Out: a table of their mistakes, and a picture of their errors."""
+"""`perceptron compare`: a table of the mistakes of several models, and a picture of their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that learn the same events. In: settings, records. Out: the mistakes of each model."""
+"""Run several models over the same events, and count the mistakes of each."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ class Contest:
     Parameters
     ----------
     settings
-        How messages are read and features made, for all; their model is not looked at.
+        How messages are read and features made, for all; their model is ignored.
     models
         Names of the models, each with its default parameters.
 
     Raises
     ------
     ConfigurationError
-        A model cannot be made, or cannot tell the classes apart.
+        A model cannot be made, or does not support the classes.
 
     """
 

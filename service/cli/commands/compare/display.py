@@ -1,4 +1,4 @@
-"""Shows a contest. In: its models. Out: rows and a live table on stderr, the final table as text."""
+"""Show the progress of `compare` on stderr, and print its final table."""
 
 from __future__ import annotations
 

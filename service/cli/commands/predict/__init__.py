@@ -1,4 +1,4 @@
-"""`perceptron predict`: what a trained model says of events without labels."""
+"""`perceptron predict`: predict the labels of events with a trained model."""
 
 from service.cli.commands.predict.predict import command
 

@@ -1,4 +1,4 @@
-"""`perceptron predict`: what a trained model says of events. In: a model, rows. Out: predictions."""
+"""`perceptron predict`: predict the labels of the rows of a file with a trained model."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def command(model: Path, source_of: SourceOptions, loaded: Loaded) -> None:
     MODEL is what `perceptron train --save`, `replay --save` or `checkpoint export` wrote. It knows its
     classes and how its features were made; a setting that contradicts it is refused.
     """
-    asked, loaded = load_model_file(model, loaded, makes_model=False)
-    refuse_other_classes(model, asked, loaded.settings.classes)
-    predictor = Predictor(asked, loaded.settings)
+    trained, loaded = load_model_file(model, loaded, makes_model=False)
+    refuse_other_classes(model, trained, loaded.settings.classes)
+    predictor = Predictor(trained, loaded.settings)
     with source_of(loaded.settings) as source:
         # A bar would stand between the predictions.
         shown = nullcontext((source, None)) if open_stdout().isatty() else progress_bar(source, "predict")

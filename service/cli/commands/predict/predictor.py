@@ -1,4 +1,4 @@
-"""Asks a trained model. In: events as bytes. Out: what the model says of them; nothing is learned."""
+"""Predict events with a trained model, without learning."""
 
 from __future__ import annotations
 

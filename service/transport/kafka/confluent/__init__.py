@@ -1,20 +1,20 @@
-"""Apache Kafka through confluent-kafka (librdkafka). In: a cluster's address. Out: a `Transport`.
+"""Apache Kafka through confluent-kafka (librdkafka).
 
 What this client does differently, from the caller to the wire:
 
-- `transport`: questions about topics, reading
-- `new_topics`: waiting for topics that were created
-- `consumer`: records in
-- `membership`: rebalances, on the thread that polls
-- `producer`: records handed over in bulk, every step with a deadline
-- `steps`: the steps of a commit, given up where librdkafka does not find the group's coordinator
-- `connection_log`: librdkafka's lines, and whether a connection has failed
-- `messages`: librdkafka's messages become records
-- `fetch_queue`: the same without a Python object for each message, where it is compiled
-- `output_sender`: outputs handed over without one
-- `private`: what is not published of the client, and in which releases it is used
-- `cluster`: how every client is made
-- `errors`: librdkafka's own errors, and the one place where its exceptions are translated
+- `transport`: answers questions about topics, reads
+- `new_topics`: waits for topics that were created
+- `consumer`: returns records
+- `membership`: handles rebalances, on the thread that polls
+- `producer`: sends records in bulk, with a deadline for every step
+- `steps`: runs the steps of a commit, and gives up where librdkafka does not find the group's coordinator
+- `connection_log`: forwards librdkafka's log lines and notes failed connections
+- `messages`: turns librdkafka's messages into records
+- `fetch_queue`: does the same without a Python object for each message, where it is compiled
+- `output_sender`: sends outputs without a Python object for each, where it is compiled
+- `private`: names the unpublished parts of the client, and the releases in which they are used
+- `cluster`: creates clients
+- `errors`: translates the exceptions of librdkafka, and is the only place that does
 """
 
 from service.transport.kafka.confluent.private import check, unsupported

@@ -1,4 +1,4 @@
-"""How to reach a Kafka cluster. In: addresses and options. Out: clients of confluent-kafka, and answers."""
+"""The address and options of a cluster, clients of confluent-kafka for it, and questions to its brokers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from service.transport.kafka.limits import (
     seconds_left,
 )
 
-# librdkafka's own lines; `service.logs` decides who hears them.
+# librdkafka's own lines; `service.logs` decides their level.
 LIBRDKAFKA_LOG: Final = logging.getLogger("confluent_kafka")
 _OPTIONS: Final[dict[str, object]] = {
     "socket.timeout.ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
@@ -58,7 +58,7 @@ QUESTION_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
 _FIRST_PATIENCE_SECONDS: Final = 0.2
 # To ask for all of them would be much for a large cluster.
 _ANY_TOPIC: Final = "__consumer_offsets"
-# How long one look for an answer takes; refusals are noticed in between.
+# How long one wait for an answer takes; refusals are noticed in between.
 _LOOK_SECONDS: Final = 0.02
 # How long a broker that says "not now", or to which the connection broke, is left alone.
 _AGAIN_SECONDS: Final = 0.1
@@ -72,7 +72,7 @@ Subject = TypeVar("Subject")
 
 
 class Log(Protocol):
-    """Where a client writes its log lines: a `logging.Logger`, or what takes its place."""
+    """The destination of a client's log lines, such as a `logging.Logger`."""
 
     def log(self, level: int, form: str, /, *words: str) -> None:
         """Take a line: its words begin with the facility that it comes from."""
@@ -173,7 +173,7 @@ class Cluster:
     ) -> dict[Subject, Answer]:
         """Ask one of `AdminClient`'s questions; return the answer for each subject.
 
-        A broker that says "not now", as while it chooses a leader, is asked again for as long as a request
+        A broker that says "not now", as while it chooses a leader, is queried again for as long as a request
         may take; one to which no connection can be had, for a second. A client that gave no answer is
         dropped at once: librdkafka (2.16) aborts the process when a group's coordinator comes back to a
         question whose own time (`QUESTION_SECONDS`) is over.
@@ -183,7 +183,7 @@ class Cluster:
         question
             A method of `AdminClient` that gives a future for each subject.
         subjects, options
-            What it takes.
+            Its further arguments.
         where
             How messages name a subject: a format.
         timeout_seconds
@@ -193,11 +193,11 @@ class Cluster:
         began = monotonic()
         while True:
             with translated(self.name):
-                asked = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
+                answers = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
             try:
                 return {
                     subject: self._await(future, began + timeout_seconds, where.format(subject))
-                    for subject, future in asked.items()
+                    for subject, future in answers.items()
                 }
             except (TransportUnavailable, AccessRefused) as error:
                 self._admin = None
@@ -226,7 +226,7 @@ class Cluster:
                 raise away(self.name) from KafkaException(error)
 
     def serve(self) -> None:
-        """Take what the client for questions has to tell: its log lines would pile up."""
+        """Poll the client for questions, or its log lines would pile up."""
         if self._admin is not None:
             self._admin.poll(0)
 
@@ -249,7 +249,7 @@ class Cluster:
         return {(place.topic, place.partition): each.offset for place, each in found.items()}
 
     def open_admin(self, options: Mapping[str, object]) -> AdminClient:
-        """Make a client for questions, beside the one that `ask` takes."""
+        """Make a client for questions, beside the one that `ask` uses."""
         return self._open(AdminClient, {**_NEVER_BEGINS_AGAIN, **options})
 
     def open_consumer(self, group: str, options: Mapping[str, object]) -> Consumer:
@@ -287,10 +287,10 @@ def _is_done(future: Future[Any]) -> bool:
 
 def _patience_seconds(error: ServiceError) -> float:
     """Return how long to ask again: as long as may be if a broker has answered with an error that passes."""
-    told = error.__cause__
-    if not isinstance(error, TransportUnavailable) or not isinstance(told, KafkaException):
+    cause = error.__cause__
+    if not isinstance(error, TransportUnavailable) or not isinstance(cause, KafkaException):
         return 0.0
-    code = told.args[0].code()
+    code = cause.args[0].code()
     if code == _ALL_DOWN:
         return _BREAK_SECONDS
     return inf if code > KafkaError.NO_ERROR or code == _NO_LEADER else 0.0

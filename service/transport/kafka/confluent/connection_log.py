@@ -1,4 +1,4 @@
-"""The log of one client. In: librdkafka's lines. Out: the same lines, and whether a connection has failed."""
+"""The log of one librdkafka client, which shows whether a connection has failed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ConnectionLog:
     """A logger for one client, which notes failures of its connections.
 
     librdkafka (2.16) repeats what was under way there, and tells of it in no other way. Of the same failure
-    it tells once in 30 s, so what was noted is not forgotten.
+    it reports once in 30 s, so a noted failure is not forgotten.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""One member of a consumer group. In: a cluster's topics. Out: their records, partition by partition."""
+"""One member of a consumer group, through confluent-kafka."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from service.transport.kafka.confluent.messages import (
     PARTITION_EOF,
     ErrorFields,
     as_record,
-    take,
+    consume,
 )
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.confluent.steps import coordinator_answers
@@ -43,7 +43,7 @@ from service.transport.kafka.limits import (
 )
 from service.transport.kafka.member import KafkaMember
 
-# A member that has not polled for so long is taken for stuck; restoring a partition counts as such.
+# A member that has not polled for so long is evicted; restoring a partition counts as such.
 _LONGEST_PAUSE_SECONDS: Final = 300.0
 
 
@@ -83,9 +83,9 @@ class ConfluentConsumer(KafkaMember):
         self._failed: set[str] = set()
         """The transactional ids whose last commit failed."""
         self._positions: dict[Place, int] = {}
-        """The next offset to be delivered, once a record or the partition's end has told it."""
+        """The next offset to be delivered, once a record or the end of the partition has shown it."""
         self._ends: dict[Place, int] = {}
-        """Where partitions ended when the records taken were the last ones; markers may lie between."""
+        """The ends of partitions whose last record was fetched; markers may lie between."""
         self._trouble: ServiceError | None = None
         self._gone: dict[int, OffsetOutOfRange] = {}
         """By partition, of those whose position has no record: librdkafka says so once."""
@@ -121,26 +121,26 @@ class ConfluentConsumer(KafkaMember):
         return self._client
 
     def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
-        """Pause and resume; what was fetched of a place that is paused is thrown away and fetched again."""
+        """Pause and resume; fetched records of a paused place are discarded and fetched again."""
         self._open_client.pause([TopicPartition(*place) for place in pause])
         self._open_client.resume([TopicPartition(*place) for place in resume])
 
-    def _take(self, wait_seconds: float, max_records: int) -> None:
-        room = self._taken.room(max_records)
-        wait_seconds = 0.0 if self._taken else wait_seconds
+    def _poll_client(self, wait_seconds: float, max_records: int) -> None:
+        room = self._undelivered.room(max_records)
+        wait_seconds = 0.0 if self._undelivered else wait_seconds
         if self._queue is None:
-            messages = take(self._open_client, room, wait_seconds) if room else []
-            n_found = self._take_messages(messages)
+            messages = consume(self._open_client, room, wait_seconds) if room else []
+            n_found = self._keep_messages(messages)
         else:
             # Rebalances and errors come through the client, and records that were fetched before the
             # partition was forwarded.
-            n_found = self._take_messages(self._open_client.consume(room, 0) if room else [])
-            n_found += self._take_fetched(self._queue, room - n_found, 0.0 if n_found else wait_seconds)
+            n_found = self._keep_messages(self._open_client.consume(room, 0) if room else [])
+            n_found += self._poll_queue(self._queue, room - n_found, 0.0 if n_found else wait_seconds)
         if not n_found:
             self._serve()
 
-    def _take_messages(self, messages: Sequence[Message]) -> int:
-        taken, begun = self._taken.by_place, self._membership.begun
+    def _keep_messages(self, messages: Sequence[Message]) -> int:
+        taken, begun = self._undelivered.by_place, self._membership.begun
         for message in messages:
             error = message.error()
             if error is not None:
@@ -154,12 +154,12 @@ class ConfluentConsumer(KafkaMember):
                 taken[place] = RecordBatch([record])
         return len(messages)
 
-    def _take_fetched(self, queue: FetchQueue, room: int, wait_seconds: float) -> int:
-        told: list[ErrorFields] = []
+    def _poll_queue(self, queue: FetchQueue, room: int, wait_seconds: float) -> int:
+        errors: list[ErrorFields] = []
         queue.forward(self._places())
-        n_found = queue.take(room, wait_seconds, self._taken.by_place, self._membership.begun, told)
-        for code, said, topic, partition, offset in told:
-            self._note(KafkaError(code, said), topic, partition, offset)
+        n_found = queue.poll(room, wait_seconds, self._undelivered.by_place, self._membership.begun, errors)
+        for code, text, topic, partition, offset in errors:
+            self._note(KafkaError(code, text), topic, partition, offset)
         return n_found
 
     def _note(self, error: KafkaError, topic: str | None, partition: int | None, offset: int | None) -> None:
@@ -193,9 +193,11 @@ class ConfluentConsumer(KafkaMember):
             raise trouble
 
     def _deliver(self) -> dict[int, RecordBatch]:
-        """Return what was taken; from here on all of it counts as delivered."""
+        """Return the fetched records, which from now on count as delivered."""
         ends, self._ends = self._ends, {}
-        self._positions |= {place: records[-1].offset + 1 for place, records in self._taken.by_place.items()}
+        self._positions |= {
+            place: records[-1].offset + 1 for place, records in self._undelivered.by_place.items()
+        }
         for place, end in ends.items():
             self._positions[place] = max(end, self._positions.get(place, 0))
         return super()._deliver()
@@ -260,9 +262,9 @@ class ConfluentConsumer(KafkaMember):
     def _known_position(self, place: Place) -> int | None:
         return self._positions.get(place)
 
-    def _ask_ends(self, places: Sequence[Place]) -> dict[Place, int]:
-        asked = [TopicPartition(*place) for place in places]
-        return self._cluster.offsets(asked, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
+    def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
+        partitions = [TopicPartition(*place) for place in places]
+        return self._cluster.offsets(partitions, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
 
     def _leave(self) -> None:
         try:
@@ -289,5 +291,5 @@ class ConfluentConsumer(KafkaMember):
             queue.close()
 
     def _describe(self) -> ConsumerGroupDescription:
-        """Ask the group's coordinator who its members are, and what each of them has."""
+        """Return the group's members and their partitions, as its coordinator reports them."""
         return self._cluster.ask(AdminClient.describe_consumer_groups, [self._group], "{}")[self._group]

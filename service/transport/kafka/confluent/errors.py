@@ -1,4 +1,4 @@
-"""librdkafka's errors in, `ServiceError`s out: the one boundary of this adapter."""
+"""Translate librdkafka's errors into `ServiceError`s: the one boundary of this adapter."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ def translate(error: object, where: str) -> ServiceError:
     if isinstance(error, KafkaError) and _is_same_instance(error):
         return same_instance(where, error.name())
     if isinstance(error, KafkaError):
-        kind, said = meaning_of(error), f"{error.name()}: {error.str()}"
+        kind, text = meaning_of(error), f"{error.name()}: {error.str()}"
     else:
         kind = TransportUnavailable if isinstance(error, (OSError, BufferError)) else TransportError
-        said = f"{type(error).__name__}: {error}"
-    return hinted(kind, f"{where}: {said}")
+        text = f"{type(error).__name__}: {error}"
+    return hinted(kind, f"{where}: {text}")
 
 
 @contextmanager

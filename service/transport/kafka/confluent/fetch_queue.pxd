@@ -44,8 +44,8 @@ cdef class FetchQueue:
     cdef void* _client_queue
     cdef dict _names
 
-    cdef Py_ssize_t _consume(self, Py_ssize_t most, int wait_ms, dict taken, set begun, list told) except -1
-    cdef int _keep(self, Message** messages, Py_ssize_t n, dict taken, set begun, list told) except -1
+    cdef Py_ssize_t _consume(self, Py_ssize_t most, int wait_ms, dict taken, set begun, list errors) except -1
+    cdef int _keep(self, Message** messages, Py_ssize_t n, dict taken, set begun, list errors) except -1
     cdef object _topic(self, const void* rkt)
     cdef tuple _error(self, const Message* message)
     cdef tuple _headers(self, const Message* message, topic)

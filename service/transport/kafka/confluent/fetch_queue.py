@@ -1,7 +1,7 @@
-"""Fetch records without a Python object for each message. In: a client. Out: batches of records.
+"""Fetch batches of records without a Python object for each message.
 
 Only the compiled form of this module, `fetch_queue.pyx`, does this: it forwards the client's partitions to a
-queue of librdkafka and takes their messages from there. Other events, such as rebalances, stay in the
+queue of librdkafka and reads their messages from there. Other events, such as rebalances, stay in the
 client's own queue, and wake a thread that waits for messages.
 """
 
@@ -26,15 +26,15 @@ class FetchQueue(Protocol):
         when it stops fetching, which is later than the call that makes it stop.
         """
 
-    def take(
+    def poll(
         self,
         most: int,
         wait_seconds: float,
         taken: dict[Place, RecordBatch],
         begun: set[int],
-        told: list[ErrorFields],
+        errors: list[ErrorFields],
     ) -> int:
-        """Add fetched records to `taken` and errors to `told`; return the number of messages.
+        """Add fetched records to `taken` and errors to `errors`; return the number of messages.
 
         Wait for the first message only, and no longer than until the client has an event to serve. Discard
         records of partitions that are not in `begun`.
@@ -42,10 +42,10 @@ class FetchQueue(Protocol):
         Parameters
         ----------
         most
-            How many messages to take.
+            The largest number of messages.
         wait_seconds
             How long to wait for the first one.
-        taken, told
+        taken, errors
             Where records and errors go.
         begun
             The partitions that were started.

@@ -8,7 +8,7 @@ from service.batches.record_batch cimport RecordBatch
 from service.transport.kafka.confluent.messages import warn_of_lost_headers
 from service.transport.kafka.confluent.private import READING, entry_points
 
-# How many messages are asked for at once.
+# The largest number of messages in one call.
 cdef enum:
     MOST = 512
 
@@ -64,32 +64,32 @@ cdef class FetchQueue:
                 self._parts.functions.queue_forward(source, self._parts.queue)
                 self._parts.functions.queue_destroy(source)
 
-    def take(self, Py_ssize_t most, double wait_seconds, dict taken, set begun, list told):
-        """Add fetched records to `taken` and errors to `told`; wait for the first message only."""
-        cdef Py_ssize_t n = self._consume(most, 0, taken, begun, told)
+    def poll(self, Py_ssize_t most, double wait_seconds, dict taken, set begun, list errors):
+        """Add fetched records to `taken` and errors to `errors`; wait for the first message only."""
+        cdef Py_ssize_t n = self._consume(most, 0, taken, begun, errors)
         if not n and most > 0 and wait_seconds > 0:
-            n = self._consume(1, <int>(wait_seconds * 1000), taken, begun, told)
+            n = self._consume(1, <int>(wait_seconds * 1000), taken, begun, errors)
             if n:
-                n += self._consume(most - n, 0, taken, begun, told)
+                n += self._consume(most - n, 0, taken, begun, errors)
         return n
 
-    cdef Py_ssize_t _consume(self, Py_ssize_t most, int wait_ms, dict taken, set begun, list told) except -1:
+    cdef Py_ssize_t _consume(self, Py_ssize_t most, int wait_ms, dict taken, set begun, list errors) except -1:
         """Consume up to `most` messages; return their number."""
         cdef Message* messages[MOST]
-        cdef Py_ssize_t n, asked, left = most
+        cdef Py_ssize_t n, wanted, left = most
         while left > 0:
-            asked = left if left < MOST else MOST
+            wanted = left if left < MOST else MOST
             with nogil:
-                n = self._parts.functions.consume_batch_queue(self._parts.queue, wait_ms, messages, asked)
+                n = self._parts.functions.consume_batch_queue(self._parts.queue, wait_ms, messages, wanted)
             if n <= 0:
                 break
-            self._keep(messages, n, taken, begun, told)
+            self._keep(messages, n, taken, begun, errors)
             left -= n
-            if n < asked:
+            if n < wanted:
                 break
         return most - left
 
-    cdef int _keep(self, Message** messages, Py_ssize_t n, dict taken, set begun, list told) except -1:
+    cdef int _keep(self, Message** messages, Py_ssize_t n, dict taken, set begun, list errors) except -1:
         """Add messages as records and destroy them; discard those of partitions that were not begun."""
         cdef Functions* functions = &self._parts.functions
         cdef RecordBatch batch = None
@@ -102,7 +102,7 @@ cdef class FetchQueue:
             for k in range(n):
                 message = messages[k]
                 if message.err:
-                    told.append(self._error(message))
+                    errors.append(self._error(message))
                     continue
                 if message.rkt != rkt or message.partition != partition:
                     rkt, partition = message.rkt, message.partition
@@ -131,8 +131,8 @@ cdef class FetchQueue:
 
     cdef tuple _error(self, const Message* message):
         cdef bytes text = self._parts.functions.message_errstr(message)
-        said = text.decode("utf-8", "replace")
-        return message.err, said, self._topic(message.rkt), message.partition, message.offset
+        decoded = text.decode("utf-8", "replace")
+        return message.err, decoded, self._topic(message.rkt), message.partition, message.offset
 
     cdef tuple _headers(self, const Message* message, topic):
         """Return the headers of a message; none if the name of one is not UTF-8."""

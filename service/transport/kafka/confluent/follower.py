@@ -1,4 +1,4 @@
-"""Follows a topic with confluent-kafka. In: offsets. Out: the records that have come since."""
+"""Follow a topic with confluent-kafka: return the records appended since the last call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from service.errors import TransportUnavailable
 from service.stream import Record
 from service.transport.kafka.confluent.cluster import NO_GROUP, Cluster
 from service.transport.kafka.confluent.errors import meaning_of, translate, translated
-from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, take
+from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, consume
 
 _MOST_RECORDS: Final = 5000
 
@@ -32,7 +32,7 @@ class ConfluentFollower:
     def poll(self) -> Sequence[Record]:
         """Return the records that have come since; see `Follower.poll`."""
         with translated(self._topic):
-            messages = take(self._client, _MOST_RECORDS, 0)
+            messages = consume(self._client, _MOST_RECORDS, 0)
         found = []
         for message in messages:
             error = message.error()

@@ -1,4 +1,4 @@
-"""The partitions of one member. In: rebalances, as librdkafka reports them. Out: calls to the assignee."""
+"""The partitions of one member, as librdkafka's rebalance callbacks report them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ConfluentMembership(KafkaMembership):
 
     librdkafka calls it inside `consume` and `close`, on the thread that polls, while its own threads keep
     the heart beating: so the assignee may take its time, and there is no lock. Whatever the assignee
-    raises is kept until the call is over: an exception would make `consume` throw away what it has taken.
+    raises is kept until the call is over: an exception would make `consume` discard the records it has.
 
     A partition that the group has assigned is not fetched before `begin` says where: librdkafka's
     assignment holds what was begun, and the further topics beside the group's leading one.
@@ -30,7 +30,7 @@ class ConfluentMembership(KafkaMembership):
     assignee
         Informed of every rebalance.
     describe
-        Asks the group's coordinator who its members are.
+        Returns the group's members, as its coordinator reports them.
     count_partitions
         Asks how many the leading topic has.
 
@@ -98,17 +98,17 @@ class ConfluentMembership(KafkaMembership):
 
     def _on_revoke(self, _: Consumer, revoked: Sequence[TopicPartition]) -> None:
         """Call the assignee, which may commit, then release the partitions."""
-        self._give_up(self._assignee.partitions_revoked, revoked)
+        self._release(self._assignee.partitions_revoked, revoked)
 
     def _on_lost(self, _: Consumer, lost: Sequence[TopicPartition]) -> None:
         """Notify the assignee that the partitions were lost."""
-        self._give_up(self._assignee.partitions_lost, lost)
+        self._release(self._assignee.partitions_lost, lost)
 
-    def _give_up(self, tell: Callable[[frozenset[int]], None], gone: Sequence[TopicPartition]) -> None:
+    def _release(self, callback: Callable[[frozenset[int]], None], gone: Sequence[TopicPartition]) -> None:
         partitions = frozenset(each.partition for each in gone)
         known = partitions & self.owned
         if known:
-            self._tell(tell, known)
+            self._call_assignee(callback, known)
         self._is_settled = False
         fetched = sorted(partitions & self.begun)
         self._remove(partitions)

@@ -1,4 +1,4 @@
-"""librdkafka's messages become records. In: a client that has been assigned partitions. Out: `Record`s."""
+"""Turn the messages of a librdkafka consumer into `Record`s."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _new = tuple.__new__
 _headers_of: Final = methodcaller("headers")
 
 
-def take(client: Any, max_messages: int, wait_seconds: float) -> list[Message]:  # noqa: ANN401 - any consumer
+def consume(client: Any, max_messages: int, wait_seconds: float) -> list[Message]:  # noqa: ANN401 - any consumer
     """Return the messages that are there; wait for the first one only.
 
-    `consume` by itself waits until it has as many as were asked for, or its time is up.
+    `consume` by itself waits until it has `max_messages`, or its time is up.
     """
     found: list[Message] = client.consume(max_messages, 0)
     if not found and wait_seconds > 0:

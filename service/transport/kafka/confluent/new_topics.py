@@ -1,4 +1,4 @@
-"""Waits for topics that were just created. In: their names. Out: all brokers of the cluster know them."""
+"""Wait until every broker of the cluster knows topics that were just created."""
 
 from __future__ import annotations
 

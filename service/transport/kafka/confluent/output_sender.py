@@ -1,4 +1,4 @@
-"""Send outputs through librdkafka without a Python object for each. In: outputs. Out: enqueued messages.
+"""Enqueue outputs in librdkafka without a Python object for each.
 
 Only the compiled form of this module, `output_sender.pyx`, does this.
 """

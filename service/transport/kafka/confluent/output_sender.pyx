@@ -1,4 +1,4 @@
-"""Send outputs through librdkafka without a Python object for each; see `output_sender.py`."""
+"""Enqueue outputs in librdkafka without a Python object for each; see `output_sender.py`."""
 
 cimport cython
 

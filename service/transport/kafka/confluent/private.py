@@ -1,10 +1,10 @@
-"""What is used of confluent-kafka and not published by it. In: a client. Out: addresses for compiled code.
+"""The unpublished part of confluent-kafka that is used: where its objects keep the handle of librdkafka.
 
 confluent-kafka makes a Python object of each message, which takes longer than most of the processing does.
-Compiled code (`fetch_queue.pyx`, `output_sender.pyx`) calls librdkafka, which is loaded already, with the
-client's own handle. What it calls stands in `rdkafka.h`, and its types in `fetch_queue.pxd` and
-`output_sender.pxd`. Where the objects of confluent-kafka keep the handle is not published: nothing is looked
-for there but in releases that were tested. In all others, messages come and go as the client publishes it.
+Compiled code (`fetch_queue.pyx`, `output_sender.pyx`) calls the librdkafka that the client has loaded, with
+the client's own handle. The functions are those of `rdkafka.h`; `fetch_queue.pxd` and `output_sender.pxd`
+declare them. Where the client's objects keep the handle is not published, so the handle is read in tested
+releases only. In all others, messages pass through the client's published methods.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TESTED: Final = frozenset(
         ("2.16.1", "2.16.0"),
     }
 )
-"""Releases of confluent-kafka, each with that of the librdkafka that its package brings along.
+"""Releases of confluent-kafka, each with the release of librdkafka in its package.
 
 The package 2.12.0 does not say which one that is.
 """

@@ -1,7 +1,7 @@
-"""librdkafka's producer, records in bulk. In: records and offsets. Out: the same, committed; or an error.
+"""librdkafka's producer: transactions of records sent in bulk.
 
-librdkafka does by itself what has to be added to other clients: a commit that reports success has
-happened, and every step takes a timeout.
+Nothing has to be added to make a commit certain: a commit that librdkafka reports has happened, and every
+step takes a time limit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from service.transport.kafka.limits import (
     transaction_request_seconds,
 )
 
-# What librdkafka takes for a partition, and for a time. It has no way to say the first millisecond of 1970.
+# Placeholders of librdkafka for a partition and a time. It has no way to say the first millisecond of 1970.
 _BY_KEY: Final = -1
 _NO_KEY: Final = 0
 _NOW: Final = 0
@@ -46,7 +46,7 @@ class BulkProducer:
     cluster
         Where the client comes from.
     timeout_seconds
-        What a delivery may take.
+        How long a delivery may take.
     batch_bytes
         How large batches may be; a record may be larger, and is then one of its own.
     compress
@@ -133,8 +133,8 @@ class BulkProducer:
         if self._failures:
             raise KafkaException(self._reason or self._failures[0])
         if left:
-            said = f"{left} records were not acknowledged in time"
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, said))  # noqa: SLF001 - published so
+            reason = f"{left} records were not acknowledged in time"
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, reason))  # noqa: SLF001 - published so
 
     def transact(
         self,
@@ -226,7 +226,7 @@ class BulkProducer:
             self._flush(deadline)
 
     def _raise_reason(self, deadline: float) -> None:
-        """Raise what has failed the transaction, when no more records are taken: one of them was refused."""
+        """Raise the error that failed the transaction: no more records are accepted, as one was refused."""
         client, until = self._open_client, monotonic() + MOMENT_SECONDS
         while (why := self._reason) is None and (left := seconds_left(until)):
             client.poll(left)
@@ -241,7 +241,7 @@ class BulkProducer:
         return self._client
 
     def serve(self) -> None:
-        """Take what the client has to tell while nothing is sent: its log lines would pile up."""
+        """Poll the client while nothing is sent, or its log lines would pile up."""
         if self._client is not None:
             with suppress(*FOREIGN):
                 self._client.poll(0)
@@ -290,6 +290,6 @@ def _transaction_options(
         "transaction.timeout.ms": timeout_ms,
         # librdkafka wants it to be no longer than the transaction's.
         "socket.timeout.ms": min(timeout_ms, answer_ms),
-        # Else the log would not tell of a connection that breaks. An idle one ends without a line.
+        # Else the log would not show a connection that breaks. An idle one ends without a line.
         "log.connection.close": True,
     }

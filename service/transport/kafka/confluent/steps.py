@@ -1,7 +1,7 @@
-"""Steps of a commit. In: such a step, and until when it may go on. Out: its end, or an error.
+"""Run the steps of a commit, each until its deadline.
 
-When a broker that coordinates a group leaves the cluster, librdkafka (2.16) does not look for the next one if
-offsets were on their way to the first: the call goes on until the connection to any broker changes, and
+When a broker that coordinates a group leaves the cluster, librdkafka (2.16) does not look for the next one
+if offsets were on their way to the first: the call goes on until the connection to any broker changes, and
 disregards its time limit (issues 5511 and 5456 of librdkafka). A new client finds the coordinator at once.
 """
 
@@ -18,15 +18,15 @@ from service.transport.kafka.confluent.errors import FOREIGN
 from service.transport.kafka.limits import MOMENT_SECONDS, seconds_left
 
 PATIENCE_SECONDS: Final = 0.3
-"""How long a step may take before anybody asks: longer than usual, and little of an outage."""
+"""How long a step may take before the coordinator is queried: longer than usual, short for an outage."""
 
 
 def coordinator_answers(cluster: Cluster, group: str) -> bool:
     """Return whether a group's coordinator answers a client that knew none before; any thread may ask."""
     client = cluster.open_admin({})
     try:
-        asked = client.describe_consumer_groups([group], request_timeout=QUESTION_SECONDS)
-        asked[group].result(MOMENT_SECONDS)
+        futures = client.describe_consumer_groups([group], request_timeout=QUESTION_SECONDS)
+        futures[group].result(MOMENT_SECONDS)
     except (TimeoutError, *FOREIGN):
         return False
     return True
@@ -65,7 +65,7 @@ def do_with_coordinator(
     answers
         Whether the coordinator answers others.
     patience_seconds
-        How long the step may take before anybody asks, and again once the coordinator has answered.
+        How long the step may take before the coordinator is queried, and again once it has answered.
 
     Raises
     ------
@@ -76,6 +76,6 @@ def do_with_coordinator(
     call = BackgroundCall(step, deadline)
     while not call.ends_within(patience_seconds) and seconds_left(deadline):
         if has_failure() and answers() and not call.ends_within(patience_seconds):
-            said = "the coordinator of the group has changed, and the client has not found the new one"
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, said))  # noqa: SLF001 - published so
+            reason = "the coordinator of the group has changed, and the client has not found the new one"
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, reason))  # noqa: SLF001 - published so
     call.result()

@@ -1,4 +1,4 @@
-"""What confluent-kafka does for a `KafkaTransport`: topics, offsets, records, producers, members."""
+"""The operations of a `KafkaTransport` through confluent-kafka."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from service.transport.kafka.confluent.cluster import NO_GROUP, Cluster, committ
 from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import meaning_of, translate, translated
 from service.transport.kafka.confluent.follower import ConfluentFollower
-from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, take
+from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, consume
 from service.transport.kafka.confluent.new_topics import await_topics
 from service.transport.kafka.confluent.producer import BulkProducer
 from service.transport.kafka.errors import away
@@ -61,19 +61,19 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
 
     def _create_one(self, topic: NewTopic) -> None:
         with translated(f"{self._cluster.name}: topic {topic.topic!r}"):
-            asked = self._cluster.admin.create_topics([topic], request_timeout=REQUEST_TIMEOUT_SECONDS)
+            futures = self._cluster.admin.create_topics([topic], request_timeout=REQUEST_TIMEOUT_SECONDS)
             try:
-                asked[topic.topic].result(2 * REQUEST_TIMEOUT_SECONDS)
+                futures[topic.topic].result(2 * REQUEST_TIMEOUT_SECONDS)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another process was faster
                     raise
 
     def _add_partitions(self, topic: str, wanted: int) -> None:
         with translated(f"{self._cluster.name}: topic {topic!r}"):
-            asked = self._cluster.admin.create_partitions(
+            futures = self._cluster.admin.create_partitions(
                 [NewPartitions(topic, wanted)], request_timeout=REQUEST_TIMEOUT_SECONDS
             )
-            asked[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
+            futures[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
 
     def _describe(self, topic: str) -> int | None:
         found = self._ask_about(topic)
@@ -91,9 +91,9 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
             return None
 
     def _options_of(self, topic: str, names: Iterable[str]) -> dict[str, str]:
-        asked = ConfigResource(ResourceType.TOPIC, topic)
+        resource = ConfigResource(ResourceType.TOPIC, topic)
         try:
-            found = self._cluster.ask(AdminClient.describe_configs, [asked], "topic {0.name!r}")[asked]
+            found = self._cluster.ask(AdminClient.describe_configs, [resource], "topic {0.name!r}")[resource]
         except AccessRefused:
             return {}
         return {name: str(found[name].value) for name in names if name in found}
@@ -137,7 +137,7 @@ class ConfluentTransport(KafkaTransport[Cluster, BulkProducer]):
         last_progress = monotonic()
         while True:
             with translated(where):
-                messages = take(client, _READ_BATCH_RECORDS, _READ_WAIT_SECONDS)
+                messages = consume(client, _READ_BATCH_RECORDS, _READ_WAIT_SECONDS)
             for message in messages:
                 last_progress = monotonic()
                 error = message.error()

@@ -1,20 +1,20 @@
-"""Apache Kafka through kafka-python. In: a cluster's address. Out: a `Transport`.
+"""Apache Kafka through kafka-python.
 
 What this client does differently, from the caller to the wire:
 
-- `transport`: questions about topics, reading
-- `consumer`: records in, through three clients
-- `membership`: rebalances, on the client's own thread
+- `transport`: answers questions about topics, reads
+- `consumer`: returns records, through three clients
+- `membership`: handles rebalances, on the client's own thread
 - `producer`: kafka-python's producer with the deadlines that it lacks
-- `record_writer`, `written_batch`: records as batches of its accumulator, in compiled code
-- `sent_records`: records sent one by one, where that is not possible
-- `messages`: its consumer, asked for records
-- `reading/`: fetched record batches as `RecordBatch`es, in compiled code
-- `cluster`: how every client is made
-- `connections`: its bytes, and why a connection failed
-- `private`: what it does not publish, and whether the installed release has it
-- `trial`: whether a record that is written in compiled code is read again
-- `errors`: kafka-python's own errors, and the one place where its exceptions are translated
+- `record_writer`, `written_batch`: write records as batches of the client's accumulator, in compiled code
+- `sent_records`: sends records one by one, where that is not possible
+- `messages`: polls the client's consumer
+- `reading/`: turns fetched record batches into `RecordBatch`es, in compiled code
+- `cluster`: creates clients
+- `connections`: receives bytes, and finds out why a connection failed
+- `private`: names the unpublished parts of the client, and checks that the installed release has them
+- `trial`: checks that records written by compiled code are read again
+- `errors`: translates the exceptions of kafka-python, and is the only place that does
 """
 
 from service.transport.kafka.kafka_python.private import check, unsupported

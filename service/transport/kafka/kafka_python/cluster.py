@@ -1,4 +1,4 @@
-"""How to reach a Kafka cluster. In: addresses and options. Out: clients of kafka-python that answer."""
+"""The address and options of a cluster, and clients of kafka-python for it."""
 
 from __future__ import annotations
 

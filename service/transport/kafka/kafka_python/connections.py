@@ -1,4 +1,4 @@
-"""Connections of kafka-python. In: addresses of brokers. Out: received bytes, and why a connection failed."""
+"""The connections of kafka-python: receiving bytes, and the reason why a connection failed."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Connections(KafkaNetClient):  # type: ignore[misc] # kafka-python has no t
 
     def silent_brokers(self) -> list[str]:
         """Return the addresses of brokers whose connection broke, or that have not answered yet."""
-        asked = {
+        reasons = {
             broker.node_id: f"{broker.host}:{broker.port}"
             for broker in self.cluster.brokers()
             if self.in_flight_request_count(broker.node_id)
         }
-        return sorted({*self._watched.lost.copy().values(), *asked.values()})
+        return sorted({*self._watched.lost.copy().values(), *reasons.values()})
 
     def await_ready(self, node_id: object, timeout_ms: float = 30_000) -> bool:
         """Wait for a connection; return whether there is one."""
@@ -136,7 +136,7 @@ class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc] # kafka-
 class PlainSelector(selectors.DefaultSelector):
     """A selector whose `KeyError` for an unregistered socket does not describe the socket.
 
-    kafka-python looks each socket up before it waits, and unregisters it afterwards. For the message of the
+    kafka-python looks up each socket before it waits, and unregisters it afterwards. For the message of the
     `KeyError`, which is not used, the standard library asks the system for both addresses of the socket.
     """
 

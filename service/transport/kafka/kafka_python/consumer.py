@@ -1,4 +1,4 @@
-"""One member of a consumer group. In: a cluster's topics. Out: their records, partition by partition."""
+"""One member of a consumer group, through kafka-python."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from service.stream import Assignee, Place
 from service.transport.kafka.errors import away, out_of_range
 from service.transport.kafka.kafka_python.cluster import Cluster, committed_offsets, end_offsets, learn_topics
 from service.transport.kafka.kafka_python.errors import translated
-from service.transport.kafka.kafka_python.membership import KafkaPythonMembership, hold_still
-from service.transport.kafka.kafka_python.messages import has_fetched, take
+from service.transport.kafka.kafka_python.membership import KafkaPythonMembership, pause_new
+from service.transport.kafka.kafka_python.messages import has_fetched, poll_batches
 from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,
@@ -30,7 +30,7 @@ from service.transport.kafka.member import KafkaMember
 # With two clients to listen to, the other may have records while one waits: shorter still, but each round
 # costs a millisecond of computing.
 _SHARED_WAIT_SECONDS: Final = 0.03
-# How often a client that has fetched nothing is asked without waiting.
+# How often a client that has fetched nothing is polled without waiting.
 _ASK_AGAIN_SECONDS: Final = 0.02
 # Leaving the group is a courtesy to the other members, who would notice in time.
 _LEAVE_TIMEOUT_SECONDS: Final = 3.0
@@ -94,41 +94,41 @@ class KafkaPythonConsumer(KafkaMember):
             heartbeat_interval_ms=heartbeat_interval_ms(self._options.session_timeout_seconds),
         )
 
-    def _take(self, wait_seconds: float, max_records: int) -> None:
+    def _poll_client(self, wait_seconds: float, max_records: int) -> None:
         with self._membership.joined_anew():
-            self._ask_each(wait_seconds, max_records)
+            self._poll_each(wait_seconds, max_records)
             self._follow_assignment()
 
-    def _ask_each(self, wait_seconds: float, max_records: int) -> None:
+    def _poll_each(self, wait_seconds: float, max_records: int) -> None:
         """Ask each client once; wait only for the last, which is the one that gave records last.
 
-        The other one is asked first and for half, so that neither starves, nor do its records wait for
+        The other one is polled first and for half, so that neither starves, nor do its records wait for
         nothing. A client of which all is held would wait without an end.
 
-        One that has fetched nothing is asked now and then only: a question without waiting costs an error and
+        One that has fetched nothing is polled now and then only: a poll without waiting costs an error and
         sixty objects in cycles, which live as long as the fetch under way. A thousand of them a second made
         the garbage collector stop the process for a tenth of a second.
         """
         self._membership.keep_join()
-        if self._is_held(self._clients[-1]):
+        if self._is_paused(self._clients[-1]):
             self._clients.reverse()
         *others, last = self._clients
         due = monotonic() >= self._ask_again_at
         others = [client for client in others if due or has_fetched(client)]
         if others and due:
             self._ask_again_at = monotonic() + _ASK_AGAIN_SECONDS
-        others_gave = sum(self._ask(client, 0.0, (max_records + 1) // 2) for client in others)
+        others_gave = sum(self._poll_one(client, 0.0, (max_records + 1) // 2) for client in others)
         if len(self._clients) > 1:
             wait_seconds = min(wait_seconds, _SHARED_WAIT_SECONDS)
-        last_gave = self._ask(last, 0.0 if self._taken else wait_seconds, max_records)
+        last_gave = self._poll_one(last, 0.0 if self._undelivered else wait_seconds, max_records)
         if others_gave and not last_gave:
             self._clients.reverse()
 
-    def _ask(self, client: Any, wait_seconds: float, max_records: int) -> bool:  # noqa: ANN401 - no types
-        """Take what there is room for; return whether there was anything."""
-        room = self._taken.room(max_records)
+    def _poll_one(self, client: Any, wait_seconds: float, max_records: int) -> bool:  # noqa: ANN401 - no types
+        """Poll for as many records as there is room for; return whether there were any."""
+        room = self._undelivered.room(max_records)
         try:
-            batches = take(client, room, wait_seconds) if room else {}
+            batches = poll_batches(client, room, wait_seconds) if room else {}
         except OffsetOutOfRangeError as error:
             ((place, offset),) = error.args[0].items()
             client.pause(place)  # or each poll would raise the same, and give nobody anything
@@ -139,7 +139,7 @@ class KafkaPythonConsumer(KafkaMember):
             position = self._known_position(place) or 0
             raise out_of_range(place.topic, place.partition, position) from error
         for place, records in batches.items():
-            self._taken.keep((place.topic, place.partition), records)
+            self._undelivered.keep((place.topic, place.partition), records)
         return bool(batches)
 
     def _pause(self, pause: Collection[Place], resume: Collection[Place]) -> None:
@@ -148,10 +148,10 @@ class KafkaPythonConsumer(KafkaMember):
             client.pause(*(TopicPartition(*place) for place in pause if place[0] == topic))
             client.resume(*(TopicPartition(*place) for place in resume if place[0] == topic))
 
-    def _is_held(self, client: Any) -> bool:  # noqa: ANN401 - no types
+    def _is_paused(self, client: Any) -> bool:  # noqa: ANN401 - no types
         """Return whether nothing is wanted of a client now, though something is of another."""
-        return bool(self._held) and all(
-            place in self._held for place in self._places() if self._client_of[place[0]] is client
+        return bool(self._paused) and all(
+            place in self._paused for place in self._places() if self._client_of[place[0]] is client
         )
 
     def _follow_assignment(self) -> None:
@@ -167,7 +167,7 @@ class KafkaPythonConsumer(KafkaMember):
         if wanted != present:
             self._further.assign(sorted(wanted))
             learn_topics(self._further, self._topics[1:] if wanted else ())
-            hold_still(self._further, wanted - present)
+            pause_new(self._further, wanted - present)
 
     def _check_alive(self) -> None:
         """Distinguish a stream without records from an unreachable one: kafka-python reports neither."""
@@ -210,7 +210,7 @@ class KafkaPythonConsumer(KafkaMember):
         self._check_owned(partition)
         with translated(self._where(partition)):
             found = {topic: self._position((topic, partition)) for topic in self._topics}
-        taken = {topic: self._taken.by_place.get((topic, partition)) for topic in self._topics}
+        taken = {topic: self._undelivered.by_place.get((topic, partition)) for topic in self._topics}
         found |= {topic: records[0].offset for topic, records in taken.items() if records}
         return {topic: offset for topic, offset in found.items() if offset is not None}
 
@@ -226,9 +226,9 @@ class KafkaPythonConsumer(KafkaMember):
         offset: int | None = client.position(TopicPartition(*place), timeout_ms=timeout_seconds * 1000)
         return offset
 
-    def _ask_ends(self, places: Sequence[Place]) -> dict[Place, int]:
-        asked = [TopicPartition(*place) for place in places]
-        ends = end_offsets(self._observer, asked, LOOK_SECONDS)
+    def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
+        partitions = [TopicPartition(*place) for place in places]
+        ends = end_offsets(self._observer, partitions, LOOK_SECONDS)
         return {(place.topic, place.partition): end for place, end in ends.items()}
 
     def _leave(self) -> None:

@@ -1,4 +1,4 @@
-"""Kafka's errors in, `ServiceError`s out: the one boundary of this adapter."""
+"""Translate kafka-python's errors into `ServiceError`s: the one boundary of this adapter."""
 
 from __future__ import annotations
 
@@ -84,6 +84,6 @@ def _root(error: Exception) -> Exception:
 
 def _describe(error: Exception) -> str:
     """Write a foreign error in one line; most of Kafka's have a description but no message."""
-    said = next((str(each) for each in error.args if each), "") or getattr(error, "description", "")
+    text = next((str(each) for each in error.args if each), "") or getattr(error, "description", "")
     name = type(error).__name__  # which some of Kafka's begin with
-    return f"{name}: {said.removeprefix(f'{name}: ')}" if said else name
+    return f"{name}: {text.removeprefix(f'{name}: ')}" if text else name

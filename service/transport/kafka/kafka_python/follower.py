@@ -1,4 +1,4 @@
-"""Follows a topic with kafka-python. In: offsets. Out: the records that have come since."""
+"""Follow a topic with kafka-python: return the records appended since the last call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The partitions of one member. In: rebalances, as kafka-python reports them. Out: calls to the assignee."""
+"""The partitions of one member, as kafka-python's rebalance listener reports them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from service.stream import Assignee
 from service.transport.kafka.membership import KafkaMembership
 
 _LOOK_AGAIN_SECONDS: Final = 0.005
-"""How often the client's loop looks whether the assignee, or a commit, has finished."""
+"""How often the client's loop checks whether the assignee, or a commit, has finished."""
 
 
 class _PendingJoin:
@@ -75,9 +75,9 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
         await self._prepare_join(*given, **options)
 
     def keep_join(self) -> None:
-        """Make the next poll take the answer to a join that has come since the last one.
+        """Make the next poll use the answer to a join that has come since the last one.
 
-        kafka-python throws such an answer away and joins again, which sets off another rebalance: two
+        kafka-python discards such an answer and joins again, which sets off another rebalance: two
         members that poll at different moments would repeat that without end.
         """
         coordinator = self._consumer._coordinator  # noqa: SLF001 - nothing public reaches it
@@ -126,24 +126,26 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """Hold new partitions still until `Consumer.start`."""
-        hold_still(self._consumer, assigned)
+        pause_new(self._consumer, assigned)
         self._arrived |= {each.partition for each in assigned}
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         """Call the assignee, which may commit, then release the partitions."""
-        await self._give_up(self._assignee.partitions_revoked, revoked)
+        await self._release(self._assignee.partitions_revoked, revoked)
 
     async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
         """Notify the assignee that the partitions were lost."""
-        await self._give_up(self._assignee.partitions_lost, lost)
+        await self._release(self._assignee.partitions_lost, lost)
 
-    async def _give_up(self, tell: Callable[[frozenset[int]], None], gone: set[TopicPartition]) -> None:
+    async def _release(self, callback: Callable[[frozenset[int]], None], gone: set[TopicPartition]) -> None:
         partitions = frozenset(each.partition for each in gone)
         known = partitions & self.owned
         if known:
-            teller = threading.Thread(target=self._tell, args=(tell, known), name="rebalance", daemon=True)
-            teller.start()
-            while teller.is_alive():
+            caller = threading.Thread(
+                target=self._call_assignee, args=(callback, known), name="rebalance", daemon=True
+            )
+            caller.start()
+            while caller.is_alive():
                 await self._sleep()
         self._remove(partitions)
 
@@ -151,7 +153,7 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
         await self._consumer.connections.network.sleep(_LOOK_AGAIN_SECONDS)
 
 
-def hold_still(consumer: Any, places: Collection[TopicPartition]) -> None:  # noqa: ANN401 - kafka-python has no types
+def pause_new(consumer: Any, places: Collection[TopicPartition]) -> None:  # noqa: ANN401 - kafka-python has no types
     """Keep a consumer from fetching new partitions until `Consumer.start` says from where.
 
     They get any position: a client that may not choose one itself raises when a partition has none.

@@ -1,4 +1,4 @@
-"""kafka-python's consumer. In: partitions. Out: their records as `RecordBatch`es; whether some are there."""
+"""Poll kafka-python's consumer for `RecordBatch`es."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def joined(parts: list[RecordBatch]) -> RecordBatch:
     return whole
 
 
-def take(
+def poll_batches(
     client: Any,  # noqa: ANN401 - kafka-python has no types
     max_records: int,
     wait_seconds: float,

@@ -1,8 +1,8 @@
-"""What is used of kafka-python and not published by it. In: the installed release. Out: what of that it has.
+"""The unpublished names of kafka-python that are used, and which of them the installed release has.
 
 Everything here may change with any release. Without the names in `NEEDED`, records would be lost, doubled or
 never delivered: a release that lacks one is refused. Each of `READING`, `WRITING`, `RECEIVING`, `ASKING` and
-`CLOSING` is left out where a name is missing, and what kafka-python publishes is used instead.
+`CLOSING` is left out where a name is missing, and the published interface of kafka-python is used instead.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """kafka-python's producer, with the deadlines and the certainty that it lacks.
 
-In: records and offsets. Out: the same, committed; or an error, never silence.
+A commit either has happened or raises an error; it never waits without end.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _RETRY_MILLISECONDS: Final = 5
 
 
 class Sent(Protocol):
-    """What was sent."""
+    """Records that were handed to the client."""
 
-    def settle(self, deadline: float) -> None:
-        """See it acknowledged before a `time.monotonic` deadline, or raise why it was not."""
+    def wait_acknowledged(self, deadline: float) -> None:
+        """Wait for the acknowledgement until a `time.monotonic` deadline; raise if there is none."""
 
 
 class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
@@ -80,7 +80,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
             self.flush(timeout=seconds_left(deadline))
         for each in sent:
             # flush() only logs what failed: an unchecked batch is records lost without a word.
-            each.settle(deadline)
+            each.wait_acknowledged(deadline)
 
     def _hand_over(self, outputs: Iterable[Output]) -> Sequence[Sent]:
         # It cannot be imported where the release lacks what it extends.
@@ -156,10 +156,10 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         3. commit, and make sure that it was this transaction.
 
         Step 3 alone would not do. When a batch fails while a commit flushes it (INVALID_PRODUCER_EPOCH,
-        OUT_OF_ORDER_SEQUENCE), the client takes a new epoch, which aborts the transaction at the broker,
+        OUT_OF_ORDER_SEQUENCE), the client requests a new epoch, which aborts the transaction at the broker,
         then finds no transaction to end and reports success. So nothing may be in flight when the commit
         begins (2), and an epoch that has changed meanwhile means that the transaction is gone (3). The
-        offsets go first because the broker takes them while the records are still being packed.
+        offsets go first because the broker accepts them while the records are still being packed.
         """
         transaction = self._transaction_manager
         epoch = transaction.producer_id_and_epoch
@@ -206,7 +206,7 @@ def producer_options(
         **({} if may_use(WRITING) else _one_by_one(compress=compress)),
         "allow_auto_create_topics": False,
         "metrics_enabled": False,
-        # As large as the topics take: each batch is a request and its answer.
+        # As large as the topics allow: each batch is a request and its answer.
         "batch_size": batch_bytes,
         # What every client that comes with Python alone can read.
         "compression_type": "gzip" if compress else None,

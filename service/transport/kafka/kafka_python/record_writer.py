@@ -1,4 +1,4 @@
-"""Write Kafka batches in format 2. In: outputs. Out: the bytes of each partition's batches, uncompressed.
+"""Write outputs as uncompressed Kafka batches in format 2, for each partition.
 
 The compiled form is `record_writer.pyx`, which makes no Python object of a record. The format is described
 under "Message Format" in Apache Kafka's documentation.

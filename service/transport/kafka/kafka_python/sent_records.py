@@ -1,4 +1,4 @@
-"""Records sent one by one, as kafka-python publishes it. In: outputs. Out: what becomes of each."""
+"""Send records one by one through kafka-python's published interface, and collect their results."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SentRecord:
     def __init__(self, future: Any) -> None:  # noqa: ANN401 - kafka-python has no types
         self._future = future
 
-    def settle(self, deadline: float) -> None:
-        """See it acknowledged before a `time.monotonic` deadline, or raise why it was not."""
+    def wait_acknowledged(self, deadline: float) -> None:
+        """Wait for the acknowledgement until a `time.monotonic` deadline; raise if there is none."""
         self._future.get(timeout=max(MOMENT_SECONDS, seconds_left(deadline)))
 
 

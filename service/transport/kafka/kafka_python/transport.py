@@ -1,4 +1,4 @@
-"""What kafka-python does for a `KafkaTransport`: topics, offsets, records, producers, members."""
+"""The operations of a `KafkaTransport` through kafka-python."""
 
 from __future__ import annotations
 
@@ -75,15 +75,15 @@ class KafkaPythonTransport(KafkaTransport[Cluster, DeadlineProducer]):
         return description
 
     def _options_of(self, topic: str, names: Iterable[str]) -> dict[str, str]:
-        asked = ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(names))
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(names))
         with translated(f"{self._cluster.name}: topic {topic!r}"):
-            found = self._admin.describe_configs([asked], config_filter="all")["topic"][topic]
+            found = self._admin.describe_configs([resource], config_filter="all")["topic"][topic]
         return {name: option["value"] for name, option in found.items()}  # empty where it is not allowed
 
     def _set_options(self, topic: str, options: Mapping[str, str]) -> None:
         with translated(f"{self._cluster.name}: topic {topic!r}"):
-            asked = ConfigResource(ConfigResourceType.TOPIC, topic, dict(options))
-            answer = self._admin.alter_configs([asked])["topic"][topic]
+            resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict(options))
+            answer = self._admin.alter_configs([resource])["topic"][topic]
         if answer != "OK":
             raise hinted(AccessRefused, f"{self._cluster.name}: topic {topic!r}: {answer}")
 

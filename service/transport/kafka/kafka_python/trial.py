@@ -1,4 +1,4 @@
-"""Write records in compiled code and read them again. In: the installed release. Out: what goes wrong."""
+"""Write records with the compiled code and read them again, to check it against the installed release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hands batches to kafka-python's sender. In: a `RecordWriter`. Out: what becomes of its records."""
+"""Queue written batches for kafka-python's sender, and collect the results of their records."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class WrittenBatch(ProducerBatch):  # type: ignore[misc] # kafka-python has no t
             for index in range(self.record_count)
         ]
 
-    def settle(self, deadline: float) -> None:
-        """See all of it acknowledged, or raise what the client says of its first record that was not.
+    def wait_acknowledged(self, deadline: float) -> None:
+        """Wait until all records are acknowledged, or raise the client's error for the first that was not.
 
         A split ends the wait for the batch, which is not done then and never will be.
         """

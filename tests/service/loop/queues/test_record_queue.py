@@ -35,7 +35,7 @@ def away(_):
     raise TransportUnavailable("labels[0] does not answer")
 
 
-def inbox(*polled):
+def queues_of(*polled):
     made = RecordQueues((EVENTS, LABELS))
     made.open(0)
     for each in polled:
@@ -44,7 +44,7 @@ def inbox(*polled):
 
 
 def taken(made, ask, *, limit=MANY, now=0.0, lag=UNHEARD):
-    return [(each.topic, each.timestamp_ms) for each in made.take(limit, ask, lag, now).get(0, ())]
+    return [(each.topic, each.timestamp_ms) for each in made.next_batches(limit, ask, lag, now).get(0, ())]
 
 
 times = st.lists(st.integers(0, 20), max_size=30)
@@ -75,7 +75,7 @@ def test_a_batch_taken_apart_and_merged_again_is_itself(one, other, n):
 @given(times, times, st.integers(1, 40), st.data())
 def test_however_a_backlog_is_polled_and_cut_it_is_taken_as_one_that_was_there(one, other, limit, data):
     coming = {EVENTS: records(EVENTS, *one), LABELS: records(LABELS, *other)}
-    expected, made, found = list(in_step(coming.values())), inbox(), []
+    expected, made, found = list(in_step(coming.values())), queues_of(), []
     now = 0.0
     while any(coming.values()) or made:
         topic = data.draw(st.sampled_from([topic for topic in coming if coming[topic]] or [EVENTS]))
@@ -84,42 +84,44 @@ def test_however_a_backlog_is_polled_and_cut_it_is_taken_as_one_that_was_there(o
         made.add(0, polled)
         now += data.draw(st.sampled_from([0.0, 0.05, 1.0]))
         left = {(topic, 0): len(rest) for topic, rest in coming.items()}
-        found += made.take(limit, lambda places, left=left: {p: left[p] for p in places}, {}, now).get(0, [])
+        found += made.next_batches(
+            limit, lambda places, left=left: {p: left[p] for p in places}, {}, now
+        ).get(0, [])
     assert found == expected
 
 
 def test_a_record_waits_for_a_topic_that_holds_more():
-    made = inbox(records(EVENTS, 1, 2))
+    made = queues_of(records(EVENTS, 1, 2))
     assert taken(made, Rest(labels=1)) == []
     made.add(0, records(LABELS, 1))
     assert taken(made, Rest(), now=1.0) == [(EVENTS, 1), (LABELS, 1), (EVENTS, 2)]
 
 
 def test_a_record_waits_however_many_wait_and_however_long():
-    made = inbox(records(EVENTS, *range(MANY)))
+    made = queues_of(records(EVENTS, *range(MANY)))
     assert taken(made, Rest(labels=1), now=0.0) == []
     assert taken(made, Rest(labels=1), now=3600.0) == []
 
 
 def test_a_record_waits_for_a_topic_whose_end_nobody_tells():
-    made = inbox(records(EVENTS, 1))
+    made = queues_of(records(EVENTS, 1))
     assert taken(made, away, now=0.0) == []
     assert taken(made, Rest(), now=0.9) == [], "it is asked again after a second"
     assert taken(made, Rest(), now=1.0) == [(EVENTS, 1)]
 
 
 def test_what_is_later_than_the_last_of_a_topic_that_holds_more_stays():
-    made = inbox(records(EVENTS, 1, 5), records(LABELS, 3))
+    made = queues_of(records(EVENTS, 1, 5), records(LABELS, 3))
     assert taken(made, Rest(labels=1)) == [(EVENTS, 1), (LABELS, 3)]
     assert made.counts() == {(EVENTS, 0): 1, (LABELS, 0): 0}
 
 
 def test_nothing_waits_for_a_topic_that_holds_no_more():
-    assert taken(inbox(records(EVENTS, 1, 2)), Rest()) == [(EVENTS, 1), (EVENTS, 2)]
+    assert taken(queues_of(records(EVENTS, 1, 2)), Rest()) == [(EVENTS, 1), (EVENTS, 2)]
 
 
 def test_an_end_is_asked_for_again_when_the_answer_is_old():
-    made, rest = inbox(), Rest()
+    made, rest = queues_of(), Rest()
     for now in (0.0, 0.05, 0.1):
         made.add(0, records(EVENTS, 1))
         assert taken(made, rest, now=now) == [(EVENTS, 1)]
@@ -127,7 +129,7 @@ def test_an_end_is_asked_for_again_when_the_answer_is_old():
 
 
 def test_an_end_is_asked_for_again_when_more_came_than_was_known_of():
-    made, rest = inbox(records(EVENTS, 1)), Rest()
+    made, rest = queues_of(records(EVENTS, 1)), Rest()
     taken(made, rest)
     made.add(0, records(LABELS, 1))
     made.add(0, records(EVENTS, 1))
@@ -139,7 +141,7 @@ def test_an_end_is_asked_for_again_when_more_came_than_was_known_of():
 
 
 def test_an_end_is_asked_for_again_when_the_client_hears_of_more():
-    made, rest = inbox(records(EVENTS, 1)), Rest()
+    made, rest = queues_of(records(EVENTS, 1)), Rest()
     taken(made, rest)
     made.add(0, records(EVENTS, 2))
     rest.left[LABELS, 0] = 1
@@ -148,7 +150,7 @@ def test_an_end_is_asked_for_again_when_the_client_hears_of_more():
 
 def test_what_a_client_has_heard_of_before_the_end_was_asked_for_is_no_news():
     """An open transaction, say: more is written, and none of it may be read."""
-    made, rest, lag = inbox(records(EVENTS, 1)), Rest(), {(LABELS, 0): 7}
+    made, rest, lag = queues_of(records(EVENTS, 1)), Rest(), {(LABELS, 0): 7}
     assert taken(made, rest, lag=lag) == [(EVENTS, 1)]
     made.add(0, records(EVENTS, 2))
     assert taken(made, rest, lag=lag) == [(EVENTS, 2)]
@@ -156,7 +158,7 @@ def test_what_a_client_has_heard_of_before_the_end_was_asked_for_is_no_news():
 
 
 def test_no_end_is_asked_for_while_more_is_known_to_come():
-    made, rest = inbox(records(EVENTS, *range(10))), Rest(labels=5)
+    made, rest = queues_of(records(EVENTS, *range(10))), Rest(labels=5)
     for time in range(4):
         taken(made, rest)
         made.add(0, RecordBatch([Record(LABELS, 0, time, time, None, b"")]))
@@ -164,7 +166,7 @@ def test_no_end_is_asked_for_while_more_is_known_to_come():
 
 
 def test_a_batch_that_is_full_asks_for_no_end():
-    made, rest = inbox(records(EVENTS, 1, 2, 3), records(LABELS, 9)), Rest(labels=5)
+    made, rest = queues_of(records(EVENTS, 1, 2, 3), records(LABELS, 9)), Rest(labels=5)
     assert taken(made, rest, limit=2) == [(EVENTS, 1), (EVENTS, 2)]
     assert rest.asked == []
 
@@ -178,7 +180,7 @@ def test_one_topic_alone_never_waits():
 
 
 def test_a_topic_that_is_ahead_is_held_until_half_of_it_is_taken():
-    made = inbox(records(EVENTS, *range(MANY)))
+    made = queues_of(records(EVENTS, *range(MANY)))
     assert made.held(5) == {(EVENTS, 0)}
     made.add(0, records(LABELS, *range(MANY)))
     taken(made, Rest(labels=1), limit=MANY - 2)
@@ -189,20 +191,20 @@ def test_a_topic_that_is_ahead_is_held_until_half_of_it_is_taken():
 
 def test_a_topic_of_large_records_is_held_sooner():
     large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(16)])
-    assert inbox(large[:15]).held(5) == frozenset()
-    assert inbox(large).held(5) == {(EVENTS, 0)}
+    assert queues_of(large[:15]).held(5) == frozenset()
+    assert queues_of(large).held(5) == {(EVENTS, 0)}
 
 
 @given(times, times, st.integers(1, 5))
 def test_when_nothing_more_is_wanted_there_is_a_batch(one, other, limit):
     """Or else a topic that is held and one that is waited for would wait for each other."""
-    made = inbox(records(EVENTS, *one), records(LABELS, *other))
+    made = queues_of(records(EVENTS, *one), records(LABELS, *other))
     if one and other:
         assert taken(made, Rest(events=1, labels=1), limit=limit)
 
 
 def test_who_is_waited_for_is_known_after_a_while():
-    made = inbox(records(EVENTS, 1))
+    made = queues_of(records(EVENTS, 1))
     taken(made, Rest(labels=1), now=10.0)
     assert made.blocked(since=9.9) == []
     taken(made, Rest(labels=1), now=20.0)
@@ -213,7 +215,7 @@ def test_who_is_waited_for_is_known_after_a_while():
 
 
 def test_nobody_is_waited_for_while_polls_bring_as_much_as_they_were_asked_for():
-    made = inbox(records(EVENTS, 1))
+    made = queues_of(records(EVENTS, 1))
     taken(made, Rest(labels=1), now=10.0)
     made.rush(now=15.0)
     assert made.blocked(since=14.0) == []
@@ -221,21 +223,23 @@ def test_nobody_is_waited_for_while_polls_bring_as_much_as_they_were_asked_for()
 
 
 def test_a_partition_that_waits_holds_no_other_up():
-    made = inbox(records(EVENTS, 1))
+    made = queues_of(records(EVENTS, 1))
     made.open(1)
     made.add(1, RecordBatch([Record(EVENTS, 1, 0, 9, None, b"")]))
-    assert list(made.take(MANY, lambda places: {(t, p): int(p == 0) for t, p in places}, {}, 0.0)) == [1]
+    assert list(
+        made.next_batches(MANY, lambda places: {(t, p): int(p == 0) for t, p in places}, {}, 0.0)
+    ) == [1]
 
 
 def test_what_is_forgotten_is_not_given_and_takes_nothing_more():
-    made = inbox(records(EVENTS, 1))
+    made = queues_of(records(EVENTS, 1))
     made.forget(0)
     made.add(0, records(EVENTS, 1))
     assert (len(made), taken(made, Rest())) == (0, [])
 
 
 def test_what_was_known_of_an_end_is_forgotten_when_a_partition_is_read_from_elsewhere():
-    made = inbox(records(EVENTS, 1))
+    made = queues_of(records(EVENTS, 1))
     assert taken(made, Rest()) == [(EVENTS, 1)]
     made.open(0)
     made.add(0, records(EVENTS, 1))
@@ -249,19 +253,19 @@ def test_a_batch_of_large_records_ends_before_16_mib():
     made.add(0, large)
     sizes = []
     while made:
-        sizes.append(len(made.take(MANY, away, UNHEARD, 0.0)[0]))
+        sizes.append(len(made.next_batches(MANY, away, UNHEARD, 0.0)[0]))
     assert sizes == [15, 15, 10]
 
 
 def test_a_batch_of_large_records_of_two_topics_ends_before_16_mib():
     large = RecordBatch([Record(EVENTS, 0, n, n, None, bytes(1_048_576)) for n in range(20)])
-    made = inbox(large, records(LABELS, *range(100)))
-    batch = made.take(MANY, Rest(), UNHEARD, 0.0)[0]
+    made = queues_of(large, records(LABELS, *range(100)))
+    batch = made.next_batches(MANY, Rest(), UNHEARD, 0.0)[0]
     assert (len(batch), sum(len(each.value) for each in batch)) == (30, 15 * 1_048_576)
 
 
 def test_a_record_that_is_larger_than_a_batch_may_be_is_a_batch():
-    made = inbox([Record(EVENTS, 0, 0, 0, None, bytes(BATCH_BYTES + 1))], records(LABELS, 1))
+    made = queues_of([Record(EVENTS, 0, 0, 0, None, bytes(BATCH_BYTES + 1))], records(LABELS, 1))
     assert taken(made, Rest()) == [(EVENTS, 0)]
 
 
@@ -270,7 +274,7 @@ def test_partitions_that_got_nothing_are_the_next_in_turn():
     for partition in range(3):
         made.open(partition)
         made.add(partition, records(EVENTS, *range(5)))
-    batches = [made.take(7, away, UNHEARD, 0.0) for _ in range(3)]
+    batches = [made.next_batches(7, away, UNHEARD, 0.0) for _ in range(3)]
     assert [{p: len(b) for p, b in each.items()} for each in batches] == [{0: 5, 1: 2}, {2: 5, 1: 2}, {1: 1}]
 
 
@@ -281,7 +285,7 @@ def test_a_partition_whose_turn_it_is_not_is_not_blocked():
         made.add(
             partition, RecordBatch([each._replace(partition=partition) for each in records(EVENTS, 1, 2)])
         )
-    made.take(2, lambda places: dict.fromkeys(places, 0), UNHEARD, 0.0)
+    made.next_batches(2, lambda places: dict.fromkeys(places, 0), UNHEARD, 0.0)
     assert made.blocked(MANY) == []
 
 
@@ -294,7 +298,7 @@ def test_as_many_are_polled_as_fit_beside_those_that_wait():
 
 
 def test_without_room_the_least_is_polled_of_one_topic_and_many_records_of_two():
-    alone, two = RecordQueues((EVENTS,)), inbox(records(EVENTS, 1, 2))
+    alone, two = RecordQueues((EVENTS,)), queues_of(records(EVENTS, 1, 2))
     alone.open(0)
     alone.add(0, records(EVENTS, 1, 2))
     assert (alone.room(2), two.room(2)) == (1, 1000)

@@ -39,7 +39,7 @@ from service.transport.kafka.confluent.errors import (
     translate,
     translated,
 )
-from service.transport.kafka.confluent.messages import as_record, take
+from service.transport.kafka.confluent.messages import as_record, consume
 from service.transport.kafka.errors import HINTS, MEANINGS
 from service.transport.kafka.kafka_python.errors import meaning_of as meaning_for_kafka_python
 
@@ -184,20 +184,20 @@ class Queue:
 @given(st.lists(st.integers(), min_size=1), st.integers(1, 20))
 def test_messages_that_are_there_are_taken_without_waiting(waiting: list[int], most: int) -> None:
     queue = Queue(waiting)
-    assert take(queue, most, 5.0) == waiting[:most]
+    assert consume(queue, most, 5.0) == waiting[:most]
     assert queue.waits == [0]
 
 
 @given(st.lists(st.integers()), st.integers(1, 20))
 def test_only_the_first_message_is_waited_for(coming: list[int], most: int) -> None:
     queue = Queue([], coming)
-    assert take(queue, most, 5.0) == coming[:most]
+    assert consume(queue, most, 5.0) == coming[:most]
     assert sum(queue.waits) == 5.0
 
 
 def test_who_does_not_wait_takes_what_is_there() -> None:
     queue = Queue([], [1])
-    assert take(queue, 10, 0.0) == []
+    assert consume(queue, 10, 0.0) == []
     assert queue.waits == [0]
 
 

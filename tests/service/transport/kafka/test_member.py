@@ -58,7 +58,7 @@ class ScriptedMembership(KafkaMembership):
         self._arrived |= set(partitions)
 
     def revoke(self, *partitions: int) -> None:
-        self._tell(self._assignee.partitions_revoked, frozenset(partitions))
+        self._call_assignee(self._assignee.partitions_revoked, frozenset(partitions))
         self._remove(frozenset(partitions))
 
     def is_member(self) -> bool:
@@ -90,7 +90,7 @@ class ScriptedMember(KafkaMember):
     def fetch(self, *places: tuple[str, int, int]) -> None:
         for topic, partition, offset in places:
             record = Record(topic, partition, offset, 0, None, None)
-            self._taken.keep((topic, partition), RecordBatch([record]))
+            self._undelivered.keep((topic, partition), RecordBatch([record]))
 
     @staticmethod
     @contextmanager
@@ -100,7 +100,7 @@ class ScriptedMember(KafkaMember):
         except Broken as error:
             raise TransportUnavailable(where) from error
 
-    def _take(self, wait_seconds: float, max_records: int) -> None:
+    def _poll_client(self, wait_seconds: float, max_records: int) -> None:
         self.waits.append(wait_seconds)
         if self.script:
             self.script.pop(0)()
@@ -121,7 +121,7 @@ class ScriptedMember(KafkaMember):
     def _known_position(self, place: Place) -> int | None:
         return 2 if place in self.ends else None
 
-    def _ask_ends(self, places: Sequence[Place]) -> dict[Place, int]:
+    def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
         if self.is_away:
             raise Broken
         return {place: self.ends.get(place, 0) for place in places}

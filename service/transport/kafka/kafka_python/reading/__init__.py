@@ -1,1 +1,1 @@
-"""Records through kafka-python. In: the bytes of a fetch. Out: `RecordBatch`es, in compiled code."""
+"""Turn the bytes of a fetch through kafka-python into `RecordBatch`es, in compiled code."""

@@ -1,4 +1,4 @@
-"""What a fetch brought. In: record batches as they were received. Out: `RecordBatch`es."""
+"""The record batches of one partition in the answer to a fetch, read as `RecordBatch`es."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from service.transport.kafka.kafka_python.reading.uncompressed import Uncompress
 
 _CURRENT_FORMAT: Final = 2
 _ROOM: Final = 10_000
-"""Records that are decoded at once where all are asked for."""
+"""Records that are decoded at once where all are wanted."""
 
 
 class TakenRecords:
     """Batches of records, for kafka-python to put into a list, which counts the records.
 
-    kafka-python's fetcher extends a list with what it takes of a partition, and asks for the length to know
-    how many records more it may take.
+    kafka-python's fetcher extends a list with the records of a partition, and uses its length to compute
+    how many more are wanted.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class TakenRecords:
 
 
 class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-python has no types
-    """What one fetch brought of one partition, decoded a batch at a time.
+    """The answer to a fetch for one partition, decoded a batch at a time.
 
     kafka-python makes two objects of each record, in its own code, and counts its bytes. `_decode` follows
     `_unpack_records` there step by step. What `RecordReader` does not read, which are the formats 0 and 1 and
@@ -70,9 +70,9 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
         super().__init__(fetch_offset, tp, records, **options)
         self.record_iterator = self._decode(records)
         self._room = _ROOM
-        """How many records are asked for: no more are decoded."""
+        """How many records are wanted: no more are decoded."""
         self._left = RecordBatch()
-        """What was decoded and not taken."""
+        """Records that were decoded and not returned yet."""
 
     def take(self, n: int | None = None) -> TakenRecords:
         """Return the next records, `n` at most.

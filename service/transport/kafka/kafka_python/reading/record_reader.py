@@ -1,4 +1,4 @@
-"""Read the records of a Kafka batch in format 2. In: its bytes, uncompressed. Out: a `RecordBatch`.
+"""Read the uncompressed records of a Kafka batch in format 2 into a `RecordBatch`.
 
 The compiled form is `record_reader.pyx`, which makes no Python object of a record. The format is described
 under "Message Format" in Apache Kafka's documentation; malformed records are left to kafka-python's reader.

@@ -1,7 +1,7 @@
-"""The bytes of a compressed batch, piece by piece. In: a batch of kafka-python. Out: its records' bytes.
+"""Uncompress the records of a batch of kafka-python piece by piece.
 
-A batch of 300 KB may hold 30 million records, or 300 MB of zeros: kafka-python would uncompress all of it.
-Here as much is as the records that are asked for need.
+A batch of 300 KB may hold 30 million records, or 300 MB of zeros. kafka-python would uncompress all of it;
+this module uncompresses only as much as the requested records need.
 """
 
 from __future__ import annotations

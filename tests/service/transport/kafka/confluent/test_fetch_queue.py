@@ -73,7 +73,7 @@ def take_all(
     while len(told) < n_told:
         assert time.monotonic() < deadline
         queue.forward(list(places))
-        assert queue.take(most, 0.1, taken, {0}, told) <= most
+        assert queue.poll(most, 0.1, taken, {0}, told) <= most
     return taken, told
 
 
@@ -201,7 +201,7 @@ def test_after_a_rewind_nothing_comes_that_was_fetched_before(
     assign(client, EVENTS, 2)
     taken: dict[Place, RecordBatch] = {}
     while not taken:
-        queue.take(1, 0.1, taken, {0}, [])
+        queue.poll(1, 0.1, taken, {0}, [])
     client.incremental_unassign([TopicPartition(*EVENTS)])
     assign(client, EVENTS, offset)
     taken, _ = take_all(queue, [EVENTS])
@@ -216,7 +216,7 @@ def test_records_of_a_partition_that_was_not_begun_are_thrown_away(
     taken: dict[Place, RecordBatch] = {}
     told: list[ErrorFields] = []
     while not told:
-        queue.take(100, 0.1, taken, {1, 2}, told)
+        queue.poll(100, 0.1, taken, {1, 2}, told)
     assert not taken
 
 
@@ -233,7 +233,7 @@ def test_a_wait_ends_when_the_client_has_something_to_serve(client: Consumer, qu
     began = time.monotonic()
     assign(client, EVENTS, 0)  # not forwarded: its messages are the client's to serve
     while not (messages := client.consume(100, 0)):
-        assert queue.take(100, WITHIN_SECONDS, {}, {0}, []) == 0
+        assert queue.poll(100, WITHIN_SECONDS, {}, {0}, []) == 0
     assert messages[0].topic() == "events"
     assert time.monotonic() - began < WITHIN_SECONDS / 2
 
@@ -245,7 +245,7 @@ def test_a_client_that_is_closed_with_records_waiting_ends_at_once(
     assign(client, EVENTS, 0)
     taken: dict[Place, RecordBatch] = {}
     while not taken:
-        queue.take(1, 0.1, taken, {0}, [])
+        queue.poll(1, 0.1, taken, {0}, [])
     queue.close()
     began = time.monotonic()
     client.close()

@@ -56,10 +56,10 @@ def values(batch):
     return [record.value for each in MemoryRecords(batch.records.buffer()) for record in each]
 
 
-def test_a_batch_that_is_acknowledged_is_settled(accumulator):
+def test_a_batch_that_ends_its_wait_when_it_is_acknowledged(accumulator):
     batch = queued(accumulator)
     batch.complete(100, -1)
-    batch.settle(soon())
+    batch.wait_acknowledged(soon())
 
 
 def test_a_batch_is_flushed_with_the_clients_own(accumulator):
@@ -73,20 +73,20 @@ def test_a_batch_that_fails_raises_what_its_first_record_failed_with(accumulator
     failures = [NotLeaderForPartitionError("record 0"), KafkaError("another record")]
     batch.complete_exceptionally(NotLeaderForPartitionError("batch"), lambda index: failures[min(index, 1)])
     with pytest.raises(NotLeaderForPartitionError, match="record 0"):
-        batch.settle(soon())
+        batch.wait_acknowledged(soon())
 
 
 def test_a_batch_without_an_answer_is_a_timeout(accumulator):
     batch = queued(accumulator)
     with pytest.raises(KafkaTimeoutError, match="record_count=5"):
-        batch.settle(time.monotonic())
+        batch.wait_acknowledged(time.monotonic())
 
 
 def test_a_batch_of_a_producer_that_is_dropped_fails(accumulator):
     batch = queued(accumulator)
     accumulator.abort_incomplete_batches()
     with pytest.raises(IllegalStateError, match="closed forcefully"):
-        batch.settle(soon())
+        batch.wait_acknowledged(soon())
 
 
 def test_a_closed_accumulator_takes_no_batch(accumulator):
@@ -106,7 +106,7 @@ def test_a_split_batch_is_settled_when_all_its_parts_are(accumulator):
     batch = queued(accumulator)
     for part in split(accumulator, batch):
         part.complete(0, -1)
-    batch.settle(soon())
+    batch.wait_acknowledged(soon())
 
 
 @pytest.mark.parametrize("failing", [0, 1])
@@ -119,7 +119,7 @@ def test_of_a_split_batch_each_part_that_fails_is_noticed(accumulator, failing):
         else:
             part.complete(0, -1)
     with pytest.raises(MessageSizeTooLargeError, match=f"part {failing}"):
-        batch.settle(soon())
+        batch.wait_acknowledged(soon())
 
 
 @pytest.mark.parametrize("failing", range(4))
@@ -134,14 +134,14 @@ def test_of_a_batch_split_twice_each_part_that_fails_is_noticed(accumulator, fai
         else:
             part.complete(0, -1)
     with pytest.raises(MessageSizeTooLargeError, match=f"part {failing}"):
-        batch.settle(soon())
+        batch.wait_acknowledged(soon())
 
 
 def test_of_a_split_batch_a_part_without_an_answer_is_a_timeout(accumulator):
     batch = queued(accumulator)
     split(accumulator, batch)[0].complete(0, -1)
     with pytest.raises(KafkaTimeoutError):
-        batch.settle(time.monotonic())
+        batch.wait_acknowledged(time.monotonic())
 
 
 def test_who_waits_for_a_batch_goes_on_to_wait_for_its_parts(accumulator):
@@ -150,7 +150,7 @@ def test_who_waits_for_a_batch_goes_on_to_wait_for_its_parts(accumulator):
 
     def wait():
         try:
-            batch.settle(soon())
+            batch.wait_acknowledged(soon())
         except MessageSizeTooLargeError as error:
             failures.append(error)
 
@@ -167,7 +167,7 @@ def test_who_waits_for_a_batch_goes_on_to_wait_for_its_parts(accumulator):
 def test_a_batch_makes_no_futures_of_its_records_unless_it_is_split(accumulator):
     batch = queued(accumulator)
     batch.complete(0, -1)
-    batch.settle(soon())
+    batch.wait_acknowledged(soon())
     assert "_record_futures" not in vars(batch)
 
 

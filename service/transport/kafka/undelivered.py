@@ -1,4 +1,4 @@
-"""Records between a client and a poll. In: what a client gives. Out: what the poll returns, by partition."""
+"""Records that a client has delivered and no poll has returned yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from service.stream import Place
 Key = TypeVar("Key")
 
 
-class Taken:
+class UndeliveredRecords:
     """Records that the client has moved past and no poll has returned yet.
 
     Were a poll that fails to forget them, they would be lost.
@@ -30,7 +30,7 @@ class Taken:
         return bool(self.by_place)
 
     def room(self, max_records: int) -> int:
-        """Count the records that may still be taken."""
+        """Return how many more records there is room for."""
         return max(0, max_records - sum(map(len, self.by_place.values())))
 
     def keep(self, place: Place, records: RecordBatch) -> None:
@@ -38,7 +38,7 @@ class Taken:
         _add(self.by_place, place, records)
 
     def deliver(self, places: Iterable[Place]) -> dict[int, RecordBatch]:
-        """Empty it; return what was taken from `places`, in their order, by partition."""
+        """Return the records of `places`, in their order, by partition; discard all."""
         merged: dict[int, RecordBatch] = {}
         for place in places:
             if place in self.by_place:
