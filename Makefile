@@ -191,17 +191,20 @@ clean:
 $(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "error: Python 3.11 or newer is needed; hint: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+	@echo "creating the environment $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
 
 # Not editable: it builds the wheel, compiled, and installs that.
 $(VENV)/installed: $(VENV)/bin/pip pyproject.toml setup.py $(SOURCES)
-	$(BIN)/pip install --quiet .
+	@echo 'installing the package and what it needs'
+	@$(BIN)/python -m tools.install .
 	@touch $@
 
 # --group reads [dependency-groups] of pyproject.toml: what only developers need.
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/pip install --quiet --group dev
+	@echo 'installing what its tests need'
+	@$(BIN)/pip install --quiet --group dev
 	@touch $@
 
 $(VENV)/installed-editable: $(VENV)/bin/pip pyproject.toml
