@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from river import base
 
@@ -98,6 +98,8 @@ class AutoClassifier(AutoRule, base.Classifier):
     True
 
     """
+
+    NAME: ClassVar = "auto"
 
     def __init__(
         self,

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import pi, sqrt
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term
-from perceptron_core.binary.confidence_weighted import ConfidenceWeightedClassifier, ConfidenceWeightedRule
+from perceptron_core.binary.confidence_weighted import (
+    ConfidenceWeightedClassifier,
+    ConfidenceWeightedRule,
+    shared_by,
+)
 from perceptron_core.logistic import logistic
 from perceptron_core.weights.example import Example
 
@@ -108,6 +112,9 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
 
     """
 
+    NAME: ClassVar = "bayesian-logistic"
+    SHARED: ClassVar = shared_by("confident mean")
+    VARIANTS: ClassVar = ({"forgetting": 0.9, "intercept_forgetting": 0.5}, {"fit_intercept": False})
     has_log_odds = True
 
     def __init__(

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
+from perceptron_core.base.shared import WEIGHTS
 from perceptron_core.logistic import logistic
 from perceptron_core.validation import MAX_RATE
 from perceptron_core.weights.example import Example
@@ -80,7 +81,10 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = LINEAR_STATE
+    NAME: ClassVar = "logistic-regression"
+    STATE: ClassVar = LINEAR_STATE
+    SHARED: ClassVar = WEIGHTS
+    VARIANTS: ClassVar = ({"learning_rate": 0.5}, {"fit_intercept": False})
     has_log_odds = True
     undo_one = undo_additive
 

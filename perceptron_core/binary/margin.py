@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from perceptron_core.binary.perceptron import Perceptron, PerceptronRule
 from perceptron_core.learning_rates import Rate
 from perceptron_core.validation import MAX_MAGNITUDE
@@ -60,6 +62,9 @@ class MarginPerceptron(MarginRule, Perceptron):
     Accuracy: 87.04%
 
     """
+
+    NAME: ClassVar = "margin-perceptron"
+    VARIANTS: ClassVar = ({"margin": 0.0}, {"margin": 5.0, "tie": True}, {"fit_intercept": False})
 
     def __init__(
         self,

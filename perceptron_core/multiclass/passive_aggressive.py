@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
@@ -100,6 +101,9 @@ class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticl
     Accuracy: 85.10%
 
     """
+
+    NAME: ClassVar = "multiclass-passive-aggressive"
+    VARIANTS: ClassVar = ({"variant": "PA"}, {"variant": "PA-II", "C": 0.1}, {"fit_intercept": False})
 
     def __init__(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.base.update import NO_CLASS, Update
@@ -90,3 +92,6 @@ class MulticlassPerceptron(MulticlassPerceptronRule, LinearMulticlass):
     Accuracy: 83.37%
 
     """
+
+    NAME: ClassVar = "multiclass-perceptron"
+    VARIANTS: ClassVar = ({"fit_intercept": False},)
