@@ -18,9 +18,9 @@ from river import (
     preprocessing,
 )
 from river.utils import expand_param_grid
+from tests.support.binary_learners import LEARNERS
 
 from perceptron_core import AROW, PassiveAggressive, Perceptron
-from tests.support.binary_learners import LEARNERS
 
 BETTER_THAN_A_COIN = 0.6
 BETTER_THAN_A_DIE = 0.25  # of seven sides

@@ -12,6 +12,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.perceptron_core.golden_multiclass.write import MULTICLASS
+from tests.support.binary_learners import LEARNERS
+
 import perceptron_core
 from perceptron_core import (
     AROW,
@@ -27,9 +30,7 @@ from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.sharing.mix import mix
 from perceptron_core.sharing.shared_model import SharedModel
-from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.perceptron_core.sharing.lanes import ALL, Learn, close, learn
-from tests.support.binary_learners import LEARNERS
 
 QUIET = 4
 """Calls in a row without a failure after which all allocations of a call have been tried."""

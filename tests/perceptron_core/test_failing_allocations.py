@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from perceptron_core import COMPILED
 from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS
+
+from perceptron_core import COMPILED
 
 ROOT = Path(__file__).parents[2]
 HASHING = [

@@ -14,9 +14,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from perceptron_core import AutoClassifier, to_bytes
 from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.support.binary_learners import LEARNERS
+
+from perceptron_core import AutoClassifier, to_bytes
 
 _EVENTS = 60
 _WORDS = [f"word{k}" for k in range(80)]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.support.binary_learners import LEARNERS
 
 from perceptron_core import (
     AROW,
@@ -29,7 +30,6 @@ from perceptron_core import (
     to_bytes,
 )
 from perceptron_core.base.linear_rule import LinearRule
-from tests.support.binary_learners import LEARNERS
 from tests.support.example_counts import n_examples
 from tests.support.interpreted import interpreted_core
 

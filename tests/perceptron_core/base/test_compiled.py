@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.perceptron_core.golden_multiclass.write import MULTICLASS
+from tests.support.binary_learners import LEARNERS
 
 import perceptron_core
 from perceptron_core import COMPILED, to_bytes
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.weights.feature_index import FeatureIndex
-from tests.perceptron_core.golden_multiclass.write import MULTICLASS
-from tests.support.binary_learners import LEARNERS
 from tests.support.example_counts import n_examples
 from tests.support.interpreted import interpreted_core
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import datasets
+from tests.support.binary_learners import LEARNERS
 
 from perceptron_core import FeatureError, LabelError, Perceptron, to_bytes
-from tests.support.binary_learners import LEARNERS
 from tests.support.example_counts import n_examples
 
 BACKENDS = {"pandas": (pd.DataFrame, pd.Series), "polars": (pl.DataFrame, pl.Series)}

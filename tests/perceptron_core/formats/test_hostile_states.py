@@ -10,6 +10,8 @@ import random
 from functools import cache
 
 import pytest
+from tests.perceptron_core.golden_multiclass.write import MULTICLASS
+from tests.support.binary_learners import LEARNERS
 
 from perceptron_core import (
     AROW,
@@ -27,8 +29,6 @@ from perceptron_core import (
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.formats.envelope import seal
 from perceptron_core.formats.model_bytes import pack, unpack
-from tests.perceptron_core.golden_multiclass.write import MULTICLASS
-from tests.support.binary_learners import LEARNERS
 
 INPUTS = int(os.environ.get("PERCEPTRON_FUZZ_STATES", "2000"))
 SEED = int(os.environ.get("PERCEPTRON_FUZZ_SEED", "0"))

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from river import optim
+from tests.perceptron_core.golden_multiclass.write import MULTICLASS
+from tests.support.binary_learners import LEARNERS
 
 from perceptron_core import (
     AROW,
@@ -24,8 +26,6 @@ from perceptron_core.errors import NewerError
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.model_bytes import pack, settings_of, unpack
 from perceptron_core.validation import MAX_LEARNED
-from tests.perceptron_core.golden_multiclass.write import MULTICLASS
-from tests.support.binary_learners import LEARNERS
 from tests.support.example_counts import n_examples
 
 names = st.text(st.characters(exclude_categories=[])) | st.integers(-(2**63), 2**64 - 1) | st.booleans()

@@ -12,11 +12,11 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.perceptron_core.golden_multiclass.write import MULTICLASS
+from tests.support.binary_learners import LEARNERS
 
 from perceptron_core import KernelPerceptron, MulticlassPerceptron, Perceptron
 from perceptron_core.formats.sklearn import PerceptronEstimator
-from tests.perceptron_core.golden_multiclass.write import MULTICLASS
-from tests.support.binary_learners import LEARNERS
 
 # Whole numbers: sums are exact in any order, so equality means equality.
 rows = st.integers(1, 30).flatmap(

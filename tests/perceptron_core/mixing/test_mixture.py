@@ -8,6 +8,7 @@ from array import array
 import pytest
 from hypothesis import given, settings
 from river import base, dummy, linear_model, naive_bayes, preprocessing, tree
+from tests.support.binary_learners import LEARNERS, examples, learn, streams
 
 from perceptron_core import (
     AROW,
@@ -23,7 +24,6 @@ from perceptron_core import (
     to_bytes,
 )
 from perceptron_core.mixing.mixer import Mixer
-from tests.support.binary_learners import LEARNERS, examples, learn, streams
 
 ONES = [name for name in LEARNERS if not name.startswith("mixture")]
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.binary_learners import LEARNERS
 
 from perceptron_core import AROW, COMPILED, FeatureError, HashedClassifier, Perceptron, to_bytes
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.weights.indexed_values import IndexedValues, indexed_values
-from tests.support.binary_learners import LEARNERS
 
 BITS = 6
 HASHABLE = [name for name, learner in LEARNERS.items() if isinstance(learner, LinearRule)]

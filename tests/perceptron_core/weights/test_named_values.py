@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.binary_learners import LEARNERS
 
 from perceptron_core import COMPILED, FeatureError, Perceptron, to_bytes
 from perceptron_core.weights.named_values import NamedValues
-from tests.support.binary_learners import LEARNERS
 
 NAMES = ["a", "b", "", "naïve", "語", "a" * 60]
 numbers = st.floats(-1e100, 1e100) | st.floats(-3, 3) | st.sampled_from([0.0, -0.0, 1.0])

@@ -5,10 +5,10 @@ import math
 
 import pytest
 from river.optim.base import Scheduler
+from tests.support.binary_learners import LEARNERS
 
 from perceptron_core import AROW, MulticlassPerceptron, Perceptron
 from perceptron_core.base.linear_rule import LinearRule
-from tests.support.binary_learners import LEARNERS
 
 COMPILED_LEARNERS = [name for name, learner in LEARNERS.items() if isinstance(learner, LinearRule)]
 MANY = {f"f{k}": 1.0 + k % 3 for k in range(5000)}

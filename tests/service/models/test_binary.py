@@ -5,11 +5,11 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.binary_learners import LEARNERS
 
 from perceptron_core import LearnerError, Perceptron
 from perceptron_core.weights.named_values import NamedValues
 from service.models.binary import BinaryLearner
-from tests.support.binary_learners import LEARNERS
 
 SHAPES = [("a", "b", "c"), ("b", "a"), ()]
 rows = st.sampled_from(SHAPES).flatmap(
