@@ -143,6 +143,11 @@ def make_learner(
     return RiverLearner(made, key, classes)
 
 
+def models_with_log_odds() -> list[str]:
+    """Name the built-in models whose score is a log-odds, with the parameters that they have by default."""
+    return [name for name in BUILT_IN if make_learner(name, {}).has_log_odds]
+
+
 def learner_of(model: Any) -> Learner:  # noqa: ANN401 - any of perceptron_core's
     """Return what drives a model of `perceptron_core` that was made before, such as that of a file."""
     if isinstance(model, AutoClassifier):

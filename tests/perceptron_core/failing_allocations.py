@@ -12,9 +12,6 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.perceptron_core.golden_multiclass.write import MULTICLASS
-from tests.support.binary_learners import LEARNERS
-
 import perceptron_core
 from perceptron_core import (
     AROW,
@@ -31,6 +28,7 @@ from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.sharing.mix import mix
 from perceptron_core.sharing.shared_model import SharedModel
 from tests.perceptron_core.sharing.lanes import ALL, Learn, close, learn
+from tests.support.learners import SEVERAL, TWO_CLASS
 
 QUIET = 4
 """Calls in a row without a failure after which all allocations of a call have been tried."""
@@ -52,7 +50,7 @@ HASHERS: dict[str, dict[str, Any]] = {
 SHARED = [
     "perceptron",
     "hashed-arow",
-    "averaged",
+    "averaged-perceptron",
     "multiclass-arow",
     "coin-betting",
     "hashed-normalized-adagrad",
@@ -211,10 +209,9 @@ def try_shared(name: str) -> None:
 
 
 CASES: dict[str, Callable[[], None]] = {
-    **{name: lambda learner=learner: try_learner(learner) for name, learner in LEARNERS.items()},
     **{
         name: lambda learner=learner: try_learner(learner)
-        for name, learner in (MULTICLASS | HASHED | MIXTURES).items()
+        for name, learner in {**TWO_CLASS, **SEVERAL, **HASHED, **MIXTURES}.items()
     },
     **{name: lambda name=name: try_hasher(name) for name in HASHERS},
     **{f"shared-{name}": lambda name=name: try_shared(name) for name in SHARED},
