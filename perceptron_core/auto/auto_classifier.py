@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from river import base
 
@@ -99,7 +99,7 @@ class AutoClassifier(AutoRule, base.Classifier):
 
     """
 
-    NAME: ClassVar = "auto"
+    NAME = "auto"
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
 from perceptron_core.binary.confidence_weighted import (
     ConfidenceWeightedClassifier,
@@ -127,9 +127,9 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
 
     """
 
-    NAME: ClassVar = "arow"
-    SHARED: ClassVar = shared_by("confident mean")
-    VARIANTS: ClassVar = (
+    NAME = "arow"
+    SHARED = shared_by("confident mean")
+    VARIANTS = (
         {"r": 0.1, "fit_intercept": False},
         {"forgetting": 0.9, "intercept_forgetting": 0.5},
         {"full": True},

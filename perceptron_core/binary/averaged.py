@@ -149,7 +149,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
 
     """
 
-    NAME: ClassVar = "averaged-perceptron"
+    NAME = "averaged-perceptron"
     STATE: ClassVar = {
         "current_weights": restored.columns,
         "current_bias": restored.number,
@@ -166,7 +166,7 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
             {"current_bias": "mean", "mean_bias": "average"},
         )
     }
-    VARIANTS: ClassVar = ({"decay": 0.3}, {"fit_intercept": False})
+    VARIANTS = ({"decay": 0.3}, {"fit_intercept": False})
 
     def __init__(self, decay: float = 1.0, learning_rate: Rate = 1.0, fit_intercept: bool = True) -> None:
         if not 0 < decay <= 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import pi, sqrt
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term
@@ -112,9 +112,9 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
 
     """
 
-    NAME: ClassVar = "bayesian-logistic"
-    SHARED: ClassVar = shared_by("confident mean")
-    VARIANTS: ClassVar = ({"forgetting": 0.9, "intercept_forgetting": 0.5}, {"fit_intercept": False})
+    NAME = "bayesian-logistic"
+    SHARED = shared_by("confident mean")
+    VARIANTS = ({"forgetting": 0.9, "intercept_forgetting": 0.5}, {"fit_intercept": False})
     has_log_odds = True
 
     def __init__(

@@ -146,7 +146,7 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
 
     """
 
-    NAME: ClassVar = "coin-betting"
+    NAME = "coin-betting"
     STATE: ClassVar = {
         "bounds": restored.columns,
         "sizes": restored.columns,
@@ -174,7 +174,7 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
             },
         )
     }
-    VARIANTS: ClassVar = ({"fit_intercept": False},)
+    VARIANTS = ({"fit_intercept": False},)
     has_log_odds = True
 
     def __init__(self, fit_intercept: bool = True) -> None:

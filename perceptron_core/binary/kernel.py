@@ -97,9 +97,9 @@ class KernelPerceptron(BinaryClassifier):
 
     """
 
-    NAME: ClassVar = "kernel-perceptron"
+    NAME = "kernel-perceptron"
     STATE: ClassVar = {"support": _support, "bias": restored.number, **restored.COUNTS}
-    VARIANTS: ClassVar = (
+    VARIANTS = (
         {"kernel": "linear", "fit_intercept": False},
         {"kernel": "polynomial", "degree": 2},
         {"kernel": "polynomial", "budget": 10},

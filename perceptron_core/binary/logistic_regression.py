@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
 from perceptron_core.base.shared import WEIGHTS
@@ -81,10 +79,10 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
 
     """
 
-    NAME: ClassVar = "logistic-regression"
-    STATE: ClassVar = LINEAR_STATE
-    SHARED: ClassVar = WEIGHTS
-    VARIANTS: ClassVar = ({"learning_rate": 0.5}, {"fit_intercept": False})
+    NAME = "logistic-regression"
+    STATE = LINEAR_STATE
+    SHARED = WEIGHTS
+    VARIANTS = ({"learning_rate": 0.5}, {"fit_intercept": False})
     has_log_odds = True
     undo_one = undo_additive
 

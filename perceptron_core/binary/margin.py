@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from perceptron_core.binary.perceptron import Perceptron, PerceptronRule
 from perceptron_core.learning_rates import Rate
 from perceptron_core.validation import MAX_MAGNITUDE
@@ -63,8 +61,8 @@ class MarginPerceptron(MarginRule, Perceptron):
 
     """
 
-    NAME: ClassVar = "margin-perceptron"
-    VARIANTS: ClassVar = ({"margin": 0.0}, {"margin": 5.0, "tie": True}, {"fit_intercept": False})
+    NAME = "margin-perceptron"
+    VARIANTS = ({"margin": 0.0}, {"margin": 5.0, "tie": True}, {"fit_intercept": False})
 
     def __init__(
         self,

@@ -152,7 +152,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
 
     """
 
-    NAME: ClassVar = "normalized-adagrad"
+    NAME = "normalized-adagrad"
     STATE: ClassVar = {
         "scales": restored.columns,
         "squared_gradients": restored.columns,
@@ -169,7 +169,7 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
             {"bias": "mean", "bias_square": "mean amount", "squared_sum": "amount", "n_examples": "count"},
         )
     }
-    VARIANTS: ClassVar = (
+    VARIANTS = (
         {"loss": "hinge", "epsilon": 0.0, "margin": 1.0},
         {"epsilon": 0.0, "margin": inf},
         {"fit_intercept": False},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
@@ -115,10 +115,10 @@ class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
 
     """
 
-    NAME: ClassVar = "passive-aggressive"
-    STATE: ClassVar = LINEAR_STATE
-    SHARED: ClassVar = WEIGHTS
-    VARIANTS: ClassVar = (
+    NAME = "passive-aggressive"
+    STATE = LINEAR_STATE
+    SHARED = WEIGHTS
+    VARIANTS = (
         {"variant": "PA"},
         {"variant": "PA", "fit_intercept": False},
         {"variant": "PA-II", "C": 0.1},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
@@ -108,10 +107,10 @@ class Perceptron(PerceptronRule, BinaryClassifier):
 
     """
 
-    NAME: ClassVar = "perceptron"
-    STATE: ClassVar = LINEAR_STATE
-    SHARED: ClassVar = WEIGHTS
-    VARIANTS: ClassVar = (
+    NAME = "perceptron"
+    STATE = LINEAR_STATE
+    SHARED = WEIGHTS
+    VARIANTS = (
         {"tie": True},
         {"update_on_tie": False},
         {"tie": True, "update_on_tie": False, "fit_intercept": False},

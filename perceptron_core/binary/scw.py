@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import ClassVar, Final
+from typing import Final
 
 from perceptron_core.binary.confidence_weighted import (
     ConfidenceWeightedClassifier,
@@ -103,9 +103,9 @@ class SCW(SCWRule, ConfidenceWeightedClassifier):
 
     """
 
-    NAME: ClassVar = "scw"
-    SHARED: ClassVar = shared_by("confident mean of SCW")
-    VARIANTS: ClassVar = (
+    NAME = "scw"
+    SHARED = shared_by("confident mean of SCW")
+    VARIANTS = (
         {"C": 0.1, "confidence": 0.9, "fit_intercept": False},
         {"forgetting": 0.9, "intercept_forgetting": 0.5},
         {"full": True},

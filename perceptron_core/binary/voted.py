@@ -85,14 +85,14 @@ class VotedPerceptron(BinaryClassifier):
 
     """
 
-    NAME: ClassVar = "voted-perceptron"
+    NAME = "voted-perceptron"
     STATE: ClassVar = {
         "survivors": _survivors,
         "current_weights": restored.numbers,
         "current_bias": restored.number,
         **restored.COUNTS,
     }
-    VARIANTS: ClassVar = ({"max_survivors": 5}, {"max_survivors": 1}, {"fit_intercept": False})
+    VARIANTS = ({"max_survivors": 5}, {"max_survivors": 1}, {"fit_intercept": False})
 
     def __init__(self, max_survivors: int | None = None, fit_intercept: bool = True) -> None:
         if max_survivors is not None and not (isinstance(max_survivors, int) and max_survivors >= 1):

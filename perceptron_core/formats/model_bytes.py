@@ -152,7 +152,7 @@ def _state_bytes(name: str, state: Mapping[str, Any]) -> float:
         slots = (len(maps["words"]) + len(maps["grams"])) // 4
         grown = _BYTES_AN_ENSEMBLE + slots * _BYTES_A_SLOT + len(maps["pairs"]) * _BYTES_A_PAIR
         return n * (grown if state["groups"] else _BYTES_A_CLASS)
-    cls = class_of(name) or object
+    cls: Any = class_of(name) or object
     return _BYTES_A_CLASS * len(state[next(iter(cls.STATE))]) if issubclass(cls, MulticlassClassifier) else 0
 
 
@@ -180,7 +180,7 @@ def _table_bytes(name: str, params: Mapping[str, Any]) -> float:
 
 def _n_columns(name: str) -> int:
     """Return how many numbers a learner keeps for each feature."""
-    cls = class_of(name) or object
+    cls: Any = class_of(name) or object
     return max(_LEAST_COLUMNS, len(cls().table.dump(0)) if issubclass(cls, LinearRule) else 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from river import base
 
@@ -113,7 +113,7 @@ class Mixture(BinaryClassifier):
 
     """
 
-    NAME: ClassVar = "mixture"
+    NAME = "mixture"
     has_log_odds = True
 
     def __init__(

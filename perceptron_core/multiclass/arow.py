@@ -152,7 +152,7 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
 
     """
 
-    NAME: ClassVar = "multiclass-arow"
+    NAME = "multiclass-arow"
     STATE: ClassVar = {
         "variances": restored.columns,
         "bias_variance": restored.columns,
@@ -164,7 +164,7 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
             of_class={"biases": "confident mean", "bias_variances": "precision"},
         )
     }
-    VARIANTS: ClassVar = ({"r": 0.1}, {"fit_intercept": False})
+    VARIANTS = ({"r": 0.1}, {"fit_intercept": False})
 
     def __init__(
         self, classes: Sequence[Label] | None = None, r: float = 1.0, fit_intercept: bool = True

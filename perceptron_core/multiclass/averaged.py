@@ -137,7 +137,7 @@ class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier)
 
     """
 
-    NAME: ClassVar = "averaged-multiclass-perceptron"
+    NAME = "averaged-multiclass-perceptron"
     STATE: ClassVar = {
         "current_weights": restored.columns,
         "current_bias": restored.columns,
@@ -152,7 +152,7 @@ class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier)
             of_class={"biases": "mean", "mean_bias_of_class": "average"},
         )
     }
-    VARIANTS: ClassVar = ({"fit_intercept": False},)
+    VARIANTS = ({"fit_intercept": False},)
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
         self.n_examples = 0

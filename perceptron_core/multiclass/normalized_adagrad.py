@@ -194,7 +194,7 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
 
     """
 
-    NAME: ClassVar = "multiclass-normalized-adagrad"
+    NAME = "multiclass-normalized-adagrad"
     STATE: ClassVar = {
         "_scaled_weights": restored.columns,
         "_squares": restored.columns,
@@ -213,7 +213,7 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
             {"biases": "mean", "bias_squares": "mean amount"},
         )
     }
-    VARIANTS: ClassVar = ({"epsilon": 0.0, "margin": inf}, {"fit_intercept": False})
+    VARIANTS = ({"epsilon": 0.0, "margin": inf}, {"fit_intercept": False})
 
     def __init__(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
@@ -102,8 +101,8 @@ class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticl
 
     """
 
-    NAME: ClassVar = "multiclass-passive-aggressive"
-    VARIANTS: ClassVar = ({"variant": "PA"}, {"variant": "PA-II", "C": 0.1}, {"fit_intercept": False})
+    NAME = "multiclass-passive-aggressive"
+    VARIANTS = ({"variant": "PA"}, {"variant": "PA-II", "C": 0.1}, {"fit_intercept": False})
 
     def __init__(
         self,

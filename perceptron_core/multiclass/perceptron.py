@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
 from perceptron_core.base.update import NO_CLASS, Update
@@ -93,5 +91,5 @@ class MulticlassPerceptron(MulticlassPerceptronRule, LinearMulticlass):
 
     """
 
-    NAME: ClassVar = "multiclass-perceptron"
-    VARIANTS: ClassVar = ({"fit_intercept": False},)
+    NAME = "multiclass-perceptron"
+    VARIANTS = ({"fit_intercept": False},)
