@@ -24,11 +24,7 @@ class LinearMulticlass(MulticlassClassifier):
 
     """
 
-    STATE: ClassVar[restored.State] = {
-        "_weights": restored.columns,
-        "_bias": restored.columns,
-        **restored.COUNTS,
-    }
+    STATE: ClassVar = {**dict.fromkeys(("_weights", "_bias"), restored.columns), **restored.COUNTS}
     SHARED = WEIGHTS_BY_CLASS
 
     @property

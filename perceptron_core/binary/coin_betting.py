@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LinearRule
-from perceptron_core.base.shared import Layout
+from perceptron_core.base.shared import shared
 from perceptron_core.logistic import logistic
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.weights.example import Column, Example
@@ -148,32 +148,27 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
 
     NAME = "coin-betting"
     STATE: ClassVar = {
-        "bounds": restored.columns,
-        "sizes": restored.columns,
-        "rewards": restored.columns,
-        "gradients": restored.columns,
+        **dict.fromkeys(("bounds", "sizes", "rewards", "gradients"), restored.columns),
         "bias_bound": restored.size,
         "bias_size": restored.size,
         "bias_reward": restored.size,
         "bias_gradient": restored.number,
         **restored.COUNTS,
     }
-    SHARED: ClassVar = {
-        "": Layout(
-            {
-                "bound_column": "maximum",
-                "size_column": "amount",
-                "reward_column": "mean amount",
-                "gradients": "sum",
-            },
-            {
-                "bias_bound": "maximum",
-                "bias_size": "amount",
-                "bias_reward": "mean amount",
-                "bias_gradient": "sum",
-            },
-        )
-    }
+    SHARED = shared(
+        {
+            "bound_column": "maximum",
+            "size_column": "amount",
+            "reward_column": "mean amount",
+            "gradients": "sum",
+        },
+        {
+            "bias_bound": "maximum",
+            "bias_size": "amount",
+            "bias_reward": "mean amount",
+            "bias_gradient": "sum",
+        },
+    )
     VARIANTS = ({"fit_intercept": False},)
     has_log_odds = True
 

@@ -5,14 +5,14 @@ Each weight has a variance; an algorithm's own file decides when an update is ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from perceptron_core import sparse_vectors as sparse
 from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule
-from perceptron_core.base.shared import Kind, Layout, Layouts
+from perceptron_core.base.shared import Layout, Layouts
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE
 from perceptron_core.weights import covariance as confidence
@@ -188,9 +188,9 @@ _FORGETTING: Final = {
 }
 
 
-def shared_by(mean: Kind) -> Layouts:
+def shared_by(mean: str) -> Layouts:
     """Return the layouts of a learner with variances: those of features or of the intercept may grow."""
-    kinds: Sequence[tuple[Kind, Kind]] = ((mean, "precision"), ("count mean", "mean precision"))
+    kinds = ((mean, "precision"), ("count mean", "mean precision"))
     layouts = {}
     for (forgets, intercept_forgets), name in _FORGETTING.items():
         weight, variance = kinds[forgets]

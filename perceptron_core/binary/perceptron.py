@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, ClassVar
 
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
@@ -110,7 +111,7 @@ class Perceptron(PerceptronRule, BinaryClassifier):
     NAME = "perceptron"
     STATE = LINEAR_STATE
     SHARED = WEIGHTS
-    VARIANTS = (
+    VARIANTS: ClassVar[Any] = (
         {"tie": True},
         {"update_on_tie": False},
         {"tie": True, "update_on_tie": False, "fit_intercept": False},

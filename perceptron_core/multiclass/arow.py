@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from perceptron_core.base import restored
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import MulticlassRule
-from perceptron_core.base.shared import Layout
+from perceptron_core.base.shared import shared
 from perceptron_core.base.update import Label, Update
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE, hinge
@@ -154,16 +154,15 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
 
     NAME = "multiclass-arow"
     STATE: ClassVar = {
-        "variances": restored.columns,
-        "bias_variance": restored.columns,
+        **dict.fromkeys(("variances", "bias_variance"), restored.columns),
         **LinearMulticlass.STATE,
     }
-    SHARED: ClassVar = {
-        "": Layout(
-            of_class_rows={"weight_columns": "confident mean", "variance_columns": "precision"},
-            of_class={"biases": "confident mean", "bias_variances": "precision"},
-        )
-    }
+    SHARED = shared(
+        {},
+        {},
+        {"weight_columns": "confident mean", "variance_columns": "precision"},
+        {"biases": "confident mean", "bias_variances": "precision"},
+    )
     VARIANTS = ({"r": 0.1}, {"fit_intercept": False})
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from perceptron_core.base import restored
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
-from perceptron_core.base.shared import Layout
+from perceptron_core.base.shared import shared
 from perceptron_core.base.update import NO_CLASS, Label, Update
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.weights.example import Column, Example
@@ -146,12 +146,12 @@ class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier)
         "_late_bias": restored.columns,
         **restored.COUNTS,
     }
-    SHARED: ClassVar = {
-        "": Layout(
-            of_class_rows={"weight_columns": "mean", "mean_weights_of_class": "average"},
-            of_class={"biases": "mean", "mean_bias_of_class": "average"},
-        )
-    }
+    SHARED = shared(
+        {},
+        {},
+        {"weight_columns": "mean", "mean_weights_of_class": "average"},
+        {"biases": "mean", "mean_bias_of_class": "average"},
+    )
     VARIANTS = ({"fit_intercept": False},)
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:

@@ -11,7 +11,7 @@ from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import MulticlassRule
-from perceptron_core.base.shared import Layout
+from perceptron_core.base.shared import shared
 from perceptron_core.base.update import Label, Update
 from perceptron_core.binary.normalized_adagrad import adapted, check_adagrad, in_units
 from perceptron_core.elementary import exp
@@ -196,23 +196,17 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
 
     NAME = "multiclass-normalized-adagrad"
     STATE: ClassVar = {
-        "_scaled_weights": restored.columns,
-        "_squares": restored.columns,
-        "scales": restored.columns,
-        "bias": restored.columns,
-        "_bias_squares": restored.columns,
+        **dict.fromkeys(("_scaled_weights", "_squares", "scales", "bias", "_bias_squares"), restored.columns),
         "squared_sum": restored.squared_sum,
         "n_examples": restored.count,
         **restored.COUNTS,
     }
-    SHARED: ClassVar = {
-        "": Layout(
-            {"scales_of_classes": "maximum"},
-            {"squared_sum": "amount", "n_examples": "count"},
-            {"scaled_weights_of_class": "mean", "square_columns": "mean amount"},
-            {"biases": "mean", "bias_squares": "mean amount"},
-        )
-    }
+    SHARED = shared(
+        {"scales_of_classes": "maximum"},
+        {"squared_sum": "amount", "n_examples": "count"},
+        {"scaled_weights_of_class": "mean", "square_columns": "mean amount"},
+        {"biases": "mean", "bias_squares": "mean amount"},
+    )
     VARIANTS = ({"epsilon": 0.0, "margin": inf}, {"fit_intercept": False})
 
     def __init__(

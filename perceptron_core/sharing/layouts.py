@@ -26,19 +26,17 @@ from perceptron_core.sharing.derived_columns import (
 from perceptron_core.sharing.kinds import KINDS, Kind
 
 _DERIVED: Final[dict[str, Callable[[Kind, Any, int], SharedColumn]]] = {
-    "bias_gradient": lambda kind, rule, _: BiasGradient(kind, rule),
-    "gradients": lambda kind, rule, _: Gradients(kind, rule),
-    "mean_bias": lambda kind, rule, _: MeanBias(kind, rule),
+    "bias_gradient": BiasGradient,
+    "gradients": Gradients,
+    "mean_bias": MeanBias,
     "mean_bias_of_class": MeanBiasOfClass,
-    "mean_weights": lambda kind, rule, _: MeanWeights(kind, rule),
-    "mean_weights_of_class": lambda kind, rule, k: MeanWeightsOfClass(
-        kind, rule, rule.weight_columns[k], rule.late_columns[k]
-    ),
+    "mean_weights": MeanWeights,
+    "mean_weights_of_class": MeanWeightsOfClass,
     "scaled_weights": lambda kind, rule, _: ScaledWeights(kind, rule.weight_column, rule.scale_column),
     "scaled_weights_of_class": lambda kind, rule, k: ScaledWeights(
         kind, rule.weight_columns[k], rule.scale_column
     ),
-    "scales_of_classes": lambda kind, rule, _: ScalesOfClasses(kind, rule),
+    "scales_of_classes": ScalesOfClasses,
 }
 """Numbers that follow from others."""
 
