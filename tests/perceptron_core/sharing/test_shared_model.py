@@ -86,7 +86,7 @@ def test_lanes_that_contributed_everything_have_the_same_model(name, happening):
     play(lanes, happening)
     close(lanes)
     close(lanes)
-    if "averaged" not in name:  # which goes on with time
+    if "averaged" not in name and "hinge" not in name:  # which move without updates
         one, other = (_numbers(lane.model) for lane in lanes)
         assert _differences(one, other) == pytest.approx(0.0, abs=1e-4)
 
