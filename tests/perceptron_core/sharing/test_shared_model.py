@@ -14,12 +14,9 @@ from perceptron_core import (
     AROW,
     COMPILED,
     HashedClassifier,
-    KernelPerceptron,
-    Mixture,
     MulticlassPerceptron,
     Perceptron,
     StructuredPerceptron,
-    VotedPerceptron,
     to_bytes,
 )
 from perceptron_core.sharing.contribution import OF_LEARNER, read
@@ -41,13 +38,12 @@ from tests.perceptron_core.sharing.lanes import (
 )
 from tests.support.example_counts import n_examples
 from tests.support.interpreted import interpreted_core
+from tests.support.learners import TWO_CLASS
 
 REFUSED = {
     "BatchPerceptron": perceptron_core.BatchPerceptron(),
-    "KernelPerceptron": KernelPerceptron(),
-    "Mixture": Mixture([Perceptron(), AROW()]),
     "StructuredPerceptron": StructuredPerceptron(),
-    "VotedPerceptron": VotedPerceptron(),
+    **{type(model).__name__: model for model in TWO_CLASS.values() if not model.SHARED},
 }
 AVERAGED = [
     *("averaged-perceptron", "averaged-perceptron(decay=0.3)", "hashed-averaged-perceptron"),
