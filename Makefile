@@ -36,9 +36,9 @@ PUBLISHED_TESTS := tests/conformance/test_transport_contract.py tests/chaos/test
 SOURCES := $(shell find perceptron_core service -type f -not -name '*.so' -not -path '*/__pycache__/*')
 UNCOMPILED := $(CURDIR)/build/uncompiled
 UNCOMPILED_TESTS := $(addprefix tests/perceptron_core/,arrays base formats/test_model_bytes.py structured text weights \
-  test_golden.py test_golden_multiclass.py test_import.py test_public_surface.py)
+  test_golden.py test_import.py test_public_surface.py)
 SANITIZED_TESTS := $(addprefix tests/perceptron_core/,$(addsuffix .py,test_failing_allocations test_golden \
-  test_golden_multiclass formats/test_model_bytes formats/test_hostile_states weights/test_weight_table weights/test_hashed_index \
+  formats/test_model_bytes formats/test_hostile_states weights/test_weight_table weights/test_hashed_index \
   weights/test_named_values weights/test_indexed_values text/test_deduplication text/test_hasher arrays/test_text_batch)) \
   tests/service/messages/test_event_reader.py tests/service/messages/test_encoder.py tests/service/batches \
   $(addprefix tests/service/transport/kafka/kafka_python/,reading/test_fetched_records.py test_record_writer.py)

@@ -99,6 +99,8 @@ class AutoClassifier(AutoRule, base.Classifier):
 
     """
 
+    NAME = "auto"
+
     def __init__(
         self,
         classes: Sequence[Label] | None = None,

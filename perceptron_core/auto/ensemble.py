@@ -163,10 +163,11 @@ class Ensemble:
         """Take what `get_state` returned. Raises ValueError if it is of other learners."""
         for rule, (cells, learned) in zip(self.rules, state["rules"], strict=True):
             rule.table.load(cells)
-            if {*learned} != {*_scalars_of(rule)}:
+            scalars = _scalars_of(rule)
+            if {*learned} != {*scalars}:
                 raise ValueError(f"{type(rule).__name__} has no {[*learned]!r:.200}")
             for name, value in learned.items():
-                setattr(rule, name, restored.SCALARS[name](value))
+                setattr(rule, name, scalars[name](value))
         for mixer, learned in zip(self.mixers, state["mixers"], strict=True):
             mixer.set_state(learned)
             if mixer.n != self.n:
@@ -177,6 +178,8 @@ class Ensemble:
             self.judged[k] = labels
 
 
-def _scalars_of(rule: LinearRule) -> list[str]:
-    """Name what a learner learns beside the columns of its table."""
-    return sorted(name for name in restored.SCALARS if hasattr(rule, name))
+def _scalars_of(rule: Any) -> restored.State:
+    """Return what a learner learns beside the columns of its table, and its bias in any case."""
+    state = {"bias": restored.number, **rule.STATE}
+    tables = (restored.columns, restored.matrix)
+    return {name: state[name] for name in sorted(state) if state[name] not in tables}

@@ -7,7 +7,7 @@ with weights have both from their compiled `LinearRule`.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from river import base
@@ -15,6 +15,7 @@ from river import base
 from perceptron_core.base import data_frames, dense_rows, restored
 from perceptron_core.base.explanation import Term, contribution_table
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.base.shared import Layouts
 from perceptron_core.logistic import logistic
 
 Features = dict[base.typing.FeatureName, Any]
@@ -32,8 +33,12 @@ class BinaryClassifier(base.MiniBatchClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("n_mistakes", "n_updates")
-    """Names of the attributes that learning changes: what `to_bytes` writes beside the parameters."""
+    STATE: ClassVar[restored.State] = restored.COUNTS
+    """What `to_bytes` writes beside the parameters."""
+    SHARED: ClassVar[Layouts] = {}
+    """What lanes of one model mix; nothing of a learner that cannot be shared."""
+    VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    """Parameters that tests try beside the defaults: at least one for each rule that a parameter switches."""
 
     @property
     def has_log_odds(self) -> bool:
@@ -148,10 +153,9 @@ class BinaryClassifier(base.MiniBatchClassifier):
         return {name: getattr(self, name) for name in self.STATE}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        for name in self.STATE:
-            value = state[name]
-            setattr(self, name, restored.SCALARS[name](value) if name in restored.SCALARS else _copy(value))
+        for name, checked in self.STATE.items():
+            setattr(self, name, checked(state[name]))
 
-
-def _copy(value: Any) -> Any:
-    return dict(value) if isinstance(value, dict) else value
+    def _layout(self) -> str:
+        """Name one of `SHARED`. Raises TypeError if the parameters rule it out."""
+        return ""

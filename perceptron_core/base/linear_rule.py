@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Self
 
-from perceptron_core.base import cloning
+from perceptron_core.base import cloning, restored
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import example_weight, sign_of
 from perceptron_core.weights.example import Column, Example
@@ -17,8 +17,8 @@ from perceptron_core.weights.feature_index import FeatureIndex
 from perceptron_core.weights.hashed_index import HashedIndex
 from perceptron_core.weights.weight_table import WeightTable
 
-LINEAR_STATE: Final = ("weights", "bias", "n_mistakes", "n_updates")
-"""Names of the attributes that learning changes."""
+LINEAR_STATE: Final = {"weights": restored.columns, "bias": restored.number, **restored.COUNTS}
+"""What learning changes."""
 
 
 class LinearRule:

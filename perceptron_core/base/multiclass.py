@@ -16,6 +16,7 @@ from perceptron_core.base import data_frames, restored
 from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term, contribution_table
 from perceptron_core.base.multiclass_rule import MulticlassRule
+from perceptron_core.base.shared import Layouts
 from perceptron_core.base.update import Label
 from perceptron_core.elementary import exp
 from perceptron_core.errors import LabelError
@@ -50,11 +51,12 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("n_mistakes", "n_updates")
-    """Names of the attributes that learning changes: what `to_bytes` writes beside the parameters.
-
-    The first is by class.
-    """
+    STATE: ClassVar[restored.State] = restored.COUNTS
+    """What `to_bytes` writes beside the parameters. The first is by class."""
+    SHARED: ClassVar[Layouts] = {}
+    """What lanes of one model mix; nothing of a learner that cannot be shared."""
+    VARIANTS: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    """Parameters that tests try beside the defaults: at least one for each rule that a parameter switches."""
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
         self.classes = None if classes is None else check_classes(classes)
@@ -144,7 +146,7 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
     def _get_state(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in self.STATE}
         if self.labels:  # the first class with all names, so that these keep their order
-            state[self.STATE[0]][self.labels[0]] = self.table.stored(self._first_columns()[0])
+            state[next(iter(self.STATE))][self.labels[0]] = self.table.stored(self._first_columns()[0])
         return state
 
     def _first_columns(self) -> Sequence[Column]:
@@ -152,11 +154,13 @@ class MulticlassClassifier(MulticlassRule, base.MiniBatchClassifier):
         return self.weight_columns
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        self._restart(restored.classes(state[self.STATE[0]], self.classes))
-        for name in self.STATE:
-            setattr(
-                self, name, restored.COUNTS[name](state[name]) if name in restored.COUNTS else state[name]
-            )
+        self._restart(restored.classes(state[next(iter(self.STATE))], self.classes))
+        for name, checked in self.STATE.items():
+            setattr(self, name, checked(state[name]))
+
+    def _layout(self) -> str:
+        """Name one of `SHARED`."""
+        return ""
 
     def _restart(self, labels: Iterable[Label]) -> None:
         """Restart with these classes."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from perceptron_core.base import restored
 from perceptron_core.base.multiclass import MulticlassClassifier
+from perceptron_core.base.shared import WEIGHTS_BY_CLASS
 from perceptron_core.base.update import Label
 from perceptron_core.sparse_vectors import Vector
 
@@ -22,7 +24,8 @@ class LinearMulticlass(MulticlassClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("_weights", "_bias", *MulticlassClassifier.STATE)
+    STATE: ClassVar = {**dict.fromkeys(("_weights", "_bias"), restored.columns), **restored.COUNTS}
+    SHARED = WEIGHTS_BY_CLASS
 
     @property
     def weights(self) -> dict[Label, Vector]:

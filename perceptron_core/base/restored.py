@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from perceptron_core.validation import MAX_LEARNED
-from perceptron_core.weights.variances import MAX_VARIANCE
 
 Number = TypeVar("Number", int, float)
+
+State = Mapping[str, Callable[[Any], Any]]
+"""What learning changes: names of attributes, each with what checks its value, in the order of writing."""
 
 _MOST: Final = 1 << 53
 """Of a count: a double holds each number up to it, and it is never reached."""
@@ -61,6 +63,11 @@ def squared_sum(value: Any) -> float:
     return number(value)
 
 
+def columns(values: Any) -> Any:
+    """Return numbers by name, which are checked by the columns that they are written to."""
+    return dict(values) if isinstance(values, dict) else values
+
+
 def numbers(values: Any) -> dict[Any, float]:
     """Return numbers by name."""
     return {name: number(value) for name, value in _items(values)}
@@ -97,28 +104,5 @@ def _items(values: Any) -> Iterable[tuple[Any, Any]]:
     return values.items()
 
 
-COUNTS: Final[Mapping[str, Callable[[Any], float]]] = {
-    "n_examples": count,
-    "n_iterations": count,
-    "n_mistakes": count,
-    "n_updates": count,
-    "n_violations": count,
-    "squared_sum": squared_sum,
-}
-"""What learners of several classes have no number of by class."""
-
-SCALARS: Final[Mapping[str, Callable[[Any], float]]] = {
-    **COUNTS,
-    "_fade": between(1e-20, 1.0),
-    "_late_bias": number,
-    "_remainder": between(0.0, 1.0),
-    "bias": number,
-    "bias_bound": size,
-    "bias_gradient": number,
-    "bias_reward": size,
-    "bias_size": size,
-    "bias_square": size,
-    "bias_variance": between(0.0, MAX_VARIANCE),
-    "current_bias": number,
-}
-"""What learners of two classes learn beside the columns of their tables."""
+COUNTS: Final[State] = {"n_mistakes": count, "n_updates": count}
+"""What every learner counts."""

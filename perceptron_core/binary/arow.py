@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from perceptron_core.binary.confidence_weighted import ConfidenceWeightedClassifier, ConfidenceWeightedRule
+from perceptron_core.binary.confidence_weighted import (
+    ConfidenceWeightedClassifier,
+    ConfidenceWeightedRule,
+    shared_by,
+)
 from perceptron_core.validation import MAX_RATE, hinge
 from perceptron_core.weights.example import Example
 
@@ -122,6 +126,15 @@ class AROW(AROWRule, ConfidenceWeightedClassifier):
     Accuracy: 97.50%
 
     """
+
+    NAME = "arow"
+    SHARED = shared_by("confident mean")
+    VARIANTS = (
+        {"r": 0.1, "fit_intercept": False},
+        {"forgetting": 0.9, "intercept_forgetting": 0.5},
+        {"full": True},
+        {"full": True, "fit_intercept": False},
+    )
 
     def __init__(
         self,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.base.shared import shared
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.weights.example import Column, Example
@@ -147,17 +149,21 @@ class AveragedPerceptron(AveragedRule, BinaryClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = (
-        "current_weights",
-        "current_bias",
-        "n_examples",
-        "_late_weights",
-        "_late_bias",
-        "_fade",
-        "_remainder",
-        "n_mistakes",
-        "n_updates",
+    NAME = "averaged-perceptron"
+    STATE: ClassVar = {
+        "current_weights": restored.columns,
+        "current_bias": restored.number,
+        "n_examples": restored.count,
+        "_late_weights": restored.columns,
+        "_late_bias": restored.number,
+        "_fade": restored.between(_SMALLEST_FADE, 1.0),
+        "_remainder": restored.between(0.0, 1.0),
+        **restored.COUNTS,
+    }
+    SHARED = shared(
+        {"weight_column": "mean", "mean_weights": "average"}, {"current_bias": "mean", "mean_bias": "average"}
     )
+    VARIANTS = ({"decay": 0.3}, {"fit_intercept": False})
 
     def __init__(self, decay: float = 1.0, learning_rate: Rate = 1.0, fit_intercept: bool = True) -> None:
         if not 0 < decay <= 1:

@@ -8,7 +8,11 @@ from typing import Any, Final
 
 from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term
-from perceptron_core.binary.confidence_weighted import ConfidenceWeightedClassifier, ConfidenceWeightedRule
+from perceptron_core.binary.confidence_weighted import (
+    ConfidenceWeightedClassifier,
+    ConfidenceWeightedRule,
+    shared_by,
+)
 from perceptron_core.logistic import logistic
 from perceptron_core.weights.example import Example
 
@@ -108,6 +112,9 @@ class BayesianLogistic(BayesianLogisticRule, ConfidenceWeightedClassifier):
 
     """
 
+    NAME = "bayesian-logistic"
+    SHARED = shared_by("confident mean")
+    VARIANTS = ({"forgetting": 0.9, "intercept_forgetting": 0.5}, {"fit_intercept": False})
     has_log_odds = True
 
     def __init__(

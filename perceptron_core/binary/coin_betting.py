@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.base.shared import shared
 from perceptron_core.logistic import logistic
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.weights.example import Column, Example
@@ -144,17 +146,30 @@ class CoinBetting(CoinBettingRule, BinaryClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = (
-        "bounds",
-        "sizes",
-        "rewards",
-        "gradients",
-        "bias_bound",
-        "bias_size",
-        "bias_reward",
-        "bias_gradient",
-        *BinaryClassifier.STATE,
+    NAME = "coin-betting"
+    STATE: ClassVar = {
+        **dict.fromkeys(("bounds", "sizes", "rewards", "gradients"), restored.columns),
+        "bias_bound": restored.size,
+        "bias_size": restored.size,
+        "bias_reward": restored.size,
+        "bias_gradient": restored.number,
+        **restored.COUNTS,
+    }
+    SHARED = shared(
+        {
+            "bound_column": "maximum",
+            "size_column": "amount",
+            "reward_column": "mean amount",
+            "gradients": "sum",
+        },
+        {
+            "bias_bound": "maximum",
+            "bias_size": "amount",
+            "bias_reward": "mean amount",
+            "bias_gradient": "sum",
+        },
     )
+    VARIANTS = ({"fit_intercept": False},)
     has_log_odds = True
 
     def __init__(self, fit_intercept: bool = True) -> None:

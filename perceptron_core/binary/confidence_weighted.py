@@ -6,17 +6,18 @@ Each weight has a variance; an algorithm's own file decides when an update is ma
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from perceptron_core import sparse_vectors as sparse
 from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule
+from perceptron_core.base.shared import Layout, Layouts
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE
 from perceptron_core.weights import covariance as confidence
 from perceptron_core.weights.example import Column, Example
-from perceptron_core.weights.variances import Variances, shrunk
+from perceptron_core.weights.variances import MAX_VARIANCE, Variances, shrunk
 
 
 class ConfidenceWeightedRule(LinearRule):
@@ -122,7 +123,12 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("variances", "bias_variance", "covariance", *LINEAR_STATE)
+    STATE: ClassVar = {
+        "variances": restored.columns,
+        "bias_variance": restored.between(0.0, MAX_VARIANCE),
+        "covariance": restored.matrix,
+        **LINEAR_STATE,
+    }
 
     def __init__(
         self, forgetting: float, intercept_forgetting: float, *, full: bool, fit_intercept: bool
@@ -167,5 +173,30 @@ class ConfidenceWeightedClassifier(ConfidenceWeightedRule, BinaryClassifier):
     def weights(self, weights: Mapping[Any, float]) -> None:
         self.table.write(self.weight_column, weights)
 
-    def _set_state(self, state: Mapping[str, Any]) -> None:
-        super()._set_state(dict(state) | {"covariance": restored.matrix(state["covariance"])})
+    def _layout(self) -> str:
+        if self.full:
+            name = type(self).__name__
+            raise TypeError(f"{name}(full=True) cannot be shared: its covariances do not add up by feature")
+        return _FORGETTING[self.forgetting < 1, self.intercept_forgetting < 1]
+
+
+_FORGETTING: Final = {
+    (False, False): "",
+    (True, False): "(forgetting)",
+    (False, True): "(intercept_forgetting)",
+    (True, True): "(forgetting, intercept_forgetting)",
+}
+
+
+def shared_by(mean: str) -> Layouts:
+    """Return the layouts of a learner with variances: those of features or of the intercept may grow."""
+    kinds = ((mean, "precision"), ("count mean", "mean precision"))
+    layouts = {}
+    for (forgets, intercept_forgets), name in _FORGETTING.items():
+        weight, variance = kinds[forgets]
+        bias, bias_variance = kinds[intercept_forgets]
+        layouts[name] = Layout(
+            {"weight_column": weight, "variance_column": variance},
+            {"bias": bias, "bias_variance": bias_variance},
+        )
+    return layouts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from perceptron_core import sparse_vectors as sparse
@@ -15,6 +15,14 @@ from perceptron_core.validation import MAX_RATE, example_weight, sign_of
 
 _LARGEST_ALPHA: Final = MAX_RATE * MAX_RATE
 """Of a rate times the weight of an example."""
+
+
+def _support(values: Any) -> list[tuple[sparse.Vector, float]]:
+    """Return examples that were kept, each with its α. Raises ValueError if they are none."""
+    return [(dict(sparse.checked(restored.numbers(x))), _alpha(alpha)) for x, alpha in values]
+
+
+_alpha: Final = restored.between(-_LARGEST_ALPHA, _LARGEST_ALPHA)
 
 
 class KernelPerceptron(BinaryClassifier):
@@ -89,7 +97,13 @@ class KernelPerceptron(BinaryClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("support", "bias", *BinaryClassifier.STATE)
+    NAME = "kernel-perceptron"
+    STATE: ClassVar = {"support": _support, "bias": restored.number, **restored.COUNTS}
+    VARIANTS = (
+        {"kernel": "linear", "fit_intercept": False},
+        {"kernel": "polynomial", "degree": 2},
+        {"kernel": "polynomial", "budget": 10},
+    )
 
     def __init__(
         self,
@@ -166,19 +180,3 @@ class KernelPerceptron(BinaryClassifier):
         for number, (kept, alpha) in enumerate(self.support):
             yield f"support {number}", kernel(kept, entries), alpha
         yield "Intercept", 1.0, self.bias
-
-    def _set_state(self, state: Mapping[str, Any]) -> None:
-        support = [(_example(x), _alpha(alpha)) for x, alpha in state["support"]]
-        super()._set_state(dict(state) | {"support": support})
-
-
-def _example(x: Any) -> sparse.Vector:
-    """Return an example that was kept. Raises ValueError if it is none."""
-    return dict(sparse.checked(restored.numbers(x)))
-
-
-def _alpha(value: Any) -> float:
-    """Return the α of one. Raises ValueError if it is none."""
-    if abs(restored.number(value)) > _LARGEST_ALPHA:
-        raise ValueError(f"an α is {value!r}")
-    return restored.number(value)

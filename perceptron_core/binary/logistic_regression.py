@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
+from perceptron_core.base.shared import WEIGHTS
 from perceptron_core.logistic import logistic
 from perceptron_core.validation import MAX_RATE
 from perceptron_core.weights.example import Example
@@ -80,7 +79,10 @@ class LogisticRegression(LogisticRegressionRule, BinaryClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = LINEAR_STATE
+    NAME = "logistic-regression"
+    STATE = LINEAR_STATE
+    SHARED = WEIGHTS
+    VARIANTS = ({"learning_rate": 0.5}, {"fit_intercept": False})
     has_log_odds = True
     undo_one = undo_additive
 

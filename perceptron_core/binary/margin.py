@@ -61,6 +61,9 @@ class MarginPerceptron(MarginRule, Perceptron):
 
     """
 
+    NAME = "margin-perceptron"
+    VARIANTS = ({"margin": 0.0}, {"margin": 5.0, "tie": True}, {"fit_intercept": False})
+
     def __init__(
         self,
         margin: float = 1.0,

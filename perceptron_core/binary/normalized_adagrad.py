@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from math import inf, sqrt
 from typing import Any, ClassVar, Final
 
+from perceptron_core.base import restored
 from perceptron_core.base.binary import BinaryClassifier, Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.base.shared import shared
 from perceptron_core.logistic import logistic
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_MAGNITUDE, MAX_RATE
@@ -150,15 +152,23 @@ class NormalizedAdaGrad(NormalizedAdaGradRule, BinaryClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = (
-        "scales",
-        "squared_gradients",
-        "scaled_weights",
-        "bias",
-        "bias_square",
-        "squared_sum",
-        "n_examples",
-        *BinaryClassifier.STATE,
+    NAME = "normalized-adagrad"
+    STATE: ClassVar = {
+        **dict.fromkeys(("scales", "squared_gradients", "scaled_weights"), restored.columns),
+        "bias": restored.number,
+        "bias_square": restored.size,
+        "squared_sum": restored.squared_sum,
+        "n_examples": restored.count,
+        **restored.COUNTS,
+    }
+    SHARED = shared(
+        {"scale_column": "maximum", "scaled_weights": "mean", "square_column": "mean amount"},
+        {"bias": "mean", "bias_square": "mean amount", "squared_sum": "amount", "n_examples": "count"},
+    )
+    VARIANTS = (
+        {"loss": "hinge", "epsilon": 0.0, "margin": 1.0},
+        {"epsilon": 0.0, "margin": inf},
+        {"fit_intercept": False},
     )
 
     def __init__(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
+from perceptron_core.base.shared import WEIGHTS
 from perceptron_core.validation import MAX_RATE, hinge
 from perceptron_core.weights.example import Example
 
@@ -114,7 +115,14 @@ class PassiveAggressive(PassiveAggressiveRule, BinaryClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = LINEAR_STATE
+    NAME = "passive-aggressive"
+    STATE = LINEAR_STATE
+    SHARED = WEIGHTS
+    VARIANTS = (
+        {"variant": "PA"},
+        {"variant": "PA", "fit_intercept": False},
+        {"variant": "PA-II", "C": 0.1},
+    )
     undo_one = undo_additive
 
     def __init__(self, C: float = 1.0, variant: str = "PA-I", fit_intercept: bool = True) -> None:

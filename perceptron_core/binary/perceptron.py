@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.linear_rule import LINEAR_STATE, LinearRule, undo_additive
+from perceptron_core.base.shared import WEIGHTS
 from perceptron_core.learning_rates import Rate, check_rate, rate_at
 from perceptron_core.weights.example import Example
 
@@ -107,7 +108,16 @@ class Perceptron(PerceptronRule, BinaryClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = LINEAR_STATE
+    NAME = "perceptron"
+    STATE = LINEAR_STATE
+    SHARED = WEIGHTS
+    VARIANTS: ClassVar[Any] = (
+        {"tie": True},
+        {"update_on_tie": False},
+        {"tie": True, "update_on_tie": False, "fit_intercept": False},
+        {"threshold": 0.5},
+        {"learning_rate": 0.5},  # a power of 2: sums stay exact, so the order of features decides no tie
+    )
     undo_one = undo_additive
 
     def __init__(

@@ -5,7 +5,11 @@ from __future__ import annotations
 from math import sqrt
 from typing import Final
 
-from perceptron_core.binary.confidence_weighted import ConfidenceWeightedClassifier, ConfidenceWeightedRule
+from perceptron_core.binary.confidence_weighted import (
+    ConfidenceWeightedClassifier,
+    ConfidenceWeightedRule,
+    shared_by,
+)
 from perceptron_core.elementary import hypot
 from perceptron_core.normal_quantile import normal_quantile
 from perceptron_core.validation import MAX_LOSS, MAX_RATE
@@ -98,6 +102,14 @@ class SCW(SCWRule, ConfidenceWeightedClassifier):
     Accuracy: 89.60%
 
     """
+
+    NAME = "scw"
+    SHARED = shared_by("confident mean of SCW")
+    VARIANTS = (
+        {"C": 0.1, "confidence": 0.9, "fit_intercept": False},
+        {"forgetting": 0.9, "intercept_forgetting": 0.5},
+        {"full": True},
+    )
 
     def __init__(
         self,

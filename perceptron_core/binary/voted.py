@@ -25,6 +25,11 @@ class Survivor:
         self.count = count
 
 
+def _survivors(values: Any) -> list[Survivor]:
+    """Return survivors of their numbers."""
+    return [Survivor(restored.numbers(w), restored.number(b), restored.count(n)) for w, b, n in values]
+
+
 class VotedPerceptron(BinaryClassifier):
     """Perceptron of which every weight vector there has been votes for as long as it survived.
 
@@ -80,12 +85,14 @@ class VotedPerceptron(BinaryClassifier):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = (
-        "survivors",
-        "current_weights",
-        "current_bias",
-        *BinaryClassifier.STATE,
-    )
+    NAME = "voted-perceptron"
+    STATE: ClassVar = {
+        "survivors": _survivors,
+        "current_weights": restored.numbers,
+        "current_bias": restored.number,
+        **restored.COUNTS,
+    }
+    VARIANTS = ({"max_survivors": 5}, {"max_survivors": 1}, {"fit_intercept": False})
 
     def __init__(self, max_survivors: int | None = None, fit_intercept: bool = True) -> None:
         if max_survivors is not None and not (isinstance(max_survivors, int) and max_survivors >= 1):
@@ -166,11 +173,6 @@ class VotedPerceptron(BinaryClassifier):
         return super()._get_state() | {"survivors": [(s.weights, s.bias, s.count) for s in self.survivors]}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        survivors = [
-            Survivor(restored.numbers(weights), restored.number(bias), restored.count(n))
-            for weights, bias, n in state["survivors"]
-        ]
-        current = restored.numbers(state["current_weights"])
-        if not survivors and (current or state["current_bias"]):
+        super()._set_state(state)
+        if not self.survivors and (self.current_weights or self.current_bias):
             raise ValueError("there is a current vector, and none that survives")
-        super()._set_state(dict(state) | {"survivors": survivors, "current_weights": current})

@@ -15,38 +15,20 @@ from river import base
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.auto.rule import n_ensembles
+from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
-from perceptron_core.binary.arow import AROW
-from perceptron_core.binary.averaged import AveragedPerceptron
-from perceptron_core.binary.bayesian_logistic import BayesianLogistic
-from perceptron_core.binary.coin_betting import CoinBetting
-from perceptron_core.binary.kernel import KernelPerceptron
-from perceptron_core.binary.logistic_regression import LogisticRegression
-from perceptron_core.binary.margin import MarginPerceptron
-from perceptron_core.binary.normalized_adagrad import NormalizedAdaGrad
-from perceptron_core.binary.passive_aggressive import PassiveAggressive
-from perceptron_core.binary.perceptron import Perceptron
-from perceptron_core.binary.scw import SCW
-from perceptron_core.binary.voted import VotedPerceptron
 from perceptron_core.errors import DamagedError
 from perceptron_core.formats.envelope import seal, unseal
+from perceptron_core.learners import class_of
 from perceptron_core.mixing.experts import name_of
-from perceptron_core.mixing.mixture import Mixture
-from perceptron_core.multiclass.arow import MulticlassAROW
-from perceptron_core.multiclass.averaged import AveragedMulticlassPerceptron
-from perceptron_core.multiclass.normalized_adagrad import MulticlassNormalizedAdaGrad
-from perceptron_core.multiclass.passive_aggressive import MulticlassPassiveAggressive
-from perceptron_core.multiclass.perceptron import MulticlassPerceptron
-from perceptron_core.training.batch_perceptron import BatchPerceptron
 
 _KIND: Final = b"perceptron-model"
 _VERSION: Final = 1
 _VERSION_WITH_SETTINGS: Final = 2
 """The same and, last, the settings under which the model was made."""
 _MAX_BYTES: Final = 2 << 30
-_COLUMNS: Final = {"CoinBetting": 5, "NormalizedAdaGrad": 3}
-"""Numbers kept for each feature, by learner; of the others, a weight and what they may keep beside it."""
-
+_LEAST_COLUMNS: Final = 2
+"""Numbers kept for each feature: a weight, and what a learner may keep beside it."""
 _BYTES_AN_INDEX: Final = 16
 """Of an `AutoClassifier`: two maps of indices, and for each ensemble tables of slots and of pairs."""
 _BYTES_A_SLOT: Final = 320
@@ -62,44 +44,6 @@ class Model(Protocol):
     def _get_params(self) -> dict[str, Any]: ...
     def _get_state(self) -> dict[str, Any]: ...
     def _set_state(self, state: Mapping[str, Any]) -> None: ...
-
-
-_CLASSES: Final = {
-    cls.__name__: cls
-    for cls in (
-        AROW,
-        SCW,
-        AutoClassifier,
-        AveragedMulticlassPerceptron,
-        AveragedPerceptron,
-        BatchPerceptron,
-        BayesianLogistic,
-        CoinBetting,
-        HashedClassifier,
-        KernelPerceptron,
-        LogisticRegression,
-        MarginPerceptron,
-        Mixture,
-        MulticlassAROW,
-        MulticlassNormalizedAdaGrad,
-        MulticlassPassiveAggressive,
-        MulticlassPerceptron,
-        NormalizedAdaGrad,
-        PassiveAggressive,
-        Perceptron,
-        VotedPerceptron,
-    )
-}
-
-
-@cache
-def _class_of(name: str) -> type[Any] | None:
-    """Find a model's class; `StructuredPerceptron` brings NumPy, which models of no other class need."""
-    if name == "StructuredPerceptron":
-        from perceptron_core.structured.perceptron import StructuredPerceptron  # noqa: PLC0415  takes long to import
-
-        return StructuredPerceptron
-    return _CLASSES.get(name)
 
 
 @cache
@@ -127,7 +71,7 @@ def to_bytes(model: Model, settings: Mapping[str, Any] | None = None) -> bytes:
 
     """
     cls = type(model)
-    if _class_of(cls.__name__) is not cls:
+    if class_of(cls.__name__) is not cls:
         raise TypeError(f"{cls.__name__} is no model of perceptron_core")
     params = _parameters(cls, model._get_params())  # noqa: SLF001
     written = [cls.__name__, params, model._get_state()]  # noqa: SLF001
@@ -208,12 +152,12 @@ def _state_bytes(name: str, state: Mapping[str, Any]) -> float:
         slots = (len(maps["words"]) + len(maps["grams"])) // 4
         grown = _BYTES_AN_ENSEMBLE + slots * _BYTES_A_SLOT + len(maps["pairs"]) * _BYTES_A_PAIR
         return n * (grown if state["groups"] else _BYTES_A_CLASS)
-    cls: Any = _CLASSES.get(name, object)
-    return _BYTES_A_CLASS * len(state[cls.STATE[0]]) if issubclass(cls, MulticlassClassifier) else 0
+    cls: Any = class_of(name) or object
+    return _BYTES_A_CLASS * len(state[next(iter(cls.STATE))]) if issubclass(cls, MulticlassClassifier) else 0
 
 
 def _made(name: str, params: Mapping[str, Any], limit: int) -> Any:
-    cls = _class_of(name)
+    cls = class_of(name)
     if cls is None:
         raise DamagedError(f"this perceptron-model is a {name}, which this release does not know")
     _refuse_above(limit, _table_bytes(name, params))
@@ -228,10 +172,16 @@ def _table_bytes(name: str, params: Mapping[str, Any]) -> float:
     for model in models:
         total += _table_bytes(model["model"], model["parameters"])
     if name == HashedClassifier.__name__:
-        total += _COLUMNS.get(models[0]["model"], 2) * 8 * 2.0 ** min(params["bits"], 64)
+        total += _n_columns(models[0]["model"]) * 8 * 2.0 ** min(params["bits"], 64)
     if name == AutoClassifier.__name__:
         total += _BYTES_AN_INDEX * 2.0 ** min(params["hash_bits"], 64)
     return total + _BYTES_A_CLASS * len(params.get("classes") or ())
+
+
+def _n_columns(name: str) -> int:
+    """Return how many numbers a learner keeps for each feature."""
+    cls: Any = class_of(name) or object
+    return max(_LEAST_COLUMNS, len(cls().table.dump(0)) if issubclass(cls, LinearRule) else 0)
 
 
 def _refuse_above(limit: int, n_bytes: float) -> None:
@@ -255,7 +205,7 @@ def _written(what: str, value: Any) -> Any:
     if isinstance(value, tuple) and value and isinstance(value[0], type):
         cls: type[Any]
         cls, params = value
-        if _class_of(cls.__name__) is cls:
+        if class_of(cls.__name__) is cls:
             return {"model": cls.__name__, "parameters": _parameters(cls, params)}
         if cls not in _schedulers().values():
             raise TypeError(
@@ -268,7 +218,7 @@ def _written(what: str, value: Any) -> Any:
 def _written_model(what: str, model: Any) -> dict[str, Any]:
     """Write one of several models that are a parameter."""
     cls = type(model)
-    if _class_of(cls.__name__) is not cls:
+    if class_of(cls.__name__) is not cls:
         raise TypeError(
             f"{what}: {name_of(model)} ({cls.__module__}) is no model of perceptron_core, so it cannot be "
             "written down; pickle can keep it"

@@ -113,6 +113,7 @@ class Mixture(BinaryClassifier):
 
     """
 
+    NAME = "mixture"
     has_log_odds = True
 
     def __init__(

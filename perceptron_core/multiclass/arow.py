@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from perceptron_core.base import restored
 from perceptron_core.base.multiclass_linear import LinearMulticlass
 from perceptron_core.base.multiclass_rule import MulticlassRule
+from perceptron_core.base.shared import shared
 from perceptron_core.base.update import Label, Update
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.validation import MAX_RATE, hinge
@@ -150,7 +152,18 @@ class MulticlassAROW(MulticlassAROWRule, LinearMulticlass):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("variances", "bias_variance", *LinearMulticlass.STATE)
+    NAME = "multiclass-arow"
+    STATE: ClassVar = {
+        **dict.fromkeys(("variances", "bias_variance"), restored.columns),
+        **LinearMulticlass.STATE,
+    }
+    SHARED = shared(
+        {},
+        {},
+        {"weight_columns": "confident mean", "variance_columns": "precision"},
+        {"biases": "confident mean", "bias_variances": "precision"},
+    )
+    VARIANTS = ({"r": 0.1}, {"fit_intercept": False})
 
     def __init__(
         self, classes: Sequence[Label] | None = None, r: float = 1.0, fit_intercept: bool = True

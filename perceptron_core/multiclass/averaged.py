@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from perceptron_core.base import restored
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import AdditiveMulticlassRule
+from perceptron_core.base.shared import shared
 from perceptron_core.base.update import NO_CLASS, Label, Update
 from perceptron_core.sparse_vectors import Vector
 from perceptron_core.weights.example import Column, Example
@@ -135,14 +137,22 @@ class AveragedMulticlassPerceptron(AveragedMulticlassRule, MulticlassClassifier)
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = (
-        "current_weights",
-        "current_bias",
-        "n_examples",
-        "_late_weights",
-        "_late_bias",
-        *MulticlassClassifier.STATE,
+    NAME = "averaged-multiclass-perceptron"
+    STATE: ClassVar = {
+        "current_weights": restored.columns,
+        "current_bias": restored.columns,
+        "n_examples": restored.count,
+        "_late_weights": restored.columns,
+        "_late_bias": restored.columns,
+        **restored.COUNTS,
+    }
+    SHARED = shared(
+        {},
+        {},
+        {"weight_columns": "mean", "mean_weights_of_class": "average"},
+        {"biases": "mean", "mean_bias_of_class": "average"},
     )
+    VARIANTS = ({"fit_intercept": False},)
 
     def __init__(self, classes: Sequence[Label] | None = None, fit_intercept: bool = True) -> None:
         self.n_examples = 0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, ClassVar
 
+from perceptron_core.base import restored
 from perceptron_core.base.binary import Features
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.multiclass_rule import MulticlassRule
+from perceptron_core.base.shared import shared
 from perceptron_core.base.update import Label, Update
 from perceptron_core.binary.normalized_adagrad import adapted, check_adagrad, in_units
 from perceptron_core.elementary import exp
@@ -192,16 +194,20 @@ class MulticlassNormalizedAdaGrad(MulticlassNormalizedAdaGradRule, MulticlassCla
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = (
-        "_scaled_weights",
-        "_squares",
-        "scales",
-        "bias",
-        "_bias_squares",
-        "squared_sum",
-        "n_examples",
-        *MulticlassClassifier.STATE,
+    NAME = "multiclass-normalized-adagrad"
+    STATE: ClassVar = {
+        **dict.fromkeys(("_scaled_weights", "_squares", "scales", "bias", "_bias_squares"), restored.columns),
+        "squared_sum": restored.squared_sum,
+        "n_examples": restored.count,
+        **restored.COUNTS,
+    }
+    SHARED = shared(
+        {"scales_of_classes": "maximum"},
+        {"squared_sum": "amount", "n_examples": "count"},
+        {"scaled_weights_of_class": "mean", "square_columns": "mean amount"},
+        {"biases": "mean", "bias_squares": "mean amount"},
     )
+    VARIANTS = ({"epsilon": 0.0, "margin": inf}, {"fit_intercept": False})
 
     def __init__(
         self,

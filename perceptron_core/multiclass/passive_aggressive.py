@@ -101,6 +101,9 @@ class MulticlassPassiveAggressive(MulticlassPassiveAggressiveRule, LinearMulticl
 
     """
 
+    NAME = "multiclass-passive-aggressive"
+    VARIANTS = ({"variant": "PA"}, {"variant": "PA-II", "C": 0.1}, {"fit_intercept": False})
+
     def __init__(
         self,
         classes: Sequence[Label] | None = None,

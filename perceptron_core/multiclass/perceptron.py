@@ -90,3 +90,6 @@ class MulticlassPerceptron(MulticlassPerceptronRule, LinearMulticlass):
     Accuracy: 83.37%
 
     """
+
+    NAME = "multiclass-perceptron"
+    VARIANTS = ({"fit_intercept": False},)

@@ -7,11 +7,12 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from perceptron_core.base.shared import Layout
 from perceptron_core.base.update import Label
 from perceptron_core.formats.model_bytes import pack, unpack
 from perceptron_core.sharing.columns import Plan, SharedColumn, all_rows, based_rows, changed_rows
 from perceptron_core.sharing.contribution import OF_LEARNER, OF_ROWS, Block
-from perceptron_core.sharing.layouts import Layout
+from perceptron_core.sharing.layouts import columns_of, kinds_of
 from perceptron_core.sharing.mixed_block import MixedBlock
 from perceptron_core.weights.buffers import doubles, from_bytes, to_bytes
 from perceptron_core.weights.example import Example
@@ -49,7 +50,7 @@ class SharedBlocks:
                     self._share(label, of, number)
 
     def _share(self, label: Label, of: int, number: int) -> None:
-        columns = [part.make(part.kind, self.learner, number) for part in self.layout.parts(label, of)]
+        columns = columns_of(self.layout, label, of, self.learner, number)
         if of == OF_ROWS:
             for column in columns:
                 self.table.keep(column.base)
@@ -126,7 +127,7 @@ def checksum_of(plans: Sequence[Plan], checksum: int) -> int:
 
 def as_mixed(layout: Layout, block: Block, n: int) -> MixedBlock:
     """Return the mix that makes a block of bases of no base."""
-    mixed = MixedBlock(block.label, block.of, layout.kinds(block.label, block.of), n)
+    mixed = MixedBlock(block.label, block.of, kinds_of(layout, block.label, block.of), n)
     mixed.add(all_rows(n), array("d", bytes(8 * n)), block)
     mixed.close()
     return mixed

@@ -6,11 +6,12 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from perceptron_core.base.shared import Layout
 from perceptron_core.base.update import Label
 from perceptron_core.errors import DamagedError
 from perceptron_core.formats.envelope import seal, unseal
 from perceptron_core.formats.model_bytes import pack, unpack
-from perceptron_core.sharing.layouts import LAYOUTS, Layout
+from perceptron_core.sharing.layouts import LAYOUTS, kinds_of
 from perceptron_core.sharing.numbers import decode, encode
 from perceptron_core.sharing.positions import from_gaps, to_gaps
 from perceptron_core.weights.buffers import doubles
@@ -179,7 +180,7 @@ def _read(body: Any) -> Contribution:
 
 def _read_block(layout: Layout, block: Sequence[Any], n: int) -> Block:
     label, of, n_rows, rows, columns = block
-    kinds = layout.kinds(label, of)
+    kinds = kinds_of(layout, label, of)
     if of not in {OF_ROWS, OF_LEARNER} or not kinds or len(columns) != len(kinds):
         raise DamagedError(f"{len(columns)} columns of kind {of!r}, not {len(kinds)}")
     n_coordinates = 1 if of == OF_LEARNER else n

@@ -29,7 +29,7 @@ class MeanWeights(SharedColumn):
 
     rule: AveragedRule
 
-    def __init__(self, kind: Kind, rule: AveragedRule) -> None:
+    def __init__(self, kind: Kind, rule: AveragedRule, _number: int) -> None:
         self.kind = kind
         self.base = Column()
         self.rule = rule
@@ -48,7 +48,7 @@ class MeanBias(SharedColumn):
 
     rule: AveragedRule
 
-    def __init__(self, kind: Kind, rule: AveragedRule) -> None:
+    def __init__(self, kind: Kind, rule: AveragedRule, _number: int) -> None:
         self.kind = kind
         self.base = Column()
         self.base.grow(1)
@@ -70,12 +70,12 @@ class MeanWeightsOfClass(SharedColumn):
     current: Column
     late: Column
 
-    def __init__(self, kind: Kind, rule: AveragedMulticlassRule, current: Column, late: Column) -> None:
+    def __init__(self, kind: Kind, rule: AveragedMulticlassRule, number: int) -> None:
         self.kind = kind
         self.base = Column()
         self.rule = rule
-        self.current = current
-        self.late = late
+        self.current = rule.weight_columns[number]
+        self.late = rule.late_columns[number]
 
     def get(self, slot: int) -> float:
         """Return w̄."""
@@ -138,7 +138,7 @@ class ScalesOfClasses(SharedColumn):
     column: Column
     rule: MulticlassNormalizedAdaGradRule
 
-    def __init__(self, kind: Kind, rule: MulticlassNormalizedAdaGradRule) -> None:
+    def __init__(self, kind: Kind, rule: MulticlassNormalizedAdaGradRule, _number: int) -> None:
         self.kind = kind
         self.column = rule.scale_column
         self.base = Column()
@@ -159,7 +159,7 @@ class Gradients(SharedColumn):
 
     rule: CoinBettingRule
 
-    def __init__(self, kind: Kind, rule: CoinBettingRule) -> None:
+    def __init__(self, kind: Kind, rule: CoinBettingRule, _number: int) -> None:
         self.kind = kind
         self.base = Column()
         self.rule = rule
@@ -179,7 +179,7 @@ class BiasGradient(SharedColumn):
 
     rule: CoinBettingRule
 
-    def __init__(self, kind: Kind, rule: CoinBettingRule) -> None:
+    def __init__(self, kind: Kind, rule: CoinBettingRule, _number: int) -> None:
         self.kind = kind
         self.base = Column()
         self.base.grow(1)

@@ -1,6 +1,6 @@
 """How a number that several lanes learn is mixed. In: shifts, and how much each counts. Out: new numbers.
 
-All that decides what a mixed model is stands here; `layouts` says which number is of which kind.
+All that decides what a mixed model is stands here; a learner's `SHARED` says which number is of which kind.
 
 With s_k the shift of lane k since the base, c_k the updates it is made of, and g_k the precision gained with
 them, over the lanes that updated a coordinate whose base has the precision P, a shift is mixed to
@@ -33,6 +33,7 @@ Neural Information Processing Systems 23. The plain mean.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import floor
 from typing import Final
 
@@ -277,15 +278,18 @@ def _excess(variance: float) -> float:
     return 1.0 / max(variance, 1.0 / _LARGEST_PRECISION) - 1.0
 
 
-SUM: Final = Kind()
-AMOUNT: Final = Amount()
-MEAN: Final = Mean()
-MEAN_AMOUNT: Final = MeanAmount()
-COUNT_MEAN: Final = CountMean()
-CONFIDENT_MEAN: Final = ConfidentMean(10.0)
-CONFIDENT_MEAN_OF_SCW: Final = ConfidentMean(60.0)
-"""Its variances fall faster."""
-PRECISION: Final = Precision()
-MEAN_PRECISION: Final = MeanPrecision()
-MAXIMUM: Final = Maximum()
-AVERAGE: Final = Average()
+KINDS: Final[Mapping[str, Kind]] = {
+    "amount": Amount(),
+    "average": Average(),
+    "confident mean": ConfidentMean(10.0),
+    "confident mean of SCW": ConfidentMean(60.0),  # whose variances fall faster
+    "count": Amount(),
+    "count mean": CountMean(),
+    "maximum": Maximum(),
+    "mean": Mean(),
+    "mean amount": MeanAmount(),
+    "mean precision": MeanPrecision(),
+    "precision": Precision(),
+    "sum": Kind(),
+}
+"""By the names that layouts use."""

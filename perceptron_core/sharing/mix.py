@@ -19,6 +19,7 @@ from perceptron_core.sharing.contribution import (
     read,
     read_many,
 )
+from perceptron_core.sharing.layouts import kinds_of
 from perceptron_core.sharing.mixed_block import MixedBlock
 from perceptron_core.sharing.positions import places, united
 from perceptron_core.weights.buffers import integers, to_bytes
@@ -84,7 +85,7 @@ class Mix:
                 key = block.label, block.of
                 if key not in blocks:
                     n = 1 if block.of == OF_LEARNER else self.n_coordinates
-                    blocks[key] = MixedBlock(*key, layout.kinds(*key), n)
+                    blocks[key] = MixedBlock(*key, kinds_of(layout, *key), n)
                 if block.of == OF_LEARNER:
                     blocks[key].add(ONE, array("d", [lane.n_updates]), block)
                 else:

@@ -70,7 +70,12 @@ class BatchPerceptron(base.Base):
 
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("weights", "bias", "n_iterations", "n_violations")
+    STATE: ClassVar[restored.State] = {
+        "weights": restored.numbers,
+        "bias": restored.number,
+        "n_iterations": restored.count,
+        "n_violations": restored.count,
+    }
 
     def __init__(
         self,
@@ -176,8 +181,8 @@ class BatchPerceptron(base.Base):
         return {name: getattr(self, name) for name in self.STATE}
 
     def _set_state(self, state: Mapping[str, Any]) -> None:
-        for name in self.STATE:
-            setattr(self, name, restored.SCALARS.get(name, restored.numbers)(state[name]))
+        for name, checked in self.STATE.items():
+            setattr(self, name, checked(state[name]))
 
 
 def _check_rate(rate: float) -> None:

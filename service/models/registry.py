@@ -18,13 +18,13 @@ from typing import Any, Final, Protocol
 
 from river import base
 
-import perceptron_core
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
+from perceptron_core.learners import learners
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
@@ -39,37 +39,11 @@ from service.models.river import RiverLearner
 _MOST_BITS_IN_ARRAYS: Final = 24
 """128 MiB for each number that a learner keeps per feature; above, few of the cells would ever be used."""
 
-BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = {
-    AUTO: perceptron_core.AutoClassifier,
-    "perceptron": perceptron_core.Perceptron,
-    "margin-perceptron": perceptron_core.MarginPerceptron,
-    "averaged-perceptron": perceptron_core.AveragedPerceptron,
-    "voted-perceptron": perceptron_core.VotedPerceptron,
-    "kernel-perceptron": perceptron_core.KernelPerceptron,
-    "passive-aggressive": perceptron_core.PassiveAggressive,
-    "arow": perceptron_core.AROW,
-    "scw": perceptron_core.SCW,
-    "logistic-regression": perceptron_core.LogisticRegression,
-    "normalized-adagrad": perceptron_core.NormalizedAdaGrad,
-    "coin-betting": perceptron_core.CoinBetting,
-    "bayesian-logistic": perceptron_core.BayesianLogistic,
-    "mixture": perceptron_core.Mixture,
-    "multiclass-perceptron": perceptron_core.MulticlassPerceptron,
-    "averaged-multiclass-perceptron": perceptron_core.AveragedMulticlassPerceptron,
-    "multiclass-passive-aggressive": perceptron_core.MulticlassPassiveAggressive,
-    "multiclass-arow": perceptron_core.MulticlassAROW,
-    "multiclass-normalized-adagrad": perceptron_core.MulticlassNormalizedAdaGrad,
-}
-
+BUILT_IN: Final[Mapping[str, type[base.Classifier]]] = learners()
 _OF_SEVERAL_CLASSES: Final[Mapping[str, str]] = {
-    "perceptron": "multiclass-perceptron",
-    "averaged-perceptron": "averaged-multiclass-perceptron",
-    "passive-aggressive": "multiclass-passive-aggressive",
-    "arow": "multiclass-arow",
-    "normalized-adagrad": "multiclass-normalized-adagrad",
+    name.replace("multiclass-", ""): name for name in BUILT_IN if "multiclass-" in name
 }
 """What a name means where more than two classes are named."""
-
 
 _FACTORY_HINT: Final = (
     "--model package.module:factory or path/to/file.py:factory names a function or class that, called with "
@@ -167,6 +141,11 @@ def make_learner(
             f"model: {model} made {type(made).__name__}, which is no River classifier", hint=_FACTORY_HINT
         )
     return RiverLearner(made, key, classes)
+
+
+def models_with_log_odds() -> list[str]:
+    """Name the built-in models whose score is a log-odds, with the parameters that they have by default."""
+    return [name for name in BUILT_IN if make_learner(name, {}).has_log_odds]
 
 
 def learner_of(model: Any) -> Learner:  # noqa: ANN401 - any of perceptron_core's

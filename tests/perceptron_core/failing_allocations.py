@@ -27,9 +27,8 @@ from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.sharing.mix import mix
 from perceptron_core.sharing.shared_model import SharedModel
-from tests.perceptron_core.golden_multiclass.write import MULTICLASS
 from tests.perceptron_core.sharing.lanes import ALL, Learn, close, learn
-from tests.support.binary_learners import LEARNERS
+from tests.support.learners import SEVERAL, TWO_CLASS
 
 QUIET = 4
 """Calls in a row without a failure after which all allocations of a call have been tried."""
@@ -51,7 +50,7 @@ HASHERS: dict[str, dict[str, Any]] = {
 SHARED = [
     "perceptron",
     "hashed-arow",
-    "averaged",
+    "averaged-perceptron",
     "multiclass-arow",
     "coin-betting",
     "hashed-normalized-adagrad",
@@ -210,10 +209,9 @@ def try_shared(name: str) -> None:
 
 
 CASES: dict[str, Callable[[], None]] = {
-    **{name: lambda learner=learner: try_learner(learner) for name, learner in LEARNERS.items()},
     **{
         name: lambda learner=learner: try_learner(learner)
-        for name, learner in (MULTICLASS | HASHED | MIXTURES).items()
+        for name, learner in {**TWO_CLASS, **SEVERAL, **HASHED, **MIXTURES}.items()
     },
     **{name: lambda name=name: try_hasher(name) for name in HASHERS},
     **{f"shared-{name}": lambda name=name: try_shared(name) for name in SHARED},

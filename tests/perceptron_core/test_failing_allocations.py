@@ -9,26 +9,22 @@ from pathlib import Path
 import pytest
 
 from perceptron_core import COMPILED
-from tests.perceptron_core.golden_multiclass.write import MULTICLASS
-from tests.support.binary_learners import LEARNERS
+from tests.support.learners import SEVERAL, TWO_CLASS
 
 ROOT = Path(__file__).parents[2]
-HASHING = [
-    "hashed-averaged",
-    "hashed-arow",
-    "hasher-words",
-    "hasher-characters",
-    "hasher-counts",
-]
+HASHING = ["hashed-averaged", "hashed-arow", "hasher-words", "hasher-characters", "hasher-counts"]
 SHARED = [
-    "shared-perceptron",
-    "shared-hashed-arow",
-    "shared-averaged",
-    "shared-multiclass-arow",
-    "shared-coin-betting",
-    "shared-hashed-normalized-adagrad",
+    *("shared-perceptron", "shared-hashed-arow", "shared-averaged-perceptron", "shared-multiclass-arow"),
+    *("shared-coin-betting", "shared-hashed-normalized-adagrad"),
 ]
-CASES = [*LEARNERS, *MULTICLASS, "auto", *HASHING, *SHARED]
+VARIANTS = [name for name in {**TWO_CLASS, **SEVERAL} if "(" in name and "full" not in name]
+"""Whose state has the form of the default's."""
+CASES = [*sorted({*TWO_CLASS, *SEVERAL} - {*VARIANTS}), "auto", *HASHING, *SHARED]
+PARTS = [pytest.param(CASES[start::4], id=f"part {start}") for start in range(4)]
+AGAIN = [
+    pytest.param(VARIANTS[start::4], id=f"variants {start}", marks=pytest.mark.repetition)
+    for start in range(4)
+]
 
 pytestmark = [
     pytest.mark.slow,
@@ -41,7 +37,7 @@ pytestmark = [
 
 
 @pytest.mark.timeout(1000)  # ten seconds of processor time each; other tests want it as well
-@pytest.mark.parametrize("cases", [CASES[start::4] for start in range(4)], ids=lambda cases: cases[0])
+@pytest.mark.parametrize("cases", [*PARTS, *AGAIN])
 def test_after_any_failing_allocation_learners_go_on_as_if_the_call_had_not_been_made(cases):
     # In processes of their own, so that a crash names its step. The debugging allocator sees what is written
     # beyond an array's end.

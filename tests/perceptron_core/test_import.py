@@ -3,14 +3,12 @@
 import subprocess
 import sys
 
-import pytest
-
 HEAVY = ("numpy", "scipy", "narwhals", "pandas", "polars", "sklearn", "river.optim", "river.utils")
 
 
 def imported_by(program):
     """Run a program in a process of its own, and name what it imports of what is heavy."""
-    report = f"; import sys; print(*[m for m in {HEAVY} if m in sys.modules])"
+    report = f"\nimport sys; print(*[m for m in {HEAVY} if m in sys.modules])"
     run = subprocess.run(
         [sys.executable, "-c", program + report], capture_output=True, text=True, check=True, timeout=60
     )
@@ -21,28 +19,12 @@ def test_the_core_brings_none_of_them():
     assert imported_by("import perceptron_core") == set()
 
 
-@pytest.mark.parametrize(
-    ("model", "label"),
-    [
-        ("Perceptron", True),
-        ("AveragedPerceptron", True),
-        ("PassiveAggressive", True),
-        ("AROW", True),
-        ("KernelPerceptron", True),
-        ("MulticlassPerceptron", "ham"),
-        ("MulticlassAROW", "ham"),
-        ("NormalizedAdaGrad", True),
-        ("CoinBetting", True),
-        ("LogisticRegression", True),
-        ("BayesianLogistic", True),
-        ("MulticlassNormalizedAdaGrad", "ham"),
-        ("Mixture", True),
-    ],
-)
-def test_learning_and_predicting_need_none_of_them(model, label):
+def test_learning_and_predicting_need_none_of_them():
     program = (
-        f"import perceptron_core as core; model = core.{model}(); "
-        f"model.learn_one({{'a': 1.0}}, {label!r}); model.predict_one({{'a': 1.0}})"
+        "from perceptron_core.learners import learners\n"
+        "for cls in learners().values():\n"
+        "    model = cls()\n"
+        "    model.learn_one({'a': 1.0}, True); model.predict_one({'a': 1.0})\n"
     )
     assert imported_by(program) == set()
 

@@ -15,14 +15,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from perceptron_core import AutoClassifier, to_bytes
-from tests.perceptron_core.golden_multiclass.write import MULTICLASS
-from tests.support.binary_learners import LEARNERS
+from tests.support.learners import SEVERAL, TWO_CLASS
 
 _EVENTS = 60
 _WORDS = [f"word{k}" for k in range(80)]
 _LABELS = ["ant", "bee", "cat"]
-_OF_RIVER = "perceptron-schedule"
-"""Its learning rate is River's, which takes a power of the C library."""
+_OF_RIVER = "(schedule)"
+"""Their learning rate is River's, which takes a power of the C library."""
 
 
 def _numbers(chance: random.Random) -> dict[str, Any]:
@@ -47,14 +46,14 @@ def _stream(make: Any) -> Iterator[tuple[dict[str, Any], int]]:
 def digests() -> dict[str, str]:
     """Return a digest of each model and of the scores it gave."""
     made = {}
-    for name, model in (LEARNERS | MULTICLASS).items():
-        if name == _OF_RIVER:
+    for name, model in {**TWO_CLASS, **SEVERAL}.items():
+        if name.endswith(_OF_RIVER):
             continue
         for make in (_numbers, _words):
             ours, answers = model.clone(), []
             for x, y in _stream(make):
-                answers.append(ours.predict_proba_one(x) if name in MULTICLASS else ours.score_one(x))
-                ours.learn_one(x, (ours.classes or _LABELS)[y] if name in MULTICLASS else y > 0)
+                answers.append(ours.predict_proba_one(x) if name in SEVERAL else ours.score_one(x))
+                ours.learn_one(x, (ours.classes or _LABELS)[y] if name in SEVERAL else y > 0)
             made[f"{name}{make.__name__}"] = _digest(ours, answers)
     for make in (_numbers, _text):
         for several in (False, True):

@@ -28,6 +28,7 @@ from service.datasets.labelled_examples import Example, refusal_hint
 from service.errors import ConfigurationError, InputFileError
 from service.messages.labels import BINARY
 from service.models.model_file import read_model_file
+from service.models.registry import models_with_log_odds
 from service.partition.factory import make_processor
 from service.settings.load import Loaded
 
@@ -155,10 +156,7 @@ def _calibrated(classes: Sequence[str]) -> str:
     """Name the models whose predictions have a probability, for that many classes."""
     if len(classes) > BINARY:
         return f"of {len(classes)} classes, --model auto has one"
-    return (
-        "use one that has: --model auto, mixture, logistic-regression, normalized-adagrad, coin-betting or "
-        "bayesian-logistic"
-    )
+    return f"use one that has: --model {', '.join(models_with_log_odds())}"
 
 
 @command.command("weights")

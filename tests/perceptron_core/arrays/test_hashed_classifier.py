@@ -28,17 +28,17 @@ from perceptron_core import (
     from_bytes,
     to_bytes,
 )
-from perceptron_core.base.linear_rule import LinearRule
-from tests.support.binary_learners import LEARNERS
 from tests.support.example_counts import n_examples
 from tests.support.interpreted import interpreted_core
+from tests.support.learners import LINEAR, any_of
 
 BITS = 4
-HASHABLE = [name for name, learner in LEARNERS.items() if isinstance(learner, LinearRule)]
+any_learner = any_of(LINEAR)
 
 numbers = st.floats(-1e100, 1e100) | st.floats(-3, 3) | st.integers(-3, 3).map(float)
 xs = st.dictionaries(st.integers(0, 2**BITS - 1), numbers, max_size=6)
 few = settings(max_examples=n_examples(30), deadline=None)
+of_all = settings(max_examples=n_examples(300), deadline=None)
 streams = st.lists(st.tuples(xs, st.booleans(), st.sampled_from([1.0, 0.0, 0.3, 7.0])), max_size=20)
 
 
@@ -64,11 +64,10 @@ def interpreted(tmp_path_factory):
     return interpreted_core(tmp_path_factory.mktemp("interpreted"))
 
 
-@pytest.mark.parametrize("name", HASHABLE)
-@given(stream=streams)
-@few
-def test_hashed_dictionaries_give_the_answers_of_named_ones_bit_for_bit(name, stream):
-    named, hashed = LEARNERS[name].clone(), HashedClassifier(LEARNERS[name], BITS)
+@given(learner=any_learner, stream=streams)
+@of_all
+def test_hashed_dictionaries_give_the_answers_of_named_ones_bit_for_bit(learner, stream):
+    named, hashed = learner, HashedClassifier(learner, BITS)
     for x, y, w in stream:
         assert bits([hashed.score_one(x)]) == bits([named.score_one(x)])
         assert hashed.predict_one(x) is named.predict_one(x)
@@ -77,17 +76,16 @@ def test_hashed_dictionaries_give_the_answers_of_named_ones_bit_for_bit(name, st
     assert told(hashed) == told(named)
 
 
-@pytest.mark.parametrize("name", HASHABLE)
-@given(stream=streams, cuts=st.sets(st.integers(1, 19)))
-@few
-def test_rows_in_any_batches_give_the_answers_of_dictionaries_bit_for_bit(name, stream, cuts):
-    one_by_one = HashedClassifier(LEARNERS[name], BITS)
+@given(learner=any_learner, stream=streams, cuts=st.sets(st.integers(1, 19)))
+@of_all
+def test_rows_in_any_batches_give_the_answers_of_dictionaries_bit_for_bit(learner, stream, cuts):
+    one_by_one = HashedClassifier(learner, BITS)
     scores, classes = [], []
     for x, y, w in stream:
         scores.append(one_by_one.score_one(x))
         classes.append(one_by_one.predict_one(x))
         one_by_one.learn_one(x, y, w)
-    prequential, learned = HashedClassifier(LEARNERS[name], BITS), HashedClassifier(LEARNERS[name], BITS)
+    prequential, learned = HashedClassifier(learner, BITS), HashedClassifier(learner, BITS)
     found = []
     for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), None], strict=True):
         part = stream[start:end]
@@ -103,11 +101,9 @@ def test_rows_in_any_batches_give_the_answers_of_dictionaries_bit_for_bit(name, 
 
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
-@pytest.mark.parametrize("name", HASHABLE)
-@given(stream=streams)
-@few
-def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, name, stream):
-    learner = LEARNERS[name]
+@given(learner=any_learner, stream=streams)
+@of_all
+def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, learner, stream):
     cls = getattr(interpreted, type(learner).__name__)
     theirs = interpreted.HashedClassifier(
         cls(**{parameter: getattr(learner, parameter) for parameter in learner._get_params()}), BITS
@@ -122,11 +118,10 @@ def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, n
         assert bits([theirs.score_one(x)]) == bits([ours.score_one(x)])
 
 
-@pytest.mark.parametrize("name", HASHABLE)
-@given(before=streams, after=streams)
-@few
-def test_a_copy_of_any_kind_goes_on_as_the_original(name, before, after):
-    model = HashedClassifier(LEARNERS[name], BITS)
+@given(learner=any_learner, before=streams, after=streams)
+@of_all
+def test_a_copy_of_any_kind_goes_on_as_the_original(learner, before, after):
+    model = HashedClassifier(learner, BITS)
     for x, y, w in before:
         model.learn_one(x, y, w)
     copies = [
@@ -383,7 +378,6 @@ def test_a_model_of_four_million_weights_in_use_costs_little_more_than_its_colum
     assert fresh <= used <= 40 * columns
 
 
-@pytest.mark.parametrize("name", HASHABLE)
-def test_its_scores_are_log_odds_where_its_learners_are(name):
-    learner = LEARNERS[name]
-    assert HashedClassifier(learner, BITS).has_log_odds == learner.has_log_odds
+def test_its_scores_are_log_odds_where_its_learners_are():
+    for learner in LINEAR.values():
+        assert HashedClassifier(learner, BITS).has_log_odds == learner.has_log_odds

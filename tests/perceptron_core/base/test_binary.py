@@ -10,16 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import FeatureError, LabelError, from_bytes, to_bytes
-from tests.support.binary_learners import LEARNERS, examples, learn, streams
 from tests.support.example_counts import n_examples
+from tests.support.learners import TWO_CLASS, any_of, examples, learn, streams, variants
 
 LEARNED = [({"a": 1.0, "b": 1.0}, True), ({"a": 1.0, "c": -2.0}, False), ({"b": 3.0}, False)]
 HUGE = [1e100, -1e100, 1e-100, 5e-324, 1.0, 1e50, 0.0, 3.7]
 
 
-@pytest.fixture(params=LEARNERS)
-def model(request):
-    return LEARNERS[request.param].clone()
+@pytest.fixture(params=[name for name in TWO_CLASS if "(" not in name])
+def models(request):
+    """Return a learner with all the parameters that it is tested with."""
+    return [*variants(TWO_CLASS, request.param)]
 
 
 def state(model):
@@ -36,49 +37,53 @@ def numbers(value):
         yield value
 
 
-def test_learners_of_the_logistic_loss_and_mixtures_and_no_others_score_in_log_odds():
-    families = ("bayesian-logistic", "coin-betting", "logistic-regression", "mixture", "normalized-adagrad")
-    expected = {name for name in LEARNERS if name.startswith(families)} - {"normalized-adagrad-hinge"}
-    assert {name for name, model in LEARNERS.items() if model.has_log_odds} == expected
+def test_a_score_that_is_a_log_odds_tells_how_often_a_coin_falls_on_its_side():
+    for name, learner in TWO_CLASS.items():
+        if learner.has_log_odds and name != "mixture(of any)":  # whose experts have none
+            model = learn(learner.clone(), [({"a": 1.0}, k % 5 != 2) for k in range(1000)])
+            assert model.predict_proba_one({"a": 1.0})[True] == pytest.approx(0.8, abs=0.05), name
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e101, "12", None, 1j, [1.0], np.nan])
-def test_a_value_that_is_no_finite_number_is_refused_and_nothing_changes(model, value):
-    learn(model, LEARNED)
-    before = state(model)
-    x = {"a": 1.0, "b": value}
-    for call in (model.score_one, model.predict_one, model.predict_proba_one, model.debug_one):
-        with pytest.raises(FeatureError, match="'b'"):
-            call(x)
-    with pytest.raises(FeatureError, match="'b'"):
-        model.learn_one(x, False)
-    assert state(model) == before
+def test_a_value_that_is_no_finite_number_is_refused_and_nothing_changes(models):
+    for model in models:
+        before = state(learn(model, LEARNED))
+        for value in (math.nan, math.inf, -math.inf, 1e101, "12", None, 1j, [1.0], np.nan):
+            x = {"a": 1.0, "b": value}
+            for call in (model.score_one, model.predict_one, model.predict_proba_one, model.debug_one):
+                with pytest.raises(FeatureError, match="'b'"):
+                    call(x)
+            with pytest.raises(FeatureError, match="'b'"):
+                model.learn_one(x, False)
+        assert state(model) == before
 
 
-@pytest.mark.parametrize("label", ["spam", 2, 0.5, None, math.nan, []])
-def test_an_unknown_label_is_refused_and_nothing_changes(model, label):
-    before = state(learn(model, LEARNED))
-    with pytest.raises(LabelError):
-        model.learn_one({"a": 1.0}, label)
-    assert state(model) == before
+def test_an_unknown_label_is_refused_and_nothing_changes(models):
+    for model in models:
+        before = state(learn(model, LEARNED))
+        for label in ("spam", 2, 0.5, None, math.nan, []):
+            with pytest.raises(LabelError):
+                model.learn_one({"a": 1.0}, label)
+        assert state(model) == before
 
 
-@pytest.mark.parametrize("w", [-1.0, math.nan, math.inf, 1e26])
-def test_an_unusable_weight_of_an_example_is_refused_and_nothing_changes(model, w):
-    before = state(learn(model, LEARNED))
-    with pytest.raises(ValueError, match="weight of an example"):
-        model.learn_one({"a": 1.0}, True, w=w)
-    assert state(model) == before
+def test_an_unusable_weight_of_an_example_is_refused_and_nothing_changes(models):
+    for model in models:
+        before = state(learn(model, LEARNED))
+        for w in (-1.0, math.nan, math.inf, 1e26):
+            with pytest.raises(ValueError, match="weight of an example"):
+                model.learn_one({"a": 1.0}, True, w=w)
+        assert state(model) == before
 
 
-def test_an_example_of_weight_zero_might_as_well_not_exist(model):
-    before = state(learn(model, LEARNED))
-    model.learn_one({"a": -5.0, "z": 1.0}, True, w=0.0)
-    assert state(model) == before
+def test_an_example_of_weight_zero_might_as_well_not_exist(models):
+    for model in models:
+        before = state(learn(model, LEARNED))
+        model.learn_one({"a": -5.0, "z": 1.0}, True, w=0.0)
+        assert state(model) == before
 
 
-@pytest.mark.parametrize("name", LEARNERS)
 @given(
+    model=any_of(TWO_CLASS),
     stream=st.lists(
         st.tuples(
             st.dictionaries(
@@ -88,101 +93,98 @@ def test_an_example_of_weight_zero_might_as_well_not_exist(model):
             st.sampled_from([1.0, 1e25, 1e-300, 0.5]),
         ),
         max_size=40,
-    )
+    ),
 )
-@settings(max_examples=n_examples(60))
-def test_no_stream_of_sane_values_overflows_anything(name, stream):
-    model = learn(LEARNERS[name].clone(), stream)
+@settings(max_examples=n_examples(600))
+def test_no_stream_of_sane_values_overflows_anything(model, stream):
+    learn(model, stream)
     assert all(map(math.isfinite, numbers(model._get_state())))
     assert all(math.isfinite(model.score_one(x)) for x, _, _ in stream)
     assert math.isfinite(model.score_one(dict.fromkeys("abcd", 1e100)))
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@given(stream=streams, more=streams)
-@settings(max_examples=n_examples(30))
-def test_a_model_written_down_and_read_goes_on_exactly_as_the_original(name, stream, more):
-    model = learn(LEARNERS[name].clone(), stream)
+@given(model=any_of(TWO_CLASS), stream=streams, more=streams)
+@settings(max_examples=n_examples(300))
+def test_a_model_written_down_and_read_goes_on_exactly_as_the_original(model, stream, more):
+    learn(model, stream)
     for restored in (from_bytes(to_bytes(model)), pickle.loads(pickle.dumps(model))):
         assert repr(restored) == repr(model)
         assert state(learn(restored, more)) == state(learn(copy.deepcopy(model), more))
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@given(stream=streams)
-@settings(max_examples=n_examples(30))
-def test_n_mistakes_counts_what_predict_one_got_wrong(name, stream):
-    model, mistakes = LEARNERS[name].clone(), 0
+@given(model=any_of(TWO_CLASS), stream=streams)
+@settings(max_examples=n_examples(300))
+def test_n_mistakes_counts_what_predict_one_got_wrong(model, stream):
+    mistakes = 0
     for x, y in stream:
         mistakes += model.predict_one(x) != y
         model.learn_one(x, y)
     assert model.n_mistakes == mistakes
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@given(stream=streams)
-@settings(max_examples=n_examples(30))
-def test_predict_learn_is_score_one_then_update_one_to_the_bit(name, stream):
-    one, other = LEARNERS[name].clone(), LEARNERS[name].clone()
+@given(model=any_of(TWO_CLASS), stream=streams)
+@settings(max_examples=n_examples(300))
+def test_predict_learn_is_score_one_then_update_one_to_the_bit(model, stream):
+    one, other = model, model.clone()
     for x, y in stream:
         assert one.predict_learn(x, y) == (other.score_one(x), other.update_one(x, y))
     assert state(one) == state(other)
 
 
-def test_predict_learn_refuses_what_learn_one_refuses_and_changes_nothing(model):
-    before = state(model)
-    for x, y, w in (({"a": math.nan}, True, 1.0), ({"a": 1.0}, "spam", 1.0), ({"a": 1.0}, True, -1.0)):
-        with pytest.raises(ValueError):  # noqa: PT011  FeatureError and LabelError are of that kind
-            model.predict_learn(x, y, w)
-    model.predict_learn({"a": 1.0}, True, 0.0)
-    assert state(model) == before
+def test_predict_learn_refuses_what_learn_one_refuses_and_changes_nothing(models):
+    for model in models:
+        before = state(model)
+        for x, y, w in (({"a": math.nan}, True, 1.0), ({"a": 1.0}, "spam", 1.0), ({"a": 1.0}, True, -1.0)):
+            with pytest.raises(ValueError):  # noqa: PT011  FeatureError and LabelError are of that kind
+                model.predict_learn(x, y, w)
+        model.predict_learn({"a": 1.0}, True, 0.0)
+        assert state(model) == before
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@given(stream=streams, last=examples)
-@settings(max_examples=n_examples(30))
-def test_a_step_is_given_just_when_an_update_is_counted_and_points_to_the_truth(name, stream, last):
-    model = learn(LEARNERS[name].clone(), stream)
+@given(model=any_of(TWO_CLASS), stream=streams, last=examples)
+@settings(max_examples=n_examples(300))
+def test_a_step_is_given_just_when_an_update_is_counted_and_points_to_the_truth(model, stream, last):
+    learn(model, stream)
     before = model.n_updates
     step = model.update_one(*last)
     assert model.n_updates - before == (step != 0)
     assert step >= 0 if last[1] else step <= 0
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@given(stream=streams)
-@settings(max_examples=n_examples(30))
-def test_nothing_is_stored_for_a_feature_that_was_never_updated(name, stream):
-    model = LEARNERS[name].clone()
+@given(model=any_of(TWO_CLASS), stream=streams)
+@settings(max_examples=n_examples(300))
+def test_nothing_is_stored_for_a_feature_that_was_never_updated(model, stream):
     for number, (x, y) in enumerate(stream):
         step = model.update_one(x | {f"only-{number}-here": 1.0}, y)
         assert step or f"only-{number}-here".encode() not in state(model)
 
 
-def test_a_feature_of_value_zero_is_not_stored_by_an_update(model):
-    model.learn_one({"a": 1.0, "zero": 0.0}, True)
-    model.learn_one({"a": 1.0, "zero": 0.0}, False)
-    assert model.n_updates > 0
-    assert b"zero" not in state(model)
+def test_a_feature_of_value_zero_is_not_stored_by_an_update(models):
+    for model in models:
+        learn(model, [({"a": 1.0, "zero": 0.0}, True), ({"a": 1.0, "zero": 0.0}, False)])
+        assert model.n_updates > 0
+        assert b"zero" not in state(model)
 
 
-def test_the_probability_is_on_the_side_of_the_prediction(model):
-    learn(model, LEARNED)
-    for x in ({"a": 5.0}, {"c": 9.0}, {"b": -4.0}, {}):
-        p = model.predict_proba_one(x)
-        assert p[False] + p[True] == 1
-        assert p[True] >= 0.5 if model.predict_one(x) else p[True] <= 0.5
+def test_the_probability_is_on_the_side_of_the_prediction(models):
+    for model in models:
+        learn(model, LEARNED)
+        for x in ({"a": 5.0}, {"c": 9.0}, {"b": -4.0}, {}):
+            p = model.predict_proba_one(x)
+            assert p[False] + p[True] == 1
+            assert p[True] >= 0.5 if model.predict_one(x) else p[True] <= 0.5
 
 
-def test_the_contributions_that_debug_one_shows_add_up_to_the_score(model):
-    learn(model, LEARNED)
-    x = {"a": 2, "b": True, "c": 0.5, "unknown": 1.0}
-    header, *rows = model.debug_one(x, decimals=8).splitlines()
-    assert header.split() == ["Name", "Value", "Weight", "Contribution"]
-    contributions = [float(row.split()[-1].replace(",", "")) for row in rows]
-    assert sum(contributions) == pytest.approx(model.score_one(x), abs=1e-6)
-    assert contributions == sorted(contributions, reverse=True)
+def test_the_contributions_that_debug_one_shows_add_up_to_the_score(models):
+    for model in models:
+        learn(model, LEARNED)
+        x = {"a": 2, "b": True, "c": 0.5, "unknown": 1.0}
+        header, *rows = model.debug_one(x, decimals=8).splitlines()
+        assert header.split() == ["Name", "Value", "Weight", "Contribution"]
+        contributions = [float(row.split()[-1].replace(",", "")) for row in rows]
+        assert sum(contributions) == pytest.approx(model.score_one(x), abs=1e-6)
+        assert contributions == sorted(contributions, reverse=True)
 
 
-def test_debug_one_explains_a_model_that_knows_nothing(model):
-    assert model.debug_one({}).startswith("Name")
+def test_debug_one_explains_a_model_that_knows_nothing(models):
+    assert all(model.debug_one({}).startswith("Name") for model in models)

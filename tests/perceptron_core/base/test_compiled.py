@@ -14,10 +14,9 @@ import perceptron_core
 from perceptron_core import COMPILED, to_bytes
 from perceptron_core.base.binary import BinaryClassifier
 from perceptron_core.weights.feature_index import FeatureIndex
-from tests.perceptron_core.golden_multiclass.write import MULTICLASS
-from tests.support.binary_learners import LEARNERS
 from tests.support.example_counts import n_examples
 from tests.support.interpreted import interpreted_core
+from tests.support.learners import KINDS, SEVERAL, TWO_CLASS, any_of
 
 pytestmark = pytest.mark.slow
 numbers = st.floats(-1e100, 1e100) | st.floats(-3, 3) | st.integers(-3, 3) | st.booleans()
@@ -29,7 +28,7 @@ streams = st.lists(examples, max_size=20)
 multiclass_streams = st.lists(
     st.tuples(
         st.dictionaries(keys, numbers, max_size=6),
-        st.sampled_from(["ant", True, 7, ("bee", 1)]),
+        st.sampled_from(KINDS),
         st.sampled_from([1.0, 0.0, 0.3, 7]),
     ),
     max_size=20,
@@ -63,11 +62,9 @@ def test_what_is_tested_was_built_as_asked_and_installed():
 
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
-@pytest.mark.parametrize("name", LEARNERS)
-@settings(max_examples=n_examples(60))
-@given(stream=streams)
-def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, name, stream):
-    ours = LEARNERS[name].clone()
+@settings(max_examples=n_examples(900))
+@given(ours=any_of(TWO_CLASS), stream=streams)
+def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, ours, stream):
     theirs = made_by(interpreted, ours)
     made = []
     for x, y, w in stream:
@@ -85,13 +82,10 @@ def test_the_interpreter_gives_the_same_scores_and_the_same_bytes(interpreted, n
 
 
 @pytest.mark.skipif(not COMPILED, reason="it would be compared with itself")
-@pytest.mark.parametrize("name", MULTICLASS)
-@settings(max_examples=n_examples(60))
-@given(stream=multiclass_streams)
-def test_the_interpreter_gives_the_same_in_many_classes(interpreted, name, stream):
-    ours = MULTICLASS[name].clone()
-    cls = getattr(interpreted, type(ours).__name__)
-    theirs = cls(**{parameter: getattr(ours, parameter) for parameter in ours._get_params()})
+@settings(max_examples=n_examples(400))
+@given(ours=any_of(SEVERAL), stream=multiclass_streams)
+def test_the_interpreter_gives_the_same_in_many_classes(interpreted, ours, stream):
+    theirs = made_by(interpreted, ours)
     made = []
     for x, y, w in stream:
         assert [*map(bits, ours.scores_one(x).values())] == [*map(bits, theirs.scores_one(x).values())]
@@ -127,17 +121,15 @@ def bits(number):
     return number.hex()
 
 
-EVERY_LEARNER = [(LEARNERS, name, streams) for name in LEARNERS] + [
-    (MULTICLASS, name, multiclass_streams) for name in MULTICLASS
-]
+taught = st.tuples(any_of(TWO_CLASS), streams, streams) | st.tuples(
+    any_of(SEVERAL), multiclass_streams, multiclass_streams
+)
 
 
-@pytest.mark.parametrize(("learners", "name", "streams"), EVERY_LEARNER, ids=[*LEARNERS, *MULTICLASS])
-@settings(max_examples=n_examples(60))
-@given(data=st.data())
-def test_a_model_read_from_bytes_writes_the_same_bytes_as_one_undisturbed(learners, name, streams, data):
-    before, after = data.draw(streams), data.draw(streams)
-    model = learners[name].clone()
+@settings(max_examples=n_examples(600))
+@given(taught)
+def test_a_model_read_from_bytes_writes_the_same_bytes_as_one_undisturbed(taught):
+    model, before, after = taught
     for x, y, w in before:
         model.learn_one(x, y, w)
     other = perceptron_core.from_bytes(to_bytes(model))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from river import datasets
 
 from perceptron_core import FeatureError, LabelError, Perceptron, to_bytes
-from tests.support.binary_learners import LEARNERS
 from tests.support.example_counts import n_examples
+from tests.support.learners import TWO_CLASS, again_if_variant, any_of
 
 BACKENDS = {"pandas": (pd.DataFrame, pd.Series), "polars": (pl.DataFrame, pl.Series)}
 PAGES = list(datasets.Phishing().take(60))
@@ -25,9 +25,9 @@ def backend(request):
     return BACKENDS[request.param]
 
 
-@pytest.fixture(params=LEARNERS)
+@pytest.fixture(params=map(again_if_variant, TWO_CLASS))
 def model(request):
-    return LEARNERS[request.param].clone()
+    return TWO_CLASS[request.param].clone()
 
 
 def row_by_row(model, rows, labels, weights=None):
@@ -70,9 +70,9 @@ def test_columns_of_integers_floats_and_booleans_and_weights_by_row_are_the_same
     rows = [{"i": i, "f": f, "b": b} for i, f, b, _, _ in examples]
     labels, weights = [e[3] for e in examples], [e[4] for e in examples]
     for name in ("passive-aggressive", "arow"):
-        expected = to_bytes(row_by_row(LEARNERS[name].clone(), rows, labels, weights))
+        expected = to_bytes(row_by_row(TWO_CLASS[name].clone(), rows, labels, weights))
         for frame, series in BACKENDS.values():
-            model = LEARNERS[name].clone()
+            model = TWO_CLASS[name].clone()
             model.learn_many(frame(rows), series(labels), series(weights))
             assert to_bytes(model) == expected
 
@@ -87,11 +87,10 @@ blocks = st.lists(
 )
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@given(blocks)
-@settings(max_examples=n_examples(25))
-def test_columns_whose_weights_come_and_go_are_the_same_either_way(name, blocks):
-    expected, model = LEARNERS[name].clone(), LEARNERS[name].clone()
+@given(any_of(TWO_CLASS), blocks)
+@settings(max_examples=n_examples(250))
+def test_columns_whose_weights_come_and_go_are_the_same_either_way(model, blocks):
+    expected = model.clone()
     for columns, examples in blocks:
         rows = [row[: len(columns)] for row, _ in examples]
         labels = [label for _, label in examples]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from river.optim.schedulers import InverseScaling
 
 from perceptron_core import AveragedPerceptron, Perceptron
-from tests.support.binary_learners import learn, streams
+from tests.support.learners import learn, streams
 
 NAMES = "abcde"
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from perceptron_core import AROW, SCW
-from tests.support.binary_learners import learn, streams
+from tests.support.learners import learn, streams
 
 NAMES = "abcde"
 

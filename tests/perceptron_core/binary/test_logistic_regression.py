@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from river import datasets, linear_model
 
 from perceptron_core import LogisticRegression
-from tests.support.binary_learners import examples, learn, streams
+from tests.support.learners import examples, learn, streams
 
 NAMES = "abcd"
 xs = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([-9.0, -1.0, 0.0, 0.5, 2.0]), max_size=4)

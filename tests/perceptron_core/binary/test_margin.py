@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import MarginPerceptron, Perceptron
-from tests.support.binary_learners import examples, learn, streams
+from tests.support.learners import examples, learn, streams
 
 
 @given(streams, st.booleans(), st.sampled_from([0.0, 0.5]), st.booleans())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import MulticlassNormalizedAdaGrad, NormalizedAdaGrad
-from tests.support.binary_learners import learn
+from tests.support.learners import learn
 
 NAMES = "abcd"
 sizes = st.sampled_from([-9.0, -2.5, -1.0, 0.0, 0.5, 1.0, 4.0, 30.0])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from river import datasets, linear_model
 
 from perceptron_core import PassiveAggressive
-from tests.support.binary_learners import examples, learn, streams
+from tests.support.learners import examples, learn, streams
 
 variants = st.sampled_from(["PA", "PA-I", "PA-II"])
 prices = st.sampled_from([0.01, 0.5, 1.0, 100.0])

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import Perceptron, VotedPerceptron
-from tests.support.binary_learners import examples, learn, streams
+from tests.support.learners import examples, learn, streams
 
 
 def sign(value):

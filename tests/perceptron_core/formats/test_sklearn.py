@@ -15,8 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from perceptron_core import KernelPerceptron, MulticlassPerceptron, Perceptron
 from perceptron_core.formats.sklearn import PerceptronEstimator
-from tests.perceptron_core.golden_multiclass.write import MULTICLASS
-from tests.support.binary_learners import LEARNERS
+from tests.support.learners import SEVERAL, TWO_CLASS, again_if_variant
 
 # Whole numbers: sums are exact in any order, so equality means equality.
 rows = st.integers(1, 30).flatmap(
@@ -120,23 +119,25 @@ def test_a_row_of_weight_0_is_as_if_it_were_not_there():
 NOT_LINEAR = ("voted", "kernel", "mixture", "bayesian-logistic")
 
 
-@pytest.mark.parametrize("learner", [name for name in LEARNERS if not name.startswith(NOT_LINEAR)])
+@pytest.mark.parametrize(
+    "learner", [again_if_variant(name) for name in TWO_CLASS if not name.startswith(NOT_LINEAR)]
+)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_coefficients_make_the_scores_of_every_learner_with_weights(learner, n_classes):
     X, y = load_digits(n_class=n_classes, return_X_y=True)
     X, y = np.column_stack([X[:60, 18:24], -X[:60, 30]]), y[:60]
-    model = PerceptronEstimator(LEARNERS[learner], max_iter=2).fit(X, y)
+    model = PerceptronEstimator(TWO_CLASS[learner], max_iter=2).fit(X, y)
     assert model.coef_.shape == ((1 if n_classes == 2 else n_classes), 7)
     scores = (X @ model.coef_.T + model.intercept_).squeeze()
     assert scores == pytest.approx(model.decision_function(X), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("learner", [name for name in MULTICLASS if not name.endswith("-classes")])
+@pytest.mark.parametrize("learner", [name for name in SEVERAL if "(" not in name])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_coefficients_make_the_scores_of_every_multiclass_learner(learner, n_classes):
     X, y = load_digits(n_class=n_classes, return_X_y=True)
     X, y = X[:80], y[:80]
-    model = PerceptronEstimator(MULTICLASS[learner], max_iter=2).fit(X, y)
+    model = PerceptronEstimator(SEVERAL[learner], max_iter=2).fit(X, y)
     scores = (X @ model.coef_.T + model.intercept_).squeeze()
     assert scores == pytest.approx(model.decision_function(X), rel=1e-9, abs=1e-9)
 

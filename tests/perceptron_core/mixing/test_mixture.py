@@ -23,9 +23,10 @@ from perceptron_core import (
     to_bytes,
 )
 from perceptron_core.mixing.mixer import Mixer
-from tests.support.binary_learners import LEARNERS, examples, learn, streams
+from tests.support.example_counts import n_examples
+from tests.support.learners import TWO_CLASS, any_of, examples, learn, streams
 
-ONES = [name for name in LEARNERS if not name.startswith("mixture")]
+ONES = {name: model for name, model in TWO_CLASS.items() if not name.startswith("mixture")}
 
 
 def rivers():
@@ -81,11 +82,10 @@ def test_it_is_its_experts_and_mixers_one_by_one(stream):
     assert [status.weights for status in model.expert_statuses] == [*zip(*weights, strict=True)]
 
 
-@pytest.mark.parametrize("name", ONES)
-@given(stream=streams, x=examples)
-@settings(max_examples=20)
-def test_a_mixture_of_one_expert_decides_at_first_as_the_expert(name, stream, x):
-    expert = learn(LEARNERS[name].clone(), stream)
+@given(expert=any_of(ONES), stream=streams, x=examples)
+@settings(max_examples=n_examples(200))
+def test_a_mixture_of_one_expert_decides_at_first_as_the_expert(expert, stream, x):
+    learn(expert, stream)
     model = Mixture([copy.deepcopy(expert)])
     log_odds = expert._log_odds(expert.score_one(x[0]))
     assert model.predict_one(x[0]) == (log_odds > 0)

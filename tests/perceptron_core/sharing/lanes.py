@@ -9,46 +9,46 @@ from hypothesis import strategies as st
 
 import perceptron_core
 from perceptron_core import from_bytes, to_bytes
+from perceptron_core.base.linear_rule import LinearRule
+from perceptron_core.base.shared import WEIGHTS
 from perceptron_core.sharing.blocks import read_bases
 from perceptron_core.sharing.mix import mix
 from perceptron_core.sharing.shared_model import SharedModel
+from tests.support.learners import SEVERAL, TWO_CLASS
 
 Make = Callable[[Any], Any]
 """Makes a model, from a core."""
 
-ADDITIVE: dict[str, Make] = {
-    "logistic-regression": lambda core: core.LogisticRegression(0.5),
-    "margin-perceptron": lambda core: core.MarginPerceptron(0.5),
-    "passive-aggressive": lambda core: core.PassiveAggressive(),
-    "perceptron": lambda core: core.Perceptron(),
-    "perceptron-no-intercept": lambda core: core.Perceptron(fit_intercept=False),
+
+def _made_like(model: Any) -> Make:
+    parameters = {name: getattr(model, name) for name in model._get_params()}
+    return lambda core: getattr(core, type(model).__name__)(**parameters)
+
+
+def _hashed(make: Make) -> Make:
+    return lambda core: core.HashedClassifier(make(core), bits=5)
+
+
+_SHARED = {
+    **{
+        name: model
+        for name, model in {**TWO_CLASS, **SEVERAL}.items()
+        if model.SHARED and not getattr(model, "full", False)
+    },
+    "perceptron-no-intercept": perceptron_core.Perceptron(fit_intercept=False),
+    "arow-forgetting": perceptron_core.AROW(forgetting=0.9),
+    "arow-intercept-forgetting": perceptron_core.AROW(intercept_forgetting=0.8),
 }
-OTHERS: dict[str, Make] = {
-    "arow": lambda core: core.AROW(),
-    "arow-forgetting": lambda core: core.AROW(forgetting=0.9, intercept_forgetting=0.8),
-    "arow-intercept-forgetting": lambda core: core.AROW(intercept_forgetting=0.8),
-    "averaged": lambda core: core.AveragedPerceptron(),
-    "averaged-decay": lambda core: core.AveragedPerceptron(decay=0.9),
-    "bayesian-logistic": lambda core: core.BayesianLogistic(),
-    "coin-betting": lambda core: core.CoinBetting(),
-    "normalized-adagrad": lambda core: core.NormalizedAdaGrad(),
-    "scw": lambda core: core.SCW(),
+ALL: dict[str, Make] = {
+    **{name: _made_like(model) for name, model in _SHARED.items()},
+    **{
+        f"hashed-{name}": _hashed(_made_like(model))
+        for name, model in _SHARED.items()
+        if isinstance(model, LinearRule)
+    },
 }
-MULTICLASS: dict[str, Make] = {
-    "averaged-multiclass": lambda core: core.AveragedMulticlassPerceptron(),
-    "multiclass-arow": lambda core: core.MulticlassAROW(),
-    "multiclass-normalized-adagrad": lambda core: core.MulticlassNormalizedAdaGrad(),
-    "multiclass-passive-aggressive": lambda core: core.MulticlassPassiveAggressive(),
-    "multiclass-perceptron": lambda core: core.MulticlassPerceptron(),
-    "multiclass-perceptron-of-classes": lambda core: core.MulticlassPerceptron(["b", "a", "c"]),
-}
-MODELS: dict[str, Make] = {**ADDITIVE, **OTHERS, **MULTICLASS}
-HASHED: dict[str, Make] = {
-    f"hashed-{name}": lambda core, make=make: core.HashedClassifier(make(core), bits=5)
-    for name, make in MODELS.items()
-    if name not in MULTICLASS
-}
-ALL: dict[str, Make] = {**MODELS, **HASHED}
+ADDITIVE = [name for name in ALL if _SHARED[name.removeprefix("hashed-")].SHARED is WEIGHTS]
+any_name = st.sampled_from([*ALL])
 
 
 class Learn(NamedTuple):
@@ -84,7 +84,7 @@ def learn(model: Any, step: Learn) -> Any:
     is_multiclass = hasattr(model, "scores_one")
     is_hashed = hasattr(model, "learner")
     x = {k if is_hashed else f"f{k}": value for k, value in step.x.items()}
-    return x, model.update_one(x, "abc"[step.y] if is_multiclass else step.y > 0)
+    return x, model.update_one(x, (model.classes or "abc")[step.y] if is_multiclass else step.y > 0)
 
 
 def play(lanes: Sequence[Any], happening: Sequence[Step], mixed: Callable[..., Any] = mix) -> None:

@@ -7,16 +7,15 @@ from array import array
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import AROW, COMPILED, FeatureError, HashedClassifier, Perceptron, to_bytes
-from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.weights.indexed_values import IndexedValues, indexed_values
-from tests.support.binary_learners import LEARNERS
+from tests.support.example_counts import n_examples
+from tests.support.learners import LINEAR, any_of
 
 BITS = 6
-HASHABLE = [name for name, learner in LEARNERS.items() if isinstance(learner, LinearRule)]
 numbers = st.floats(-1e100, 1e100) | st.floats(-3, 3) | st.sampled_from([0.0, -0.0, 1.0])
 rows = st.tuples(
     st.dictionaries(st.integers(0, 2**BITS - 1), numbers, max_size=40),
@@ -88,10 +87,10 @@ def test_what_is_no_number_for_each_index_is_refused(indices, values, error):
 
 
 @pytest.mark.skipif(not COMPILED, reason="both forms are dictionaries there")
-@pytest.mark.parametrize("name", HASHABLE)
-@given(stream=st.lists(rows, max_size=12))
-def test_learners_learn_from_it_what_they_learn_from_a_dictionary(name, stream):
-    ours, theirs = (HashedClassifier(LEARNERS[name].clone(), BITS) for _ in range(2))
+@settings(max_examples=n_examples(300))
+@given(learner=any_of(LINEAR), stream=st.lists(rows, max_size=12))
+def test_learners_learn_from_it_what_they_learn_from_a_dictionary(learner, stream):
+    ours, theirs = (HashedClassifier(learner, BITS) for _ in range(2))
     for plain, is_plain, truth in stream:
         x = plain if is_plain else as_arrays(plain)
         assert bits([ours.score_one(x)]) == bits([theirs.score_one(plain)])

@@ -6,12 +6,13 @@ import struct
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import COMPILED, FeatureError, Perceptron, to_bytes
 from perceptron_core.weights.named_values import NamedValues
-from tests.support.binary_learners import LEARNERS
+from tests.support.example_counts import n_examples
+from tests.support.learners import TWO_CLASS, any_of
 
 NAMES = ["a", "b", "", "naïve", "語", "a" * 60]
 numbers = st.floats(-1e100, 1e100) | st.floats(-3, 3) | st.sampled_from([0.0, -0.0, 1.0])
@@ -87,10 +88,10 @@ def test_what_is_no_number_for_each_name_is_refused(names, values, error):
 
 
 @pytest.mark.skipif(not COMPILED, reason="both forms are dictionaries there")
-@pytest.mark.parametrize("name", LEARNERS)
-@given(stream=st.lists(rows(), max_size=12))
-def test_learners_learn_from_it_what_they_learn_from_a_dictionary(name, stream):
-    ours, theirs = LEARNERS[name].clone(), LEARNERS[name].clone()
+@settings(max_examples=n_examples(300))
+@given(ours=any_of(TWO_CLASS), stream=st.lists(rows(), max_size=12))
+def test_learners_learn_from_it_what_they_learn_from_a_dictionary(ours, stream):
+    theirs = ours.clone()
     for names, values, is_plain, truth in stream:
         plain = dict(zip(names, values, strict=True))
         x = plain if is_plain else NamedValues(names, values)

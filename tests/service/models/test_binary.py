@@ -3,13 +3,14 @@
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perceptron_core import LearnerError, Perceptron
 from perceptron_core.weights.named_values import NamedValues
 from service.models.binary import BinaryLearner
-from tests.support.binary_learners import LEARNERS
+from tests.support.example_counts import n_examples
+from tests.support.learners import TWO_CLASS, any_of
 
 SHAPES = [("a", "b", "c"), ("b", "a"), ()]
 rows = st.sampled_from(SHAPES).flatmap(
@@ -27,10 +28,10 @@ def bits(*values):
     return [struct.pack("d", value) for value in values]
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@given(stream=st.lists(rows, max_size=12))
-def test_every_learner_answers_and_learns_the_same_either_way(name, stream):
-    ours, theirs = BinaryLearner(LEARNERS[name].clone()), BinaryLearner(LEARNERS[name].clone())
+@settings(max_examples=n_examples(300))
+@given(model=any_of(TWO_CLASS), stream=st.lists(rows, max_size=12))
+def test_every_learner_answers_and_learns_the_same_either_way(model, stream):
+    ours, theirs = BinaryLearner(model), BinaryLearner(model.clone())
     for names, values, truth, is_plain in stream:
         plain = dict(zip(names, values, strict=True))
         x = plain if is_plain else NamedValues(names, values)

@@ -8,15 +8,9 @@ from perceptron_core.auto.explanation import RANDOM_FEATURES
 from service.messages.labels import Vocabulary
 from service.models.explanation import Method, decide
 from service.models.registry import make_learner
+from tests.support.learners import SEVERAL, TWO_CLASS
 
-BINARY = (
-    *("perceptron", "margin-perceptron", "averaged-perceptron", "passive-aggressive", "arow", "scw"),
-    *("normalized-adagrad", "coin-betting", "bayesian-logistic", "logistic-regression", "mixture"),
-)
-SEVERAL = (
-    *("multiclass-perceptron", "averaged-multiclass-perceptron", "multiclass-passive-aggressive"),
-    "multiclass-normalized-adagrad",
-)
+BINARY = [name for name, model in TWO_CLASS.items() if "(" not in name and hasattr(model, "weights")]
 X = st.dictionaries(st.sampled_from("abcdef"), st.integers(-5, 5).map(float), max_size=6)
 
 
@@ -29,7 +23,8 @@ def learned(model, classes, examples):
 
 
 @pytest.mark.parametrize(
-    ("model", "classes"), [*((m, ()) for m in BINARY), *((m, ("u", "v", "w")) for m in SEVERAL)]
+    ("model", "classes"),
+    [*((m, ()) for m in BINARY), *((m, ("u", "v", "w")) for m in SEVERAL if "(" not in m)],
 )
 @given(examples=st.lists(X, max_size=8), x=X)
 def test_a_linear_score_is_the_sum_of_what_is_told(model, classes, examples, x):

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core import CoinBetting
+from service.models.names import AUTO
 from service.models.probability import log_odds_of, probability_of
 from service.models.registry import BUILT_IN, make_learner
 
@@ -28,10 +29,10 @@ def test_of_several_classes_the_score_is_the_log_odds_of_the_predicted_one(score
 
 
 @pytest.mark.parametrize("hash_bits", [0, 10])
-def test_the_built_in_models_of_the_logistic_loss_and_mixtures_have_log_odds_and_no_others(hash_bits):
-    found = [name for name in BUILT_IN if make_learner(name, {}, hash_bits=hash_bits).has_log_odds]
-    logistic = {"logistic-regression", "normalized-adagrad", "coin-betting", "bayesian-logistic"}
-    assert set(found) == logistic | {"auto", "mixture"}
+def test_a_built_in_model_has_log_odds_if_its_learner_has_and_auto_has(hash_bits):
+    for name, cls in BUILT_IN.items():
+        expected = name == AUTO or getattr(cls(), "has_log_odds", False)
+        assert make_learner(name, {}, hash_bits=hash_bits).has_log_odds == expected, name
 
 
 def test_normalized_adagrad_of_the_hinge_loss_has_no_log_odds():
