@@ -66,6 +66,7 @@ def test_a_defect_that_is_put_back_is_found(name):
     seeds = range(step - 1, step * FOUND_WITHIN, step)
     failure = first_failure(itertools.chain([FOUND_AT[name]] if name in FOUND_AT else [], seeds), name)
     assert failure is not None
+    assert not failure.failure.startswith(("AttributeError", "NameError", "TypeError")), "it does not run"
     assert first_failure([failure.seed]) is None, "it is the defect that fails, not the seed"
 
 
