@@ -177,7 +177,7 @@ def _watch(runner: Runner, metrics: Metrics, events: int) -> None:
         done = state.counters.predictions if state else 0
         if state and done >= shown + step:
             shown = done - done % step
-            print(f"{done:>12,}{state.pending:>10,}{_resident_mib():>14.1f}", flush=True)
+            print(f"{done:>12,}{state.counts['pending']:>10,}{_resident_mib():>14.1f}", flush=True)
         if done >= events:
             runner.stop()
             return

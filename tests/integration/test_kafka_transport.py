@@ -376,7 +376,7 @@ def test_a_poll_that_fails_forgets_no_records(
     transport.produce(numbered(place.events, range(5)))
 
     def fail(consumer: Consumer) -> None:
-        if consumer._taken:
+        if consumer._undelivered:
             raise TransportUnavailable("away")
 
     monkeypatch.setattr(CONSUMERS[place.client], "_check_alive", fail)
