@@ -6,7 +6,7 @@
 # make test-newest   make test with the newest releases that there are, whatever constraints.txt says; lists those beyond a bound
 # make test-pythons  the fast tests on each Python from 3.11 to 3.14 that is found
 # make test-published  what the service asks of Kafka clients, with what they publish alone
-# make nightly  make test with what tests/nightly.toml names, the long forms of what is short by default, and all test-* above
+# make nightly  make test with what tests/nightly.toml names, the long forms of what is short by default; then published, uncompiled, sanitized, lowest
 # make coverage  the fast tests, and which lines they leave out
 # make lock   renew constraints.txt, the releases that CI installs
 # make dev    an editable installation, compiled in place; make quick   what to run before each commit, within a minute
