@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from perceptron_core import DamagedError, from_bytes
 from service.messages.decoder import Incoming
 from service.models.registry import Learner
+from service.partition.example import Example
 from service.partition.label_join import LabelJoin
 from service.partition.learned_examples import LearnedExamples
 
@@ -151,7 +152,7 @@ class JoinPart(Kept):
     @classmethod
     def counts_of(cls, state: Mapping[str, Any]) -> Mapping[str, int | None]:
         """Return the same of a state."""
-        return {"pending": sum(truth is None for *_, truth in (each[:6] for each in state["examples"]))}
+        return {"pending": sum(Example(*fields).truth is None for _, *fields in state["examples"])}
 
     def figures(self) -> Sequence[Figure]:
         """Return how much waits."""

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from service.partition.counts.counters import Counters
-from service.partition.part import JoinPart, ModelPart, Part
+from service.partition.part import Part
+from service.partition.processor import ALWAYS, OTHERS
 from service.settings.fields import Settings
 
 FURTHER: Final[tuple[type[Part], ...]] = ()
 """Beside those that a processor always has."""
-
-_ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, JoinPart, Counters)
-_OTHERS: Final = {"spelling", "classes", "arithmetic", "rounds", "schemas"}
-"""What else there may be in a state (`Processor.state`)."""
 
 
 def make_parts(settings: Settings) -> tuple[Part, ...]:
@@ -25,10 +21,10 @@ def make_parts(settings: Settings) -> tuple[Part, ...]:
 
 def counts_of(state: Mapping[str, Any]) -> dict[str, int | None]:
     """Return what the parts with this state have counted, as progress records have it."""
-    kinds = (kind for kind in (*_ALWAYS, *FURTHER) if kind.name in state)
+    kinds = (kind for kind in (*ALWAYS, *FURTHER) if kind.name in state)
     return {name: count for kind in kinds for name, count in kind.counts_of(state[kind.name]).items()}
 
 
 def unknown_parts(state: Mapping[str, Any]) -> list[str]:
     """Name the parts in a state that this release does not have."""
-    return sorted(state.keys() - _OTHERS - {kind.name for kind in (*_ALWAYS, *FURTHER)})
+    return sorted(state.keys() - OTHERS - {kind.name for kind in (*ALWAYS, *FURTHER)})

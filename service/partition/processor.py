@@ -41,7 +41,10 @@ from service.partition.time_bounds import TimeBounds
 from service.sharing.rounds import Rounds
 from service.stream import Output, Record
 
-_FIRST: Final = (ModelPart.name, JoinPart.name, Counters.name)
+ALWAYS: Final[tuple[type[Part], ...]] = (ModelPart, JoinPart, Counters)
+"""Parts that every processor has, in the order in which snapshots have had them since 0.1.0."""
+OTHERS: Final = frozenset({"spelling", "classes", "arithmetic", "rounds", "schemas"})
+"""What else there may be in a state, beside the further parts."""
 
 
 class Processor:
@@ -169,7 +172,7 @@ class Processor:
 
     def _state(self, kept: Mapping[str, Any]) -> dict[str, Any]:
         made_with = {"spelling": self._answers.spelling, "classes": self._vocabulary.classes}
-        first = dict.fromkeys(_FIRST)  # in the order in which snapshots have had them since 0.1.0
+        first = dict.fromkeys([kind.name for kind in ALWAYS])  # keys keep their first place
         return {**first, **made_with, "arithmetic": ARITHMETIC, **kept}
 
     def parts(self) -> tuple[Part, ...]:
@@ -255,9 +258,8 @@ class Processor:
         self._answers.prediction(
             self._outputs, event_id, predicted, score, updates, truth, timestamp_ms, probability, headers
         )
-        if self._takers:
-            for part in self._takers:
-                part.take(event, timestamp_ms)
+        for part in self._takers:
+            part.take(event, timestamp_ms)
 
     def _features_of(self, event: Incoming) -> X | FeatureArray:
         if self._takes_values:
