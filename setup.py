@@ -1,4 +1,4 @@
-"""The compiled part of the build: modules that have a `.pxd` beside them.
+"""The compiled part of the build: `.pyx` modules, and others that have a `.pxd` beside them.
 
 The rest of the packaging is in pyproject.toml. Without a compiler, or with PERCEPTRON_UNCOMPILED=1, the same
 modules run interpreted, with the same answers.
@@ -16,6 +16,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
 
 PACKAGES = [Path("perceptron_core"), Path("service")]
+KINDS = "*.pyx", "*.pxd"
 SHARED = "_cython"
 """What Cython would otherwise repeat in every module, in a module of each package: some of `service` are
 imported where no learner is."""
@@ -98,7 +99,7 @@ def extensions(package: Path) -> list[Extension]:
     shared = f"{package}.{SHARED}"
     modules = [
         extension(".".join(path.with_suffix("").parts), [str(source(path))])
-        for path in sorted(package.rglob("*.pxd"))
+        for path in sorted({each.with_suffix("") for kind in KINDS for each in package.rglob(kind)})
         if source(path).exists()  # else declarations for others
     ]
     modules.insert(0, extension(shared, []))
@@ -114,10 +115,10 @@ def extensions(package: Path) -> list[Extension]:
     )
 
 
-def source(declarations: Path) -> Path:
-    """Return what is compiled: the module itself, or the `.pyx` that stands in for it."""
-    own = declarations.with_suffix(".pyx")
-    return own if own.exists() else declarations.with_suffix(".py")
+def source(module: Path) -> Path:
+    """Return what is compiled: the `.pyx`, or the `.py` that has a `.pxd`."""
+    own = module.with_suffix(".pyx")
+    return own if own.exists() else module.with_suffix(".py")
 
 
 if __name__ == "__main__":  # processes that Cython starts import this module

@@ -20,7 +20,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.loop.recovery import Restored, restore
 from service.loop.runner import Runner
 from service.loop.task import Task

@@ -24,8 +24,7 @@ from time import process_time
 from fastavro import parse_schema, schemaless_writer
 from prometheus_client import CollectorRegistry
 
-from service.batches.output_batch import OutputBatch
-from service.batches.record_batch import RecordBatch
+from service.batches import OutputBatch, RecordBatch
 from service.formats.schema import Schema
 from service.formats.topics import make_schemas
 from service.messages.decoder import Incoming
@@ -89,9 +88,9 @@ def as_records(values: Sequence[bytes]) -> Sequence[Record]:
 
 def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
     """Return what is timed, by name; each goes over all events once."""
-    decode, extractor = make_decoder(SETTINGS).decode_values, make_extractor(SETTINGS)
+    decode, extractor = make_decoder(SETTINGS).decode, make_extractor(SETTINGS)
     assert isinstance(extractor, FeatureExtractor)
-    extract = extractor.extract_values
+    extract = extractor.extract
     messages = [decode(value) for value in values]
     examples = [(extract(m.features, m.text), m.truth is True) for m in messages if m.truth is not None]
     avro_values = in_avro(values)
@@ -101,11 +100,11 @@ def stages(values: Sequence[bytes]) -> Mapping[str, Callable[[], object]]:
         "bare json.loads + float": lambda: read_numbers(values),
         "validate only (Pydantic)": lambda: drain(map(read_input, values)),
         "decode": lambda: drain(map(decode, values)),
-        "decode to a dictionary": lambda: drain(map(make_decoder(SETTINGS).decode, values)),
         "features": lambda: drain(extract(m.features, m.text) for m in messages),
         "predict + learn": lambda: learn(examples),
         "encode": lambda: encode(messages),
         "processor": lambda: process(records),
+        "processor, reference": lambda: process(records, uses_fast_path=False),
         "processor, with metrics": lambda: process(records, Metrics(CollectorRegistry())),
         "decode, Avro": lambda: drain(map(decode_avro, avro_values, avro_records)),
         "processor, Avro": lambda: process_avro(avro_records),
@@ -124,7 +123,7 @@ def learn(examples: Sequence[tuple[X, bool]]) -> None:
     learner = make_learner("perceptron", {})
     assert isinstance(learner, BinaryLearner)
     for x, truth in examples:
-        learner.decide_and_learn(x, truth)
+        learner.predict_learn(x, truth)
 
 
 def encode(messages: Sequence[Incoming]) -> None:
@@ -136,9 +135,11 @@ def encode(messages: Sequence[Incoming]) -> None:
             answers.prediction(outputs, m.id, m.truth is True, n / 7, n, m.truth, n)
 
 
-def process(records: Sequence[Record], metrics: Metrics | None = None) -> None:
+def process(
+    records: Sequence[Record], metrics: Metrics | None = None, *, uses_fast_path: bool = True
+) -> None:
     """Process records with a new processor, which metrics observe if they are given."""
-    processor = make_processor(SETTINGS)
+    processor = make_processor(SETTINGS, uses_fast_path=uses_fast_path)
     if metrics:
         processor.observe = metrics.watch(0, processor.learner)
     for start in range(0, len(records), BATCH_RECORDS):

@@ -8,11 +8,11 @@ the partitions of the group's leading topic; the same partition of every further
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
-from service.batches.record_batch import RecordBatch
+from service.batches import OutputBatch, RecordBatch
 from service.records import NO_LIMIT, NOWHERE, Headers, Output, Place, Record, RecordLimit
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "RecordLimit",
     "Transport",
     "Writer",
+    "topics_of",
 ]
 
 
@@ -294,3 +295,8 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Release everything. Idempotent."""
+
+
+def topics_of(outputs: Iterable[Output]) -> set[str]:
+    """Return the topics of outputs; an `OutputBatch` has them at hand."""
+    return set(outputs.topics) if isinstance(outputs, OutputBatch) else {output.topic for output in outputs}

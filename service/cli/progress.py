@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from service.cli.output import echo_line
 from service.datasets.files import Source
 from service.messages.labels import Vocabulary
-from service.partition.learned_examples import LearnedExamples
+from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 from service.visible import one_line
 

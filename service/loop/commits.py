@@ -10,8 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from service.batches.output_batch import OutputBatch
-from service.batches.record_batch import RecordBatch
+from service.batches import OutputBatch, RecordBatch
 from service.checkpoints.log import Address
 from service.clock import Clock
 from service.formats.answers import ANSWER_KEY, AnswerWriter

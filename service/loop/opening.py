@@ -18,7 +18,7 @@ from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModel, LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import BatchTracer
-from service.partition.learned_examples import LearnedExamples, Observer
+from service.partition.examples import LearnedExamples, Observer
 from service.partition.processor import Processor
 from service.settings.load import Settings
 from service.sharing.lanes import Lanes
@@ -124,6 +124,7 @@ class TaskOpener:
         except BaseException:
             writer.close()
             raise
+        self._metrics.engine.info({"form": restored.processor.engine})
         restored.processor.observe = self._observer(partition, restored.processor, live)
         if restored.processor.schemas is not None:
             restored.processor.schemas.note_defect = self._metrics.format_defects.inc

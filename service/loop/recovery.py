@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from perceptron_core import DamagedError
 from perceptron_core.errors import NewerError
-from service.batches.in_step import in_step
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch, in_step
 from service.checkpoints.identity import check_identity, earlier_settings, names_settings
 from service.checkpoints.input_loss import Loss, refuse, unlearned_losses, unread_losses
 from service.checkpoints.log import RESET_HINT, CheckpointLog, Progress, StoredSchema, read_log

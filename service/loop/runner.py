@@ -13,7 +13,7 @@ from contextlib import suppress
 from random import Random
 from typing import Final
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.clock import SYSTEM_CLOCK, Clock
 from service.errors import OffsetOutOfRange, StorageFull, TransportUnavailable
 from service.loop.availability import Availability
@@ -30,7 +30,7 @@ from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.throughput_log import ThroughputLog
 from service.monitoring.tracing import NO_TRACER, BatchTracer
-from service.partition.learned_examples import Observer
+from service.partition.examples import Observer
 from service.settings.load import Settings
 from service.stream import Consumer, Place, Transport
 from service.transport.topics import input_topics

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.checkpoints.input_loss import Loss
 from service.checkpoints.log import Address, Progress, progress_record, schema_records
 from service.checkpoints.progress_counts import progress_counts

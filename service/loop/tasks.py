@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from random import Random
 from typing import Final
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.clock import Clock
 from service.errors import (
     MessageTooLarge,
@@ -38,7 +38,7 @@ from service.loop.task import Task
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
 from service.monitoring.tracing import BatchTracer
-from service.partition.learned_examples import Observer
+from service.partition.examples import Observer
 from service.settings.load import Settings
 from service.stream import Consumer, Transport
 from service.transport.topics import input_topics

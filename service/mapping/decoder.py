@@ -47,7 +47,7 @@ class MappedDecoder(Decoder):
         self._labels = labels
         self._labels_topic = labels_topic
         self._own = own
-        self._max_message_bytes = max_message_bytes
+        self.max_message_bytes = max_message_bytes
         self.maps_time = any(topic is not None and topic.mapper.maps_time for topic in (events, labels))
 
     def decode(self, value: bytes | None, record: Record | None = None) -> Incoming:
@@ -58,8 +58,8 @@ class MappedDecoder(Decoder):
             return self._own.decode(value)
         if not value:
             raise Rejection(Reason.EMPTY, "the record has no value")
-        if len(value) > self._max_message_bytes:
-            limit = self._max_message_bytes
+        if len(value) > self.max_message_bytes:
+            limit = self.max_message_bytes
             raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
         headers = record.headers if record is not None else ()
         return topic.mapper.read(topic.read(value, headers), record, len(value))

@@ -1,6 +1,6 @@
 # What compiled code knows of answer_record.pyx.
 
-from service.batches.output_batch cimport OutputBatch
+from service.batches cimport OutputBatch
 
 cpdef write_answer(
     OutputBatch outputs, topic, str event_id, tuple form, double number, probability, long long updates,

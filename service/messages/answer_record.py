@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic_core import to_json
 
-from service.batches.output_batch import OutputBatch
+from service.batches import OutputBatch
 from service.stream import Headers, Output
 
 

@@ -3,8 +3,8 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memcpy
 
-from service.batches.message_batch cimport Entry
-from service.batches.output_batch cimport OutputBatch
+from service.batches cimport Entry
+from service.batches cimport OutputBatch
 
 from pydantic_core import to_json
 

@@ -1,7 +1,6 @@
 # The C types of decoder.py, for compiled code.
 cimport cython
 
-from service.messages.event_reader cimport EventReader
 from service.messages.labels cimport Vocabulary
 
 
@@ -21,18 +20,12 @@ cdef class Incoming:
 
 
 cdef class Decoder:
-    cdef public Vocabulary _vocabulary
-    cdef public long long _max_message_bytes
-    cdef EventReader _reader
-    cdef bint _takes_booleans
+    cdef public Vocabulary vocabulary
+    cdef public long long max_message_bytes
+    cdef object _read_common
 
     @cython.locals(fields=tuple)
     cpdef Incoming decode(self, value, record=*)
-
-    cpdef Incoming decode_values(self, value)
-
-    @cython.locals(reader=EventReader)
-    cdef Incoming decode_at(self, const unsigned char* value, Py_ssize_t size)
 
     @cython.locals(is_label=bint, made=Incoming)
     cdef Incoming _incoming(self, event_id, features, text, label, long long message_bytes)

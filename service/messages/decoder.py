@@ -1,10 +1,7 @@
-"""Bytes to messages. In: a record's value. Out: an event or a label, or a rejection with its reason.
+"""Decode the value of a record to an event or a label, or reject it with a reason.
 
 The service's own schema is read here; records of any other shape by `service.mapping`, which ends here too.
-
-Nothing poisonous passes: what is not finite, too large, unknown or malformed stops here.
-
-`decoder.pxd` gives this module its C types.
+What is not finite, too large, unknown or malformed is rejected.
 """
 
 from __future__ import annotations
@@ -17,11 +14,15 @@ from pydantic import ValidationError
 
 from perceptron_core.validation import MAX_MAGNITUDE
 from perceptron_core.weights.named_values import NamedValues
-from service.messages.event_reader import EventReader
 from service.messages.labels import LabelValue, Truth, UnknownLabelError, Vocabulary
 from service.messages.rejection import OWN_TIME, Reason, Rejection
 from service.messages.schema import Features, Fields, check_input, read_input
 from service.stream import Record
+
+try:
+    from service.messages.event_reader import EventReader  # type: ignore[import-not-found]
+except ImportError:  # nothing is compiled
+    EventReader = None
 
 
 class Incoming:  # noqa: PLW1641 - holds a dictionary, so it is not hashable
@@ -94,11 +95,9 @@ class Decoder:
     """
 
     def __init__(self, vocabulary: Vocabulary, max_message_bytes: int) -> None:
-        self._vocabulary = vocabulary
-        self._max_message_bytes = max_message_bytes
-        self._reader = EventReader()
-        # Of two classes, as others may take labels in their own way.
-        self._takes_booleans = type(vocabulary) is Vocabulary and not vocabulary.is_multiclass
+        self.vocabulary = vocabulary
+        self.max_message_bytes = max_message_bytes
+        self._read_common = _nothing if EventReader is None else EventReader().read
 
     maps_time = False
     """Whether messages may say their event time: then it is known only once they are decoded."""
@@ -119,27 +118,17 @@ class Decoder:
             With the reason, for anything that is no valid event or label.
 
         """
-        message = self.decode_values(value)
-        if type(message.features) is NamedValues:
-            message.features = message.features.as_dict()
-        return message
-
-    def decode_values(self, value: bytes | None) -> Incoming:
-        """Read one message of the own schema as `decode` does; all its features may be `NamedValues`."""
-        data = value or b""
-        return self.decode_at(data, len(data))
-
-    def decode_at(self, value: bytes, size: int) -> Incoming:
-        """Read one message of so many bytes, as `decode_values` does. In memory a zero is behind them."""
-        if size == 0:
+        if not value:
             raise Rejection(Reason.EMPTY, "the record has no value")
-        if size > self._max_message_bytes:
-            limit = self._max_message_bytes
-            raise Rejection(Reason.TOO_LARGE, f"{size} bytes; max_message_bytes is {limit}")
-        reader = self._reader
-        if reader.read_at(value, size):
-            return self._incoming(reader.id, reader.features, reader.text, reader.label, size)
-        return self._judged(value[:size])
+        if len(value) > self.max_message_bytes:
+            limit = self.max_message_bytes
+            raise Rejection(Reason.TOO_LARGE, f"{len(value)} bytes; max_message_bytes is {limit}")
+        if (fields := self._read_common(value)) is None:
+            return self._judged(value)
+        event_id, features, text, label = fields
+        if type(features) is NamedValues:
+            features = features.as_dict()
+        return self._incoming(event_id, features, text, label, len(value))
 
     def _judged(self, value: bytes) -> Incoming:
         """Read a message with Pydantic."""
@@ -173,16 +162,14 @@ class Decoder:
     ) -> Incoming:
         is_label = features is None and text is None
         truth: Truth | None = None
-        if type(label) is bool and self._takes_booleans:
-            truth = label
-        elif label is not None:
+        if label is not None:
             try:
-                truth = self._vocabulary.truth(label)
+                truth = self.vocabulary.truth(label)
             except UnknownLabelError as error:
                 raise Rejection(Reason.UNKNOWN_LABEL, str(error)) from None
         elif is_label:
             raise Rejection(Reason.MISSING_FIELD, "an event needs features or text, a label needs label")
-        made = Incoming.__new__(Incoming)
+        made = Incoming.__new__(Incoming)  # compiled, with less ado than by its constructor
         made.id, made.features, made.text, made.label, made.truth = event_id, features, text, label, truth
         made.is_label, made.message_bytes = is_label, message_bytes
         made.timestamp_ms = made.tenant = None
@@ -191,6 +178,11 @@ class Decoder:
     def place_of_time(self, record: Record) -> str:  # noqa: ARG002 - others look at the record's topic
         """Say where a record's event time is found, for messages."""
         return OWN_TIME
+
+
+def _nothing(value: bytes) -> Fields | None:  # noqa: ARG001 - as the compiled reader's
+    """Read no message: Pydantic reads all."""
+    return None
 
 
 def _fields(read: Mapping[str, Any]) -> Fields:

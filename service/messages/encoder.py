@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
 
-from service.batches.output_batch import OutputBatch
+from service.batches import OutputBatch
 from service.messages.answer_record import write_answer
 from service.messages.labels import BOOLEANS, LabelValue, Spelling, Truth, Vocabulary
 from service.stream import Headers

@@ -1,4 +1,9 @@
-"""Messages of the common shape, read in one pass: the compiled form of `event_reader.py`, which says what it means."""
+"""Messages of the common shape, read in one pass, as Pydantic would read them.
+
+The common shape is an object with known fields, each once, numbers of at most 19 digits, texts without escapes. Of
+a message in which there is anything else nothing is read, and Pydantic judges. Features whose names were expected
+are `NamedValues` if all are numbers.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_Copy, PyDict_SetItem

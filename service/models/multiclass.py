@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 from perceptron_core import to_bytes
@@ -32,7 +31,11 @@ class MulticlassLearner:
     def __init__(self, model: MulticlassClassifier) -> None:
         self.model = model
 
-    updates = property(attrgetter("model.n_updates"), doc="Updates made so far.")
+    @property
+    def updates(self) -> int:
+        """Updates made so far."""
+        return self.model.n_updates
+
     has_log_odds = False
     """A class's score means something beside the scores of the other classes only."""
 

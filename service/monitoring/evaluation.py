@@ -11,7 +11,7 @@ from service.messages.labels import Truth, Vocabulary
 from service.models.auto import AutoLearner
 from service.models.registry import Learner
 from service.partition.counts.counters import Counters
-from service.partition.learned_examples import LearnedExamples
+from service.partition.examples import LearnedExamples
 
 
 class Evaluation:

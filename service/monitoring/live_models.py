@@ -30,7 +30,7 @@ from service.monitoring.event_rate import EventRate
 from service.monitoring.portrait import Portrait, rank_weights
 from service.monitoring.questions import Question, QuestionReader
 from service.monitoring.recent_predictions import RecentAnswers
-from service.partition.learned_examples import LearnedExamples
+from service.partition.examples import LearnedExamples
 from service.partition.processor import Processor
 from service.partitioner import partition_at_work, partition_for_key
 from service.settings.load import Settings

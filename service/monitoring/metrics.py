@@ -21,7 +21,7 @@ from service.models.auto import mixture_of
 from service.models.registry import Learner
 from service.monitoring.buckets import Buckets
 from service.monitoring.committed_state import Published, Share, committed_families
-from service.partition.learned_examples import LearnedExamples, Observer
+from service.partition.examples import LearnedExamples, Observer
 from service.partition.processor import Processor
 from service.sharing.lanes import Lanes
 from service.sharing.participant import Participant
@@ -97,6 +97,11 @@ class Metrics:
             "Version of the service, and whether its core is compiled (true or false).",
             registry=registry,
         ).info({"version": __version__, "compiled": str(COMPILED).lower()})
+        self.engine = Info(
+            "perceptron_engine",
+            "Which form of the engine processes records of the common case: fast (compiled) or reference.",
+            registry=registry,
+        )
         ProcessCollector(registry=registry)  # memory, processor time, open files; on Linux
         registry.register(_CommittedState(self))
 

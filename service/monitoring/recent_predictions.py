@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from service.messages.decoder import Decoder
 from service.messages.rejection import Rejection
-from service.partition.learned_examples import LearnedExamples
+from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 from service.stream import Output, Record
 

@@ -16,8 +16,8 @@ from service.messages.features import FeatureExtractor, FeatureOptions, RawFeatu
 from service.messages.labels import UnreadLabels, Vocabulary
 from service.models.names import AUTO
 from service.models.registry import make_learner
+from service.partition.examples import Observer
 from service.partition.label_join import LabelJoin
-from service.partition.learned_examples import Observer
 from service.partition.parts import make_parts
 from service.partition.processor import Processor
 from service.settings.hash_key import hash_key
@@ -147,6 +147,7 @@ def make_processor(
     *,
     decoder: Decoder | None = None,
     extractor: FeatureExtractor | RawFeatures | None = None,
+    uses_fast_path: bool = True,
 ) -> Processor:
     """Make a processor with an untrained model.
 
@@ -158,6 +159,8 @@ def make_processor(
         Called with the labelled predictions of each batch.
     decoder, extractor
         Given where several processors share them; else made as the settings describe them.
+    uses_fast_path
+        As of `Processor`.
 
     Raises
     ------
@@ -192,4 +195,5 @@ def make_processor(
         rounds=Rounds(learner) if settings.share_model else None,
         further=make_parts(settings),
         observe=observe,
+        uses_fast_path=uses_fast_path,
     )

@@ -1,7 +1,7 @@
 # What compiled code knows of kept_examples.pyx.
 from cpython.object cimport PyObject
 
-from service.partition.example cimport Example
+from service.partition.examples cimport Example
 
 
 cdef struct Kept:
@@ -38,3 +38,23 @@ cdef class KeptExamples:
     cdef void _enter(self, size_t place) noexcept
     cdef void _leave(self, size_t place) noexcept
     cdef int _grow(self) except -1
+
+
+cdef class Packer:
+    cdef list pieces
+    cdef tuple _names
+    cdef list _packed_names
+    cdef unsigned char* _start
+    cdef unsigned char* _at
+    cdef unsigned char* _end
+
+    cdef unsigned char* room(self, Py_ssize_t size) except NULL
+    cdef flush(self)
+    cdef row(self, str event_id, Example example)
+    cdef features(self, kept)
+    cdef head(self, Py_ssize_t n, unsigned char few, unsigned char many)
+    cdef any(self, value)
+    cdef text(self, str text)
+    cdef number(self, double number)
+    cdef whole(self, long long number)
+    cdef raw(self, bytes packed)

@@ -1,13 +1,15 @@
-"""Examples by event id, oldest first. In: the newest one. Out: any by its id, and the oldest one.
+"""Examples by event id, oldest first, and how snapshots have them.
 
-This is the interpreted form; `kept_examples.pyx` is the compiled one, and means the same.
+Where there is a compiler, `kept_examples.pyx` stands in for this module.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 
-from service.partition.example import Example
+from perceptron_core.formats.model_bytes import pack
+from service.partition.examples import Example, fields_of
 
 
 class KeptExamples(OrderedDict[str, Example]):
@@ -36,3 +38,8 @@ class KeptExamples(OrderedDict[str, Example]):
     def drop_oldest(self) -> None:
         """Drop the oldest example; there must be one."""
         self.popitem(last=False)
+
+
+def pack_examples(examples: Mapping[str, Example]) -> Sequence[bytes]:
+    """Write [id, *fields] of each example, in order, as one MessagePack array; return its pieces."""
+    return [pack([(event_id, *fields_of(example)) for event_id, example in examples.items()])]

@@ -1,7 +1,7 @@
 # The C types of label_join.py, for compiled code.
 cimport cython
 
-from service.partition.example cimport Example
+from service.partition.examples cimport Example
 from service.partition.kept_examples cimport KeptExamples
 
 

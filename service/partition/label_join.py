@@ -16,9 +16,8 @@ from typing import Any
 
 from perceptron_core.formats.packed import Packed, PackedMapping, pack_around
 from service.messages.labels import Truth
-from service.partition.example import Example, fields_of
-from service.partition.kept_examples import KeptExamples
-from service.partition.packed_examples import pack_examples
+from service.partition.examples import Example, fields_of
+from service.partition.kept_examples import KeptExamples, pack_examples
 
 
 class EarlyLabel:

@@ -1,31 +1,26 @@
 # The C types of label_learner.py, for compiled code.
 cimport cython
 
-from service.batches.output_batch cimport OutputBatch
+from service.batches cimport OutputBatch
 from service.messages.decoder cimport Incoming
 from service.messages.encoder cimport Answers
-from service.models.binary cimport BinaryLearner
-from service.partition.example cimport Example
+from service.partition.examples cimport Example
 from service.partition.label_join cimport EarlyLabel, LabelJoin
-from service.partition.learned_examples cimport LearnedExamples
+from service.partition.examples cimport LearnedExamples
 
 
 cdef class LabelLearner:
-    cdef LabelJoin _join
-    cdef Answers _answers
-    cdef object _truth_on_timeout
-    cdef object _learner
-    cdef BinaryLearner _binary
+    cdef public object learner
+    cdef readonly LabelJoin join
+    cdef readonly Answers answers
+    cdef object _counters
+    cdef readonly object truth_on_timeout
     cdef LearnedExamples _learned
     cdef OutputBatch _outputs
-    cdef public object counts
-    cdef Py_ssize_t _n_matched
 
-    cpdef begin(self, learner, counts, LearnedExamples learned, OutputBatch outputs)
+    cpdef begin(self, LearnedExamples learned, OutputBatch outputs)
 
-    cpdef end(self)
-
-    cdef _match(self)
+    cpdef advance(self, long long timestamp_ms)
 
     @cython.locals(example=Example, event_id=str, delay_seconds=double, time_ms=cython.longlong)
     cpdef receive(self, Incoming label, long long timestamp_ms, bytes trace)
@@ -35,10 +30,8 @@ cdef class LabelLearner:
     cpdef first(self, Incoming event, EarlyLabel early)
 
     @cython.locals(example=Example)
-    cpdef settle_overdue(self, long long timestamp_ms)
+    cdef _learn_overdue(self, long long timestamp_ms, truth)
 
-    cdef _settle(self, event_id, Example example, truth, double delay_seconds=*)
-
-    cdef long long n_updates(self) except? -1
+    cdef _learn(self, event_id, Example example, truth, double delay_seconds=*)
 
     cdef _reconsider(self, Example example, truth)

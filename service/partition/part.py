@@ -14,9 +14,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 from perceptron_core import DamagedError, from_bytes
 from service.messages.decoder import Incoming
 from service.models.registry import Learner
-from service.partition.example import Example
+from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import LabelJoin
-from service.partition.learned_examples import LearnedExamples
 
 
 class Figure(NamedTuple):

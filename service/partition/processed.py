@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from perceptron_core.logistic import logistic
-from service.batches.output_batch import OutputBatch
+from service.batches import OutputBatch
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.stream import Output

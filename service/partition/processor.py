@@ -1,8 +1,9 @@
-"""One partition's state machine. In: records, in order. Out: predictions, outcomes, dead letters.
+"""One partition's state machine: records come in, in order; predictions, outcomes and dead letters go out.
 
 No I/O and no clock: the state is a function of the records processed, and of the time given with each batch.
 
-`processor.pxd` gives this module its C types.
+This is the reference: it says what becomes of a record of any schema, with any learner and any part. Where
+compiled code is there, `FastPath` does the same to the records of the common case.
 """
 
 from __future__ import annotations
@@ -13,9 +14,7 @@ from typing import Any, Final
 from perceptron_core import LearnerError
 from perceptron_core.elementary import ARITHMETIC
 from perceptron_core.formats.packed import PackedMapping, pack_around
-from perceptron_core.weights.feature_array import FeatureArray
-from service.batches.output_batch import OutputBatch
-from service.batches.record_batch import RecordBatch
+from service.batches import OutputBatch, RecordBatch
 from service.formats.schemas import Schemas
 from service.messages.dead_letter import dead_letter
 from service.messages.decoder import Decoder, Incoming
@@ -24,16 +23,15 @@ from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
 from service.messages.rejection import Rejection
 from service.messages.trace import trace_headers, trace_of
-from service.models.binary import BinaryLearner
 from service.models.probability import probability_of
 from service.models.registry import Learner
 from service.models.rejection import rejection_of
 from service.models.river import ModelError
 from service.partition.counts.counters import Counters
-from service.partition.example import Example, make_example
+from service.partition.examples import Example, LearnedExamples, Observer, make_example
+from service.partition.fast import fast_path
 from service.partition.label_join import LabelJoin
 from service.partition.label_learner import LabelLearner
-from service.partition.learned_examples import LearnedExamples, Observer
 from service.partition.part import JoinPart, Kept, ModelPart, Part
 from service.partition.processed import Processed
 from service.partition.threads import give_way
@@ -72,6 +70,8 @@ class Processor:
         Its other parts.
     observe
         Called with the labelled predictions of each batch, in order, once it is processed.
+    uses_fast_path
+        Whether records of the common case are left to compiled code; False for comparisons alone.
 
     """
 
@@ -90,8 +90,8 @@ class Processor:
         rounds: Rounds | None = None,
         further: Sequence[Part] = (),
         observe: Observer = lambda _: None,
+        uses_fast_path: bool = True,
     ) -> None:
-        self.learner = learner
         self.join = join
         self.rounds = rounds
         self.counters = Counters()
@@ -103,24 +103,28 @@ class Processor:
         self.schemas = schemas
         self._extractor = extractor
         self._times = TimeBounds(max_ahead_seconds)
-        self._maps_time = decoder.maps_time
+        self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
         self._answers = Answers(vocabulary, topics.predictions)
         self._dead_letters_topic = topics.dead_letters
-        self._labels = LabelLearner(join, self._answers, truth_on_timeout)
-        self._times_out = truth_on_timeout is not None
+        self._labels = LabelLearner(join, self._answers, self.counters, truth_on_timeout)
         self.observe = observe
-        self._needs_records = type(decoder) is not Decoder  # the own schema is read from values alone
-        # Parts take events with their features as a dictionary.
-        takes_dictionaries = self._needs_records or bool(self._takers)
-        self._has_own_schema = not takes_dictionaries and isinstance(extractor, FeatureExtractor)
-        self._own_extractor = extractor if isinstance(extractor, FeatureExtractor) else None
-        self._binary: BinaryLearner | None = None
-        self._takes_values = False
-        self._has_log_odds = False
-        self._n_predictions = 0
-        self._trace = b""  # of the record that is processed
         self._learned = LearnedExamples()
         self._outputs = OutputBatch()
+        self._uses_fast_path = uses_fast_path and not self._takers  # who take features as a dictionary
+        self._fast_path = None
+        self.learner = learner
+
+    @property
+    def learner(self) -> Learner:
+        """The model."""
+        return self._learner
+
+    @learner.setter
+    def learner(self, learner: Learner) -> None:
+        """Set it, and decide whether records of the common case are left to compiled code."""
+        self._learner = self._labels.learner = learner
+        if self._uses_fast_path:
+            self._fast_path = fast_path(learner, self.decoder, self._extractor, self._labels)
 
     def process_batch(self, records: Sequence[Record], now_ms: int | None = None) -> Processed:
         """Process the next records of the partition, strictly one after the other; return what to write.
@@ -128,34 +132,44 @@ class Processor:
         Where one batch ends changes nothing but the time, `now_ms`, that bounds event times; None: no bound.
         """
         self._times.set_now(now_ms)
+        self._earliest_ms, self._latest_ms = self._times.earliest_ms, self._times.latest_ms
         batch = records if isinstance(records, RecordBatch) else RecordBatch(records)
         outputs = self._outputs = OutputBatch()
-        learned = self._learned = LearnedExamples(has_log_odds=self.learner.has_log_odds)
-        self._has_log_odds = learned.has_log_odds
-        self._binary = self.learner if type(self.learner) is BinaryLearner else None
-        self._takes_values = self._has_own_schema and self._binary is not None
-        self._n_predictions = 0
-        self._labels.begin(self.learner, self.counters.labels, learned, outputs)
+        learned = self._learned = LearnedExamples(has_log_odds=self._learner.has_log_odds)
+        self._labels.begin(learned, outputs)
+        fast_path = self._fast_path
+        if fast_path is not None:
+            fast_path.begin(batch, learned, outputs, self._earliest_ms, self._latest_ms)
         dead_letters: list[tuple[int, Output]] = []
-        for place in range(len(batch)):
-            if not place % 64:  # tenths of a millisecond
-                give_way()
+        place, end = 0, len(batch)
+        while place < end:
+            if fast_path is not None and (place := fast_path.process_from(place)) == end:
+                break
+            record = batch[place]
             try:
-                self._take(batch, place)
+                self._process(record)
             except (Rejection, LearnerError, ModelError) as error:
                 rejection = rejection_of(error)
                 self.counters.rejected[rejection.reason] += 1
-                letter = dead_letter(batch[place], rejection, self._dead_letters_topic)
+                letter = dead_letter(record, rejection, self._dead_letters_topic)
                 dead_letters.append((place, letter))
                 outputs.append(letter)
-        self._labels.end()
-        self.counters.predictions += self._n_predictions
+            place += 1
+            if not place % 64:  # tenths of a millisecond
+                give_way()
+        if fast_path is not None:
+            self.counters.predictions += fast_path.end()
         self.counters.consumed.update(batch.counts())
         self.counters.observe(learned)
         for part in self._observers:
             part.observe(learned)
         self.observe(learned)
         return Processed(outputs, dead_letters)
+
+    @property
+    def engine(self) -> str:
+        """Which form processes the records of the common case: `fast`, or `reference` as all others."""
+        return "fast" if self._fast_path is not None else "reference"
 
     @property
     def spelling(self) -> Spelling:
@@ -179,7 +193,7 @@ class Processor:
         """Return all that has state, in the order of a snapshot."""
         optional = {"rounds": self.rounds, "schemas": self.schemas}
         kept = [Kept(name, each) for name, each in optional.items() if each is not None]
-        return ModelPart(self.learner), JoinPart(self.join), self.counters, *kept, *self.further
+        return ModelPart(self._learner), JoinPart(self.join), self.counters, *kept, *self.further
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned: the next record has the same effect as it had there.
@@ -201,95 +215,67 @@ class Processor:
         The steps that kept examples remember were made on the old model: there is nothing to undo on the
         new one. Raises `DamagedError` if the model cannot be read.
         """
-        self.learner.load(dumped)
+        self._learner.load(dumped)
         self.join.forget_steps()
 
-    def _take(self, batch: RecordBatch, place: int) -> None:
+    def _process(self, record: Record) -> None:
         """Advance event time, decode the message of a record and process it.
 
         What the message or the model makes impossible is raised before anything else is changed. Where
         messages say their time, one that cannot be decoded advances nothing.
         """
-        headers = batch.headers(place)
-        self._trace = trace_of(headers) if headers else b""
-        timestamp_ms = batch.timestamp_ms(place)
-        message = None
-        if self._maps_time:
-            message = self._decode(batch, place)
-            if (said_ms := message.timestamp_ms) is not None:
-                if not self._times.earliest_ms <= said_ms <= self._times.latest_ms:
-                    raise self._times.rejection(said_ms, self.decoder.place_of_time(batch[place]))
-                timestamp_ms = said_ms
-        if not self._times.earliest_ms <= timestamp_ms <= self._times.latest_ms:
-            raise self._times.rejection(timestamp_ms, self.decoder.place_of_time(batch[place]))
-        if self._times_out:
-            self._labels.settle_overdue(timestamp_ms)
-        if orphans := self.join.advance(timestamp_ms):
-            self.counters.labels["orphan"] += orphans
+        decoder, message, timestamp_ms = self.decoder, None, record.timestamp_ms
+        if decoder.maps_time:
+            message = decoder.decode(record.value, record)
+            if message.timestamp_ms is not None:
+                self._check_time(message.timestamp_ms, record)
+                timestamp_ms = message.timestamp_ms
+        self._check_time(timestamp_ms, record)
+        self._labels.advance(timestamp_ms)
         if message is None:
-            message = self._decode(batch, place)
+            message = decoder.decode(record.value, record)
+        trace = trace_of(record.headers) if record.headers else b""
         if message.is_label:
-            self._labels.receive(message, timestamp_ms, self._trace)
+            self._labels.receive(message, timestamp_ms, trace)
         else:
-            self._receive_event(message, timestamp_ms)
+            self._receive_event(message, timestamp_ms, trace)
 
-    def _decode(self, batch: RecordBatch, place: int) -> Incoming:
-        """Decode the message of a record; its features may be `FeatureArray` where the learner takes them."""
-        if self._takes_values:
-            return self.decoder.decode_at(batch.data(place), batch.size(place))
-        value = batch.value(place)
-        return self.decoder.decode(value, batch[place] if self._needs_records else None)
+    def _check_time(self, timestamp_ms: int, record: Record) -> None:
+        if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
+            raise self._times.rejection(timestamp_ms, self.decoder.place_of_time(record))
 
-    def _receive_event(self, event: Incoming, timestamp_ms: int) -> None:
+    def _receive_event(self, event: Incoming, timestamp_ms: int, trace: bytes) -> None:
         """Predict; then learn, if the truth is known and was not learned before."""
-        event_id = event.id
-        x = self._features_of(event)
-        updates = self._labels.n_updates()
-        known = self.join.examples.get(event_id)
+        x = self._extractor.extract(event.features, event.text, event.tenant)
+        updates = self._learner.updates
+        known = self.join.examples.get(event.id)
         if known is None:
-            known = self._predict_new(event, x, timestamp_ms)
+            known = self._predict_new(event, x, timestamp_ms, trace)
             predicted, score, truth = known.predicted, known.score, known.truth
         else:
-            predicted, score = self.learner.assess(x.as_dict() if isinstance(x, FeatureArray) else x)
+            predicted, score = self._learner.assess(x)
             truth = self._labels.repeated(event, known)
-        self._n_predictions += 1
-        probability = probability_of(predicted, score) if self._has_log_odds else None
-        headers = trace_headers(self._trace) if self._trace else ()
+        self.counters.predictions += 1
+        probability = probability_of(predicted, score) if self._learned.has_log_odds else None
+        headers = trace_headers(trace) if trace else ()
         self._answers.prediction(
-            self._outputs, event_id, predicted, score, updates, truth, timestamp_ms, probability, headers
+            self._outputs, event.id, predicted, score, updates, truth, timestamp_ms, probability, headers
         )
         for part in self._takers:
             part.take(event, timestamp_ms)
 
-    def _features_of(self, event: Incoming) -> X | FeatureArray:
-        if self._takes_values:
-            assert self._own_extractor is not None
-            return self._own_extractor.extract_values(event.features, event.text, event.tenant)
-        return self._extractor.extract(event.features, event.text, event.tenant)
-
-    def _predict_new(self, event: Incoming, x: X | FeatureArray, timestamp_ms: int) -> Example:
+    def _predict_new(self, event: Incoming, x: X, timestamp_ms: int, trace: bytes) -> Example:
         """Predict an event that has not come before, learn it if its truth is known, and keep it."""
-        early = self.join.early.get(event.id) if self.join.early else None
+        early = self.join.early.get(event.id)
         truth = early.truth if event.truth is None and early is not None else event.truth
-        example = self._predict(x, truth)
-        example.timestamp_ms, example.trace = timestamp_ms, self._trace
-        example.message_bytes = event.message_bytes
+        if truth is None:
+            predicted, score = self._learner.assess(x)
+            step = self._learner.said() or 0.0
+        else:
+            predicted, score, step = self._learner.predict_learn(x, truth)
+        example = make_example(x, predicted, score, timestamp_ms, step, event.message_bytes, trace)
         if truth is not None:
-            self._learned.note(event.id, example, truth, example.step, self._labels.n_updates())
+            self._learned.note(event.id, example, truth, step, self._learner.updates)
             self._labels.first(event, early)
         self.join.keep(event.id, example)
         return example
-
-    def _predict(self, x: X | FeatureArray, truth: Truth | None) -> Example:
-        """Predict, and learn a truth that is known; return the example with the step that was made."""
-        binary = self._binary
-        if binary is None:
-            if truth is None:
-                predicted, score = self.learner.assess(x)
-                return make_example(x, predicted, score, self.learner.said() or 0.0)
-            return make_example(x, *self.learner.predict_learn(x, truth))
-        if truth is None:
-            decided = binary.decide_only(x)
-            return make_example(x, decided, binary.last_score, 0.0)
-        decided = binary.decide_and_learn(x, truth)  # type: ignore[arg-type] # one of two
-        return make_example(x, decided, binary.last_score, binary.last_step)

@@ -21,8 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.batches.output_batch import OutputBatch
-from service.batches.record_batch import RecordBatch
+from service.batches import OutputBatch, RecordBatch
 from service.errors import (
     ConfigurationError,
     MessageTooLarge,

@@ -9,7 +9,7 @@ import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from perceptron_core import COMPILED
-from service.batches.output_batch import OutputBatch
+from service.batches import OutputBatch
 from service.errors import (
     MessageTooLarge,
     ServiceError,

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import chain
 from unittest import mock
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.checkpoints.log import CheckpointLog
 from service.errors import TransactionFailed
 from service.loop import commits, opening, recovery, task
@@ -285,11 +285,14 @@ def predictions_are_made_after_learning():
     """An event with its label is learned before it is predicted."""
 
     class Peeking(Processor):
-        def _receive_event(self, event, timestamp_ms):
+        def __init__(self, learner, **given):
+            super().__init__(learner, **given | {"uses_fast_path": False})
+
+        def _receive_event(self, event, timestamp_ms, trace):
             if event.truth is not None and self.join.examples.get(event.id) is None:
                 x = self._extractor.extract(event.features, event.text, event.tenant)
                 self.learner.learn(x, event.truth)
-            return super()._receive_event(event, timestamp_ms)
+            return super()._receive_event(event, timestamp_ms, trace)
 
     with mock.patch.object(factory, "Processor", Peeking):
         yield

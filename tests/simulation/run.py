@@ -49,9 +49,9 @@ def run_seed(seed, trace=None, *, with_digest=False):
     world = World(seed, trace)
     failure = ""
     try:
-        with ExitStack() as limits:
-            for module, constants in world.limits.items():
-                limits.enter_context(mock.patch.multiple(module, **constants))
+        with ExitStack() as patches:
+            for module, constants in world.patches.items():
+                patches.enter_context(mock.patch.multiple(module, **constants))
             world.run()
             judge(world)
     except Exception as error:  # noqa: BLE001  an error of any kind is what is looked for

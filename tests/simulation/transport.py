@@ -5,7 +5,7 @@ Each call goes by way of the process, where the simulation may let it crash, fre
 
 from __future__ import annotations
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.errors import (
     ConfigurationError,
     OffsetOutOfRange,

@@ -23,6 +23,8 @@ from service.errors import CheckpointError, ServiceError, StorageFull, Transacti
 from service.loop.runner import Runner
 from service.monitoring.health import Health
 from service.monitoring.metrics import Metrics
+from service.partition import processor
+from service.partition.fast import fast_path
 from service.settings.load import Settings
 from service.settings.mapping import EventSettings
 from service.sharing import participant, rounds
@@ -491,8 +493,9 @@ class World:
         self.clock = SimulatedClock()
         self.settings = draw_settings(random)
         self.is_shared = seed % SHARED_EVERY == SHARED_EVERY - 1
-        self.limits = {}
-        """Constants of `service.sharing`, by module: rounds are many and small here."""
+        self._forms = Random(seed)
+        self.patches = {processor: {"fast_path": self._fast_path_or_none}}
+        """What is changed, by module: processors are of either form, shared rounds are many and small."""
         self.p_lag = self.p_freeze = 0.0
         self.slow_lanes = frozenset()
         if self.is_shared:
@@ -532,6 +535,10 @@ class World:
                     self._committed_counts.setdefault(transaction.partition, {0}).add(consumed)
         return self._committed_counts.get(partition, {0})
 
+    def _fast_path_or_none(self, *made_of):
+        """Return the fast path of a processor, or none by chance, with draws that disturb no others."""
+        return fast_path(*made_of) if self._forms.random() < 0.5 else None
+
     def _share(self, random):
         """Let the partitions share their model: in rounds that a few updates open, on lanes that lag."""
         shared = {
@@ -543,7 +550,7 @@ class World:
         if self.settings.model == "arow":
             shared["model"] = random.choice(("perceptron", "passive-aggressive"))
         self.settings = self.settings.model_copy(update=shared)
-        self.limits = {
+        self.patches |= {
             participant: {"OPENING_UPDATES": random.choice((1, 1, 2, 4))},
             rounds: {"MOST_BYTES": random.choice((rounds.MOST_BYTES, rounds.MOST_BYTES, 200))},
         }

@@ -31,8 +31,8 @@ from service.monitoring.evaluation import Evaluation, summarise
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
+from service.partition.examples import LearnedExamples
 from service.partition.factory import open_stream
-from service.partition.learned_examples import LearnedExamples
 from service.settings.load import Loaded, Settings
 from service.stream import Output
 

@@ -25,8 +25,8 @@ from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
 from service.monitoring.evaluation import Evaluation, summarise
 from service.partition.counts.doubts import doubts
+from service.partition.examples import LearnedExamples
 from service.partition.factory import for_file, make_decoder, make_processor
-from service.partition.learned_examples import LearnedExamples
 from service.partition.processor import Processor
 from service.settings.load import Loaded, Settings
 from service.settings.names import JOIN_SETTINGS

@@ -23,7 +23,7 @@ from service.messages.labels import Truth
 from service.models.auto import AutoLearner
 from service.monitoring.evaluation import Evaluation
 from service.partition.counts.doubts import doubts
-from service.partition.learned_examples import LearnedExamples
+from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 from service.settings.load import Loaded
 

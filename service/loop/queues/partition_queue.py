@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from service.batches.in_step import in_step
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch, in_step
 from service.loop.queues.topic_queue import TopicQueue
 
 _MOST_WAITING: Final = 10_000

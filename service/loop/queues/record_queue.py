@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.loop.queues.partition_queue import BATCH_BYTES, PartitionQueue
 from service.loop.queues.topic_ends import Ask, TopicEnds
 from service.stream import Place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.stream import Record
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from perceptron_core.elementary import exp, log1p
 from perceptron_core.logistic import logistic
-from service.partition.learned_examples import LearnedExamples
+from service.partition.examples import LearnedExamples
 
 BINS: Final = 15
 """Of equal width, over probabilities from 0 to 1."""

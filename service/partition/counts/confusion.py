@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.messages.labels import Truth
-from service.partition.learned_examples import LearnedExamples
+from service.partition.examples import LearnedExamples
 
 
 class Confusion:  # noqa: PLW1641 - counted on, so not hashable

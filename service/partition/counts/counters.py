@@ -12,7 +12,7 @@ from service.partition.counts.calibration import Calibration
 from service.partition.counts.confusion import Confusion
 from service.partition.counts.score_bins import ScoreBins
 from service.partition.counts.totals import Tally, Totals
-from service.partition.learned_examples import LearnedExamples
+from service.partition.examples import LearnedExamples
 from service.partition.part import Figure, Part
 
 WINDOW: Final = 1000

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from service.partition.counts.score_numbers import BITS_LEFT_OUT, count_numbers
-from service.partition.learned_examples import LearnedExamples
+from service.partition.examples import BITS_LEFT_OUT, LearnedExamples, count_numbers
 
 _SMALLEST_NEGATIVE: Final = -(1 << 63 - BITS_LEFT_OUT)
 """The first of the numbers of negative scores, which as bits rise with the score's size."""

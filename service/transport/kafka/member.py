@@ -10,7 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.errors import OwnershipLost, TransportError
 from service.stream import NOWHERE, Place
 from service.transport.kafka.limits import (

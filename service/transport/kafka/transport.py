@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 from weakref import WeakSet
 
-from service.batches.topics import topics_of
-from service.stream import Assignee, Consumer, Follower, Output, Record
+from service.stream import Assignee, Consumer, Follower, Output, Record, topics_of
 from service.transport.kafka.limits import SETTLE_SECONDS, ConsumerOptions, TopicLimits
 from service.transport.kafka.topics import ClusterType, KafkaTopics, check_read_together
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.stream import Place
 
 Key = TypeVar("Key")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.errors import OffsetOutOfRange, OwnershipLost, TransportError
 from service.stream import NOWHERE, Assignee, Place
 from service.transport.sqlite.database import Database

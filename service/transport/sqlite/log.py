@@ -13,11 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from service.batches.record_batch import RecordBatch
-from service.batches.topics import topics_of
+from service.batches import RecordBatch
 from service.errors import ConfigurationError, MessageTooLarge, TopicMissing, TransportError
 from service.partitioner import partition_for_key
-from service.stream import Headers, Output, Record
+from service.stream import Headers, Output, Record, topics_of
 from service.transport.sqlite.database import Database, wall_clock_ms
 from service.transport.sqlite.schema import offset_of, place_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from service.cli.progress import ProgressTable, progress_bar
 from service.datasets.files import open_source
-from service.partition.learned_examples import LearnedExamples
+from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.audit.auditor import Auditor
-from service.batches.output_batch import OutputBatch
+from service.batches import OutputBatch
 from service.errors import ConfigurationError, RegistryUnavailable
 from service.formats.answers import AnswerWriter, answer_reader, schema_of
 from service.formats.sources import Sources

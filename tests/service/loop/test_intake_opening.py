@@ -6,7 +6,7 @@ import json
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.errors import TransportUnavailable
 from service.intake.submissions import SubmissionReader
 from service.loop.intake_opening import IntakeOpener

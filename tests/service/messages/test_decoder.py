@@ -1,14 +1,11 @@
 import contextlib
 import json
 import math
-import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perceptron_core import COMPILED
-from perceptron_core.weights.named_values import NamedValues
 from service.messages.decoder import Decoder, Incoming
 from service.messages.labels import UnreadLabels, Vocabulary
 from service.messages.rejection import Reason, Rejection
@@ -25,29 +22,8 @@ def test_poison_is_refused_with_its_reason(value, reason):
     assert 0 < len(refused.value.message) <= 500
 
 
-@pytest.mark.parametrize(("value", "reason"), POISON.values(), ids=POISON)
-def test_poison_is_refused_in_the_same_words_either_way(value, reason):
-    with pytest.raises(Rejection) as refused:
-        DECODER.decode_values(value)
-    assert refused.value.reason == reason
-    with pytest.raises(Rejection, match=re.escape(refused.value.message)):
-        DECODER.decode(value)
-
-
-def test_features_that_are_numbers_come_without_a_dictionary_only_if_that_is_asked_for():
-    decoder = Decoder(Vocabulary(), MAX_MESSAGE_BYTES)
-    value = b'{"id": "a", "features": {"x": 1.5, "y": -2}, "label": false}'
-    for _ in range(3):
-        plain, found = decoder.decode(value), decoder.decode_values(value)
-        assert type(plain.features) is dict
-        assert plain == found
-        assert plain.truth is found.truth is False
-    assert (type(found.features) is NamedValues) == COMPILED
-
-
-@pytest.mark.parametrize("decode", [DECODER.decode, DECODER.decode_values])
-def test_of_a_name_that_comes_twice_the_last_value_counts(decode):
-    event = decode(b'{"id":"a","id":"b","features":{"x":1,"y":2,"x":3},"label":true,"label":false}')
+def test_of_a_name_that_comes_twice_the_last_value_counts():
+    event = DECODER.decode(b'{"id":"a","id":"b","features":{"x":1,"y":2,"x":3},"label":true,"label":false}')
     assert (event.id, dict(event.features), event.truth) == ("b", {"x": 3, "y": 2}, False)
 
 

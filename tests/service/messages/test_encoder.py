@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from service.batches.output_batch import OutputBatch
+from service.batches import OutputBatch
 from service.messages import answer_record
 from service.messages.encoder import Answers
 from service.messages.labels import Vocabulary

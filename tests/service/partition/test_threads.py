@@ -3,7 +3,7 @@
 import threading
 import time
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from tests.service.building import Feed, event
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perceptron_core.formats.model_bytes import pack, unpack
-from service.partition.example import Example
+from service.partition.examples import Example
 from service.partition.label_join import LabelJoin
 from tests.service.building import Feed, event, label
 from tests.support.refusing_learner import RefusingLearner

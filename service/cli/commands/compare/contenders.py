@@ -12,8 +12,8 @@ from service.messages.labels import Truth
 from service.messages.once import OnceDecoder, OnceExtractor
 from service.messages.rejection import Rejection
 from service.monitoring.evaluation import Evaluation, summarise
+from service.partition.examples import LearnedExamples
 from service.partition.factory import for_file, make_decoder, make_extractor, make_processor
-from service.partition.learned_examples import LearnedExamples
 from service.settings.load import Settings
 from service.stream import Output, Record
 

@@ -12,7 +12,7 @@ from weakref import WeakSet
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.errors import (
     OffsetOutOfRange,
     OwnershipLost,

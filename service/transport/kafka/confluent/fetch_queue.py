@@ -11,7 +11,7 @@ from typing import Protocol
 
 from confluent_kafka import Consumer
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.stream import Place
 from service.transport.kafka.confluent.messages import ErrorFields
 

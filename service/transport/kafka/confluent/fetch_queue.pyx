@@ -3,7 +3,7 @@
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 
-from service.batches.record_batch cimport RecordBatch
+from service.batches cimport RecordBatch
 
 from service.transport.kafka.confluent.messages import warn_of_lost_headers
 from service.transport.kafka.confluent.private import READING, entry_points

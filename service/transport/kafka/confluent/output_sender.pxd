@@ -1,6 +1,6 @@
 # What compiled code knows of output_sender.pyx. The types are those of librdkafka's `rdkafka.h`.
 
-from service.batches.output_batch cimport OutputBatch
+from service.batches cimport OutputBatch
 from service.transport.kafka.confluent.fetch_queue cimport Message
 
 

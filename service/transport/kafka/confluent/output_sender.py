@@ -10,7 +10,7 @@ from typing import Protocol
 
 from confluent_kafka import Producer
 
-from service.batches.output_batch import OutputBatch
+from service.batches import OutputBatch
 from service.stream import Output
 
 

@@ -4,8 +4,8 @@ cimport cython
 
 from confluent_kafka import KafkaError, KafkaException
 
-from service.batches.message_batch cimport NO_TIME, Entry
-from service.batches.output_batch cimport OutputBatch
+from service.batches cimport NO_TIME, Entry
+from service.batches cimport OutputBatch
 from service.transport.kafka.confluent.fetch_queue cimport Message
 
 from service.transport.kafka.confluent.private import WRITING, entry_points

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from service.batches.output_batch import OutputBatch
+from service.batches import OutputBatch
 from service.stream import Output, Place
 from service.transport.kafka.confluent.cluster import Cluster
 from service.transport.kafka.confluent.connection_log import ConnectionLog

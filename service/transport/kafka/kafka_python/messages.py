@@ -9,7 +9,7 @@ from kafka import KafkaConsumer
 from kafka.errors import CorruptRecordError, KafkaError, UnsupportedCodecError
 from kafka.structs import TopicPartition
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.records import Record
 from service.transport.kafka.kafka_python.connections import Connections
 from service.transport.kafka.kafka_python.private import ASKING, READING, may_use

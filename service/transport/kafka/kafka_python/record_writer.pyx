@@ -7,8 +7,8 @@ from libc.string cimport memcpy
 
 from kafka.errors import MessageSizeTooLargeError, UnknownTopicOrPartitionError
 
-from service.batches.message_batch cimport NO_TIME, Entry
-from service.batches.output_batch cimport OutputBatch
+from service.batches cimport NO_TIME, Entry
+from service.batches cimport OutputBatch
 from service.partitioner cimport partition_of_key
 
 cdef enum:

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.batches.in_step import in_step
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch, in_step
 from service.errors import TransportUnavailable
 from service.loop.queues.partition_queue import BATCH_BYTES
 from service.loop.queues.record_queue import RecordQueues

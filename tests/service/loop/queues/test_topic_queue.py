@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.loop.queues.topic_queue import TopicQueue
 from service.stream import Record
 

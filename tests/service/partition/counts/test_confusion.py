@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.partition.counts.confusion import Confusion
-from service.partition.learned_examples import LearnedExamples
+from service.partition.examples import LearnedExamples
 from service.partition.processed import Step
 
 NAMES = st.sampled_from(["sky", "sea", "sand"])

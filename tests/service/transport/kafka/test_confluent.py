@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.errors import UnknownError, for_code
 
-from service.batches.output_batch import OutputBatch
+from service.batches import OutputBatch
 from service.errors import (
     AccessRefused,
     ConfigurationError,

@@ -10,7 +10,7 @@ from time import monotonic
 
 import pytest
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.errors import OwnershipLost, TransportUnavailable
 from service.stream import Place, Record
 from service.transport.kafka.limits import ConsumerOptions, TopicLimits

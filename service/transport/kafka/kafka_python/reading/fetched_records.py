@@ -9,7 +9,7 @@ from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
 from kafka.protocol.consumer import IsolationLevel
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.transport.kafka.kafka_python.messages import as_record
 from service.transport.kafka.kafka_python.reading.record_reader import RecordReader
 from service.transport.kafka.kafka_python.reading.uncompressed import Uncompressed

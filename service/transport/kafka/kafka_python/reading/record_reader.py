@@ -10,7 +10,7 @@ from typing import Final
 
 from typing_extensions import Buffer
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.records import Headers, Record
 
 _FAR: Final = 1 << 62

@@ -3,7 +3,7 @@
 cimport cython
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 
-from service.batches.record_batch cimport RecordBatch
+from service.batches cimport RecordBatch
 
 cdef long long _FAR = 1LL << 62
 cdef enum:

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition, cimpl
 
 from perceptron_core import COMPILED
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.records import Place, Record
 from service.transport.kafka.confluent.fetch_queue import FetchQueue, open_fetch_queue
 from service.transport.kafka.confluent.messages import PARTITION_EOF, ErrorFields, as_record

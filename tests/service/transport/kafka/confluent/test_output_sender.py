@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from perceptron_core import COMPILED
-from service.batches.output_batch import OutputBatch
+from service.batches import OutputBatch
 from service.records import Output
 from service.transport.kafka.confluent.output_sender import OutputSender, open_output_sender
 

@@ -11,7 +11,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import TopicPartition
 
-from service.batches.output_batch import OutputBatch
+from service.batches import OutputBatch
 from service.partitioner import partition_for_key
 from service.records import Output, Record
 from service.transport.kafka.kafka_python import record_writer

@@ -20,7 +20,7 @@ from kafka.record.memory_records import MemoryRecords
 from kafka.record.util import calc_crc32c
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from service.batches.record_batch import RecordBatch
+from service.batches import RecordBatch
 from service.errors import TransportError
 from service.records import Record
 from service.transport.kafka.kafka_python.messages import RecordConsumer, joined

@@ -1,20 +1,52 @@
-"""Records that were read. In: their keys, values and places. Out: a sequence of `Record`s.
+"""Records that were read and records to be written, in bulk.
 
-Where there is a compiler, `record_batch.pyx` stands in for this module: it keeps bytes and numbers, and makes
-a `Record` only when one is asked for.
+Where there is a compiler, `batches.pyx` stands in for this module: keys and values lie in blocks of memory
+that batches share, and a `Record` or an `Output` is made only when one is asked for.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from heapq import merge
 from itertools import groupby
 from operator import attrgetter
-from typing import Final
+from typing import Final, Self, SupportsIndex, TypeVar, overload
 
-from service.batches.message_batch import MessageBatch
-from service.records import RECORD_BYTES, Headers, Record
+from service.records import RECORD_BYTES, Headers, Output, Record
+
+_M = TypeVar("_M", bound=Record | Output)
 
 _topic: Final = attrgetter("topic")
+_event_time: Final = attrgetter("timestamp_ms")
+
+
+class MessageBatch(list[_M]):
+    """Records or outputs, in their order.
+
+    Parameters
+    ----------
+    messages
+        The first of them.
+
+    """
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics of the messages, in order of first appearance."""
+        return list(dict.fromkeys(message.topic for message in self))
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> _M: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Self: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> _M | Self:
+        """Return a record or an output, or a part of the batch."""
+        if isinstance(place, slice):
+            return type(self)(super().__getitem__(place))
+        return super().__getitem__(place)
 
 
 class RecordBatch(MessageBatch[Record]):
@@ -74,6 +106,26 @@ class RecordBatch(MessageBatch[Record]):
             if max_bytes < 0:
                 return count
         return min(len(self), max_records)
+
+
+class OutputBatch(MessageBatch[Output]):
+    """Records to be written, in their order.
+
+    Parameters
+    ----------
+    outputs
+        The first of them.
+
+    """
+
+
+def in_step(batches: Iterable[RecordBatch]) -> RecordBatch:
+    """Merge batches by event time; each keeps its own order, and at equal times earlier batches come first.
+
+    Any first records of the result, split by topic and merged again, have the same order: so recovery learns
+    a batch in the order in which it was learned first.
+    """
+    return RecordBatch(merge(*batches, key=_event_time))
 
 
 def _size_bytes(record: Record) -> int:

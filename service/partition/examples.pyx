@@ -1,4 +1,4 @@
-"""The examples that a batch learned: the compiled form of `learned_examples.py`, which says what it means."""
+"""Predicted events: the compiled form of `examples.py`, which says what it means."""
 
 cimport cython
 from cpython cimport array
@@ -6,17 +6,103 @@ from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.math cimport NAN, fabs
+from libc.string cimport memcpy
+
+from perceptron_core.weights.feature_array cimport FeatureArray
 
 from array import array as new_array
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
-from service.partition.example cimport Example, make_example
+import msgpack
 
 from service.models.probability import log_odds_of
 from service.partition.processed import Step
 
+cdef long long _EXAMPLE_BYTES = 512
+cdef long long _FEATURE_BYTES = 128
+cdef Py_ssize_t _LOOSE_FEATURES = 256
+cdef long long _LOOSE_BYTES = 4096
+cdef object _pack = msgpack.Packer().pack
+
 cdef array.array _DOUBLES = new_array("d")
+cdef enum:
+    _BITS_LEFT_OUT = 49
+    _NUMBERS = 1 << 64 - _BITS_LEFT_OUT
+
+BITS_LEFT_OUT = _BITS_LEFT_OUT
+
+# Scores by number; all zero between two calls.
+cdef Py_ssize_t[_NUMBERS] _counts
 cdef Py_ssize_t _FIRST_CAPACITY = 64
+
+
+# What it refers to is plain and refers to nothing else: of a hundred thousand the garbage collector need see none.
+@cython.final
+@cython.freelist(64)
+@cython.no_gc
+cdef class Example:
+    """A predicted event: its features then, and the prediction."""
+
+    def __init__(
+        self, kept, predicted, double score, long long timestamp_ms, truth=None, step=0.0, long long message_bytes=0,
+        trace=b"",
+    ):
+        self.kept = kept
+        self.predicted = predicted
+        self.score = score
+        self.timestamp_ms = timestamp_ms
+        self.truth = truth
+        self.step = step
+        self.message_bytes = message_bytes
+        self.trace = trace
+
+    @property
+    def x(self):
+        """The features, in the order in which they were predicted on."""
+        features = self.features()
+        return (<FeatureArray>features).as_dict() if isinstance(features, FeatureArray) else features
+
+    cpdef features(self):
+        """Return the features: a `FeatureArray` if they are kept as one, else a dictionary."""
+        if type(self.kept) is not bytes:
+            return self.kept
+        return msgpack.unpackb(self.kept, strict_map_key=False)
+
+    @property
+    def content(self):
+        """The features as a dictionary, or packed."""
+        return (<FeatureArray>self.kept).as_dict() if isinstance(self.kept, FeatureArray) else self.kept
+
+    cpdef long long compact(self) except? -1:
+        """Pack the features of a large event; return the estimated size of the example in memory, in bytes."""
+        cdef Py_ssize_t n
+        if type(self.kept) is not bytes:
+            n = (<FeatureArray>self.kept).n if isinstance(self.kept, FeatureArray) else len(self.kept)
+            if n <= _LOOSE_FEATURES and self.message_bytes <= _LOOSE_BYTES:
+                self.size_bytes = _EXAMPLE_BYTES + _FEATURE_BYTES * n + 2 * self.message_bytes
+                return self.size_bytes
+            self.kept = _pack(self.x)
+        self.size_bytes = _EXAMPLE_BYTES + len(self.kept)
+        return self.size_bytes
+
+
+cpdef Example make_example(
+    kept, predicted, double score, long long timestamp_ms, step=0.0, long long message_bytes=0, bytes trace=b""
+):
+    """Make an example that has no truth yet."""
+    cdef Example made = Example.__new__(Example)
+    made.kept = kept
+    made.predicted = predicted
+    made.score = score
+    made.timestamp_ms = timestamp_ms
+    made.step = step
+    made.message_bytes = message_bytes
+    made.trace = trace
+    return made
+
+
+fields_of = attrgetter("content", "predicted", "score", "timestamp_ms", "truth", "step", "message_bytes", "trace")
 
 
 @cython.final
@@ -28,7 +114,7 @@ cdef class LearnedExamples:
         cdef LearnedRow* row
         self.has_log_odds = has_log_odds
         for step in steps:
-            row = self.add(step.event_id, make_example(step.x, step.predicted, step.score, 0.0), step.truth)
+            row = self.add(step.event_id, make_example(step.x, step.predicted, step.score, 0), step.truth)
             row.mistake = step.mistake
             row.updates = step.updates
             if step.label_delay_seconds is not None:
@@ -204,6 +290,31 @@ cdef class LearnedExamples:
 
 
 Sequence.register(LearnedExamples)
+
+def count_numbers(array.array scores):
+    """Return the numbers of the scores' bins, in the order in which they come first, and the scores in each."""
+    cdef Py_ssize_t k
+    cdef long long number
+    cdef list numbers = []
+    try:
+        for k in range(len(scores)):
+            number = _number(scores.data.as_doubles[k])
+            if not _counts[number & _NUMBERS - 1]:
+                numbers.append(number)
+            _counts[number & _NUMBERS - 1] += 1
+        return [(each, _counts[<long long>each & _NUMBERS - 1]) for each in numbers]
+    finally:
+        for each in numbers:
+            _counts[<long long>each & _NUMBERS - 1] = 0
+
+
+cdef long long _number(double score) noexcept:
+    """Return the first bits of a double; those of 0 for −0."""
+    cdef long long bits
+    score += 0.0
+    memcpy(&bits, &score, sizeof(bits))
+    return bits >> _BITS_LEFT_OUT
+
 
 Observer = Callable[[LearnedExamples], None]
 

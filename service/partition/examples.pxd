@@ -1,7 +1,27 @@
-# What compiled code knows of learned_examples.pyx.
+# What compiled code knows of examples.pyx.
 from cpython.ref cimport PyObject
 
-from service.partition.example cimport Example
+
+cdef class Example:
+    cdef public object kept
+    cdef public object predicted
+    cdef public double score
+    cdef public long long timestamp_ms
+    cdef public object truth
+    cdef public object step
+    cdef public long long message_bytes
+    cdef public object trace
+    cdef public long long size_bytes
+    cdef public str event_id
+
+    cpdef features(self)
+    cpdef long long compact(self) except? -1
+
+
+cpdef Example make_example(
+    kept, predicted, double score, long long timestamp_ms, step=*, long long message_bytes=*, bytes trace=*
+)
+
 
 # A labelled prediction; of the objects it owns references.
 cdef struct LearnedRow:

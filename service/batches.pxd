@@ -1,4 +1,4 @@
-# What compiled code knows of message_batch.pyx.
+# What compiled code knows of batches.pyx.
 
 cdef enum:
     # The headers of a message that has none, and the partition of an output that the writer chooses.
@@ -48,4 +48,19 @@ cdef class MessageBatch:
     cdef int _topic_place(self, topic) except -1
 
 
-cdef object bytes_at(const unsigned char* data, Py_ssize_t size)
+# Behind each key and value there is a NUL.
+cdef class RecordBatch(MessageBatch):
+    cdef int add(
+        self, topic, int partition, long long offset, long long timestamp_ms,
+        const void* key, Py_ssize_t key_size, const void* value, Py_ssize_t value_size, tuple headers,
+    ) except -1
+    cdef const unsigned char* _copy(self, const void* data, Py_ssize_t size) except? NULL
+    cpdef value(self, Py_ssize_t place)
+    cdef const unsigned char* data(self, Py_ssize_t place) noexcept
+    cdef Py_ssize_t size(self, Py_ssize_t place) noexcept
+    cpdef long long timestamp_ms(self, Py_ssize_t place)
+    cpdef tuple headers(self, Py_ssize_t place)
+
+
+cdef class OutputBatch(MessageBatch):
+    pass

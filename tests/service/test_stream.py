@@ -2,9 +2,8 @@
 
 import pytest
 
-from service.batches.output_batch import OutputBatch
-from service.batches.topics import topics_of
-from service.stream import Output
+from service.batches import OutputBatch
+from service.stream import Output, topics_of
 
 
 @pytest.mark.parametrize("kind", [list, OutputBatch])

@@ -1,1 +1,0 @@
-"""Records and outputs in bulk. In: either. Out: sequences that make objects only when they are asked for."""

@@ -1,0 +1,178 @@
+"""The fast form of the engine: what `Processor` does, for records of the common case, in C types.
+
+The common case: the own schema, a linear learner of two classes, a new event or the label of one that is kept.
+What else comes is left to the processor, with nothing changed but event time, which it then finds advanced.
+"""
+
+cimport cython
+
+from perceptron_core.base.linear_rule cimport LinearRule
+from perceptron_core.weights.example cimport Example as Resolved
+from service.batches cimport OutputBatch
+from service.batches cimport RecordBatch
+from service.messages.encoder cimport Answers
+from service.messages.event_reader cimport EventReader
+from service.messages.features cimport FeatureExtractor
+from service.messages.labels cimport Vocabulary
+from service.partition.examples cimport Example, make_example
+from service.partition.label_join cimport LabelJoin
+from service.partition.examples cimport LearnedExamples
+
+from perceptron_core import LearnerError
+from service.messages.labels import UnknownLabelError
+from service.messages.trace import trace_headers, trace_of
+from service.models.probability import probability_of
+from service.partition.threads import give_way
+
+cdef enum:
+    TURN = 64  # records: tenths of a millisecond
+
+
+@cython.final
+cdef class FastPath:
+    """Processes records of the common case.
+
+    Parameters
+    ----------
+    learner
+        A `BinaryLearner` that has a rule.
+    decoder, extractor
+        Of the own schema.
+    labels
+        Does what is not common with labels.
+
+    """
+
+    cdef object _learner
+    cdef object _labels
+    cdef object _counts
+    cdef Vocabulary _vocabulary
+    cdef bint _takes_booleans
+    cdef bint _times_out
+    cdef long long _max_message_bytes
+    cdef FeatureExtractor _extractor
+    cdef EventReader _reader
+    cdef LabelJoin _join
+    cdef Answers _answers
+    # Of the batch.
+    cdef RecordBatch _batch
+    cdef LinearRule _rule
+    cdef LearnedExamples _learned
+    cdef OutputBatch _outputs
+    cdef long long _earliest_ms
+    cdef long long _latest_ms
+    cdef Py_ssize_t _n_predictions
+
+    def __init__(self, learner, decoder, extractor, labels):
+        self._learner, self._labels = learner, labels
+        self._join, self._answers = labels.join, labels.answers
+        self._times_out = labels.truth_on_timeout is not None
+        self._vocabulary, self._max_message_bytes = decoder.vocabulary, decoder.max_message_bytes
+        self._takes_booleans = not self._vocabulary.is_multiclass
+        self._extractor = extractor
+        self._reader = EventReader()
+
+    def begin(self, RecordBatch batch, LearnedExamples learned, OutputBatch outputs, long long earliest_ms,
+              long long latest_ms):
+        """Begin a batch; event times may be from the earliest to the latest."""
+        self._batch, self._learned, self._outputs = batch, learned, outputs
+        self._earliest_ms, self._latest_ms = earliest_ms, latest_ms
+        self._rule, self._counts = self._learner.rule, self._labels.counts
+        self._n_predictions = 0
+
+    def end(self):
+        """Return how many predictions were made in the batch."""
+        self._batch = self._learned = self._outputs = None
+        return self._n_predictions
+
+    cpdef Py_ssize_t process_from(self, Py_ssize_t place) except -1:
+        """Process records from this one on; return the place of the first that is left to the processor."""
+        while place < self._batch.n:
+            try:
+                if not self._process(place):
+                    break
+            except (LearnerError, UnknownLabelError):  # the processor comes to the same, and says why
+                break
+            place += 1
+            if not place % TURN:
+                give_way()
+        return place
+
+    cdef bint _process(self, Py_ssize_t place) except -1:
+        """Process a record; return whether that was done."""
+        cdef long long timestamp_ms = self._batch.entries[place].timestamp_ms
+        cdef Py_ssize_t size = self._batch.size(place)
+        cdef EventReader reader = self._reader
+        if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
+            return False
+        if self._times_out:
+            self._labels.advance(timestamp_ms)
+        elif orphans := self._join.advance(timestamp_ms):
+            self._counts["orphan"] += orphans
+        if size == 0 or size > self._max_message_bytes or not reader.read_at(self._batch.data(place), size):
+            return False
+        truth = reader.label
+        if truth is not None and not (type(truth) is bool and self._takes_booleans):
+            truth = self._vocabulary.truth(truth)
+        headers = self._batch.headers(place)
+        trace = trace_of(headers) if headers else b""
+        if reader.features is None and reader.text is None:
+            return truth is not None and self._receive_label(reader.id, truth, timestamp_ms, trace)
+        return self._receive_event(reader.id, truth, timestamp_ms, size, trace)
+
+    cdef bint _receive_event(
+        self, str event_id, truth, long long timestamp_ms, Py_ssize_t size, bytes trace
+    ) except -1:
+        """Predict a new event, learn it if it has a label, and keep it."""
+        cdef LabelJoin join = self._join
+        cdef LinearRule rule = self._rule
+        cdef long long updates = rule.n_updates
+        cdef double score, step = 0.0
+        cdef Resolved resolved
+        cdef Example example
+        cdef bint predicted
+        if join.examples.get(event_id) is not None or join.early and event_id in join.early:
+            return False
+        x = self._extractor.extract_values(self._reader.features, self._reader.text)
+        resolved = rule.resolve(x)
+        score = rule.score(resolved)
+        if truth is not None:
+            step = rule.learn_at(resolved, 1 if truth is True else -1, 1.0, score)
+        rule.table.release(resolved)
+        predicted = rule.fires(score)
+        example = make_example(x, predicted, score, timestamp_ms, step, size, trace)
+        if truth is not None:
+            self._learned.note(event_id, example, truth, step, rule.n_updates)
+            self._answers.follow(self._reader.label)
+        join.keep(event_id, example)
+        self._n_predictions += 1
+        probability = probability_of(example.predicted, score) if self._learned.has_log_odds else None
+        self._answers.prediction(
+            self._outputs, event_id, example.predicted, score, updates, truth, timestamp_ms, probability,
+            trace_headers(trace) if trace else (),
+        )
+        return True
+
+    cdef bint _receive_label(self, str event_id, truth, long long timestamp_ms, bytes trace) except -1:
+        """Learn the label of an event that is kept, and write its outcome."""
+        cdef Example example = self._join.examples.get(event_id)
+        cdef LinearRule rule = self._rule
+        cdef Resolved resolved
+        cdef double delay_seconds, step
+        if example is None or example.truth is not None:
+            return False
+        self._answers.follow(self._reader.label)
+        resolved = rule.resolve(example.features())
+        step = rule.learn(resolved, 1 if truth is True else -1, 1.0)
+        rule.table.release(resolved)
+        event_id = example.event_id  # the string that is kept anyway
+        delay_seconds = (timestamp_ms - example.timestamp_ms) / 1000.0
+        self._learned.note(event_id, example, truth, step, rule.n_updates, delay_seconds)
+        self._join.stop_waiting()
+        self._counts["matched"] += 1
+        trace = example.trace or trace
+        self._answers.outcome(
+            self._outputs, event_id, truth, example.predicted, delay_seconds, example.timestamp_ms,
+            trace_headers(trace) if trace else (),
+        )
+        return True

@@ -1,0 +1,132 @@
+"""The fast form of the engine is the reference: the same answers, dead letters and state, to the byte."""
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perceptron_core import COMPILED
+from perceptron_core.formats.model_bytes import unpack
+from service.partition import fast
+from service.partition.factory import make_processor
+from service.settings.mapping import EventSettings
+from service.stream import Record
+from tests.service import building
+from tests.service.poison import MAX_MESSAGE_BYTES, POISON
+from tests.support.example_counts import n_examples
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="there is no fast form")
+
+NOW_MS = 1_000_000
+MODELS = [
+    "perceptron",
+    "averaged-perceptron",
+    "passive-aggressive",
+    "arow",
+    "normalized-adagrad",
+    "coin-betting",
+]
+FEW = st.sampled_from
+IDS = FEW(["a", "b", "c", "d", "é", "i" * 256])
+LABELS = FEW([True, False, 1, 0, -1, "ham", "spam", "maybe", None])
+VALUES = st.floats(-9, 9) | st.integers(-3, 3) | st.booleans() | FEW(["en", "ö", 1e99, 1e101, 2**70])
+FEATURES = st.dictionaries(FEW(["f", "g", "h", "tenant=a", "text=x"]), VALUES, max_size=5)
+TEXTS = FEW(["", "win", "win a prize", 'with "quotes"', "x" * 5000])
+EVENTS = st.fixed_dictionaries(
+    {"id": IDS}, optional={"features": FEATURES | st.none(), "text": TEXTS | st.none(), "label": LABELS}
+)
+NUMBERS = st.fixed_dictionaries(
+    {"id": IDS, "features": st.fixed_dictionaries(dict.fromkeys("fgh", st.floats(-9, 9)))},
+    optional={"label": st.booleans()},
+)
+MESSAGES = EVENTS | NUMBERS | st.fixed_dictionaries({"id": IDS, "label": LABELS})
+TRACES = FEW([(), (), (("traceparent", b"00-4bf9-00f0-01"),), (("source", b"web"),)])
+ROWS = st.lists(
+    st.tuples(
+        MESSAGES.map(lambda message: json.dumps(message).encode())
+        | FEW([value for value, _ in POISON.values()]),
+        FEW(["events", "labels"]),
+        st.integers(0, 60_000) | FEW([-1, NOW_MS, NOW_MS + 4_000_000, 2**62]),
+        TRACES,
+    ),
+    max_size=40,
+)
+SETTINGS = st.fixed_dictionaries(
+    {
+        "model": FEW(MODELS),
+        "hash_bits": FEW([0, 0, 8]),
+        "classes": FEW([(), (), ("ham", "spam")]),
+        "normalize": FEW(["none", "none", "l2"]),
+        "label_timeout_seconds": FEW([1.0, 10.0, 1000.0]),
+        "max_pending": FEW([1, 3, 1000]),
+        "events": FEW([EventSettings(), EventSettings(), EventSettings(label_on_timeout="false")]),
+        "max_message_bytes": st.just(MAX_MESSAGE_BYTES),
+    }
+)
+
+
+def both(given):
+    """Make the two forms of a processor, each with the list of what its observers saw."""
+    made = []
+    for uses_fast_path in (True, False):
+        steps = []
+        processor = make_processor(building.settings(**given), steps.extend, uses_fast_path=uses_fast_path)
+        made.append((processor, steps))
+    return made
+
+
+def records(rows):
+    return [
+        Record(topic, 0, offset, time_ms, None, value, headers)
+        for offset, (value, topic, time_ms, headers) in enumerate(rows)
+    ]
+
+
+@settings(max_examples=n_examples(300))
+@given(SETTINGS, ROWS, st.lists(st.integers(0, 40), max_size=4), st.booleans(), st.booleans())
+def test_answers_and_state_are_those_of_the_reference(given, rows, cuts, is_bounded, swaps):
+    (quick, quick_steps), (plain, plain_steps) = both(given)
+    assert (quick.engine, plain.engine) == ("fast", "reference")
+    now_ms = NOW_MS if is_bounded else None
+    for begin, end in pairwise([0, *sorted(cuts), len(rows) + 40]):
+        part = records(rows)[begin:end]
+        mine, its = quick.process_batch(part, now_ms), plain.process_batch(part, now_ms)
+        assert list(mine.outputs) == list(its.outputs)
+        assert mine.dead_letters == its.dead_letters
+        assert quick_steps == plain_steps
+        state, other = (b"".join(each.packed_state().pieces) for each in (quick, plain))
+        assert state == other
+        assert list(quick.counters.labels) == list(plain.counters.labels)
+        if swaps:  # a snapshot of one form opens in the other
+            quick.restore(unpack(other))
+            plain.restore(unpack(state))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"model": "auto"},
+        {"classes": ("a", "b", "c")},
+        {"model": "voted-perceptron"},
+        {"events": EventSettings(id="key", features="*")},
+    ],
+    ids=["auto", "several classes", "no rule", "mapped"],
+)
+def test_what_is_not_common_is_the_references(given):
+    assert make_processor(building.settings(**given)).engine == "reference"
+
+
+def test_without_machine_code_all_is_the_references(monkeypatch):
+    monkeypatch.setattr(fast, "FastPath", None)
+    assert make_processor(building.settings()).engine == "reference"
+
+
+def test_a_model_that_is_replaced_is_the_one_that_answers():
+    feed = building.Feed()
+    empty = feed.processor.learner.dump()
+    feed(building.event("a", label=True))
+    feed.processor.replace_model(empty)
+    assert feed.answer(building.event("b"))["score"] == 0.0
+    assert feed.processor.engine == "fast"
