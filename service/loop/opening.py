@@ -124,7 +124,6 @@ class TaskOpener:
         except BaseException:
             writer.close()
             raise
-        self._metrics.engine.info({"form": restored.processor.engine})
         restored.processor.observe = self._observer(partition, restored.processor, live)
         if restored.processor.schemas is not None:
             restored.processor.schemas.note_defect = self._metrics.format_defects.inc

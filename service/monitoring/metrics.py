@@ -97,11 +97,6 @@ class Metrics:
             "Version of the service, and whether its core is compiled (true or false).",
             registry=registry,
         ).info({"version": __version__, "compiled": str(COMPILED).lower()})
-        self.engine = Info(
-            "perceptron_engine",
-            "Which form of the engine processes records of the common case: fast (compiled) or reference.",
-            registry=registry,
-        )
         ProcessCollector(registry=registry)  # memory, processor time, open files; on Linux
         registry.register(_CommittedState(self))
 

@@ -104,8 +104,9 @@ class ModelPart(Part):
 
     name = "model"
 
-    def __init__(self, learner: Learner) -> None:
+    def __init__(self, learner: Learner, *, uses_fast_path: bool = False) -> None:
         self._learner = learner
+        self._uses_fast_path = uses_fast_path
 
     def state(self) -> bytes:
         """Write the model down."""
@@ -128,8 +129,12 @@ class ModelPart(Part):
             return {"updates": None}
 
     def figures(self) -> Sequence[Figure]:
-        """Return the updates."""
-        return [Figure("updates", "Updates of the model.", self._learner.updates)]
+        """Return the updates, and whether compiled code learns and answers."""
+        fast = "Whether compiled code processes the records of the common case (1), or none (0)."
+        return [
+            Figure("updates", "Updates of the model.", self._learner.updates),
+            Figure("fast_path", fast, self._uses_fast_path, is_gauge=True),
+        ]
 
 
 class JoinPart(Kept):

@@ -191,9 +191,10 @@ class Processor:
 
     def parts(self) -> tuple[Part, ...]:
         """Return all that has state, in the order of a snapshot."""
+        model = ModelPart(self._learner, uses_fast_path=self._fast_path is not None)
         optional = {"rounds": self.rounds, "schemas": self.schemas}
         kept = [Kept(name, each) for name, each in optional.items() if each is not None]
-        return ModelPart(self._learner), JoinPart(self.join), self.counters, *kept, *self.further
+        return model, JoinPart(self.join), self.counters, *kept, *self.further
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned: the next record has the same effect as it had there.
