@@ -140,7 +140,7 @@ cdef class FastPath:
             step = rule.learn_at(resolved, 1 if truth is True else -1, 1.0, score)
         rule.table.release(resolved)
         predicted = rule.fires(score)
-        example = make_example(x, predicted, score, timestamp_ms, step, size, trace)
+        example = make_example(x, predicted, score, timestamp_ms, 0.0, size, trace)
         if truth is not None:
             self._learned.note(event_id, example, truth, step, rule.n_updates)
             self._answers.follow(self._reader.label)

@@ -42,7 +42,15 @@ NUMBERS = st.fixed_dictionaries(
     optional={"label": st.booleans()},
 )
 MESSAGES = EVENTS | NUMBERS | st.fixed_dictionaries({"id": IDS, "label": LABELS})
-TRACES = FEW([(), (), (("traceparent", b"00-4bf9-00f0-01"),), (("source", b"web"),)])
+TRACES = FEW(
+    [
+        (),
+        (),
+        (("traceparent", b"00-4bf9-00f0-01"),),
+        (("traceparent", b"00-af76-b7ad-01"),),
+        (("source", b"web"),),
+    ]
+)
 ROWS = st.lists(
     st.tuples(
         MESSAGES.map(lambda message: json.dumps(message).encode())
