@@ -47,7 +47,6 @@ cdef class FastPath:
     cdef object _labels
     cdef object _counts
     cdef Vocabulary _vocabulary
-    cdef bint _takes_booleans
     cdef bint _times_out
     cdef long long _max_message_bytes
     cdef FeatureExtractor _extractor
@@ -68,7 +67,6 @@ cdef class FastPath:
         self._join, self._answers = labels.join, labels.answers
         self._times_out = labels.truth_on_timeout is not None
         self._vocabulary, self._max_message_bytes = decoder.vocabulary, decoder.max_message_bytes
-        self._takes_booleans = not self._vocabulary.is_multiclass
         self._extractor = extractor
         self._reader = EventReader()
 
@@ -112,7 +110,7 @@ cdef class FastPath:
         if size == 0 or size > self._max_message_bytes or not reader.read_at(self._batch.data(place), size):
             return False
         truth = reader.label
-        if truth is not None and not (type(truth) is bool and self._takes_booleans):
+        if truth is not None and type(truth) is not bool:
             truth = self._vocabulary.truth(truth)
         headers = self._batch.headers(place)
         trace = trace_of(headers) if headers else b""
