@@ -43,6 +43,7 @@ NUMBERS = st.fixed_dictionaries(
     optional={"label": st.booleans()},
 )
 MESSAGES = EVENTS | NUMBERS | st.fixed_dictionaries({"id": IDS, "label": LABELS})
+TIMES = st.integers(0, 3000) | FEW([*range(0, 60_000, 5000), -1, LATEST_MS, LATEST_MS + 1, 2**62])
 TRACES = FEW(
     [
         (),
