@@ -291,6 +291,7 @@ cdef class LearnedExamples:
 
 Sequence.register(LearnedExamples)
 
+
 def count_numbers(array.array scores):
     """Return the numbers of the scores' bins, in the order in which they come first, and the scores in each."""
     cdef Py_ssize_t k
