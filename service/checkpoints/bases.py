@@ -1,4 +1,4 @@
-"""Bases of other partitions. In: the checkpoints topic. Out: what the newest snapshots say of the rounds."""
+"""Bases of other partitions: what their newest snapshots say of the rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings that a model depends on. In: settings, a snapshot. Out: what snapshots name, or a refusal."""
+"""The settings that a model depends on: snapshots name them, and a start with others is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checkpoint log of one partition. In: progress and snapshots. Out: records, and what they say.
+"""The checkpoint log of one partition: records of its progress and its snapshots.
 
 Every transaction appends a small *progress* record: which offsets its batch ended at. Now and then a
 *snapshot* follows it. So restoring is the newest sound snapshot, then the batches that progress tells of.

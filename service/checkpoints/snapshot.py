@@ -1,4 +1,4 @@
-"""Snapshots. In: a task's whole state. Out: chunks small enough for any broker, and the state again.
+"""Snapshots: the whole state of a task, in chunks that any broker takes.
 
 A snapshot is MessagePack in an envelope with version and checksum; no pickle, except inside it where the
 model itself is one of River's, and then signed (`service.models.river`).

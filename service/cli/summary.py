@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from service.messages.labels import Vocabulary
 from service.models.auto import AutoLearner
-from service.models.registry import Learner
+from service.models.learner import Learner
 from service.visible import one_line
 
 _WEIGHTS_SHOWN: Final = 8

@@ -17,7 +17,8 @@ from service.cli.source_options import SourceOptions
 from service.datasets.labelled_examples import Example, ExampleSet, read_examples
 from service.errors import ConfigurationError, InputFileError
 from service.messages.rejection import Rejection
-from service.models.registry import Learner, make_learner
+from service.models.learner import Learner
+from service.models.registry import make_learner
 from service.models.river import RiverLearner
 from service.settings.load import Settings
 

@@ -92,11 +92,11 @@ class Commits:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a commit was begun and not settled."""
+        """Whether a commit was begun and has not been finished."""
         return self._under_way is not None
 
     def begin(self, batch: Batch) -> None:
-        """Settle the commit before; begin to commit a batch, with a snapshot if one is due.
+        """Finish the commit before; begin to commit a batch, with a snapshot if one is due.
 
         Raises
         ------

@@ -138,7 +138,7 @@ class Task:
         return self._commits.is_under_way
 
     def process(self, records: RecordBatch) -> None:
-        """Process a batch, settle the batch before it, and begin to commit this one.
+        """Process a batch, finish the commit of the batch before it, and begin to commit this one.
 
         One transaction holds, in this order: predictions, outcomes and dead letters; what the partition
         contributes to a shared model; schemas that are new; the progress record; a snapshot, if one is due;
@@ -244,7 +244,7 @@ class Task:
         DamagedError
             It cannot be read.
         TransportError
-            As `settle`.
+            As `finish_commit`.
 
         """
         self.finish_commit()

@@ -1,4 +1,4 @@
-"""Records of answers. In: what they say. Out: the record; its value is JSON as Pydantic writes it.
+"""Records of predictions and outcomes, whose values are JSON as Pydantic writes it.
 
 This is the interpreted form; `answer_record.pyx` is the compiled one, and means the same.
 """

@@ -1,4 +1,4 @@
-"""Dead letters. In: a record and why it was refused. Out: the same bytes; reason and origin as headers.
+"""Dead letters: the bytes of a refused record, with the reason and its origin as headers.
 
 A letter always fits its topic: the whole of it where that fits, compressed if need be; else cut, and says so.
 """

@@ -1,4 +1,4 @@
-"""Answers as they are written. In: a prediction, or how one turned out. Out: the records that say so.
+"""Encode predictions and outcomes as records.
 
 Pydantic's encoder writes every value, so a score comes back as the same double. A prediction is written
 into a prepared form instead of by way of a dictionary, which would take more than twice the time.

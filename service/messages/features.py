@@ -1,4 +1,4 @@
-r"""Features from an event. In: named values and text. Out: x, a dictionary of numbers.
+r"""Features of an event: x, a dictionary of numbers, from its named values and its text.
 
 Numbers stay as they are, booleans become 0 and 1, a string becomes the category `name=value` with
 value 1, a token of the text becomes `text=token`. With hashing, names become indices below 2**bits. Of a

@@ -1,4 +1,4 @@
-"""Label values. In: a label as a message spells it. Out: the class it denotes, and back.
+"""Label values: the class that a label denotes, and how answers spell a class.
 
 `labels.pxd` gives this module its C types.
 """

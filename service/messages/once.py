@@ -1,4 +1,4 @@
-"""Reading that several processors share. In: messages, each several times. Out: what was read once."""
+"""A decoder and an extractor that several processors share, so that each message is read once."""
 
 from __future__ import annotations
 

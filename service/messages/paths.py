@@ -1,4 +1,4 @@
-"""Paths into documents. In: a JMESPath. Out: a function that finds its value, and the fields that it uses.
+"""Paths into documents: JMESPaths as functions, and the fields that they use.
 
 A document is what a reader makes of bytes: dictionaries, lists, texts, numbers, booleans, None. A path of
 names alone, and its comparison with a text, are evaluated without the library, in a tenth of the time.

@@ -1,4 +1,4 @@
-"""Why a message is refused. In: what is wrong with it. Out: a rejection with its reason."""
+"""Rejections of messages, and their reasons."""
 
 from __future__ import annotations
 

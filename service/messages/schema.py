@@ -1,7 +1,6 @@
 """The messages of the stream as Pydantic models: strict, finite, nothing unknown let through.
 
-In: JSON as others wrote it. Out: the one definition that decoding, the HTTP API and
-`perceptron schema` share.
+Decoding, the HTTP API and `perceptron schema` share these definitions.
 """
 
 from __future__ import annotations

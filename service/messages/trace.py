@@ -1,4 +1,4 @@
-"""Trace context (W3C) of records. In: headers of a record. Out: the headers that its answers carry on."""
+"""Trace context (W3C) in headers of records, which their answers carry on."""
 
 from __future__ import annotations
 

@@ -12,14 +12,11 @@ from perceptron_core.base.explanation import Term
 from perceptron_core.base.linear_rule import LinearRule
 from service.messages.features import X
 from service.messages.labels import Truth
-from service.models.kinds import read_as
+from service.models.learner import CoreLearner
 
 
-class BinaryLearner:
+class BinaryLearner(CoreLearner[BinaryClassifier]):
     """Drives a two-class learner of `perceptron_core`."""
-
-    def __init__(self, model: BinaryClassifier) -> None:
-        self.model = model
 
     @property
     def rule(self) -> LinearRule | None:
@@ -28,20 +25,11 @@ class BinaryLearner:
         return rule if isinstance(rule, LinearRule) and _learns_as_its_rule(type(rule)) else None
 
     @property
-    def updates(self) -> int:
-        """Updates made so far."""
-        return self.model.n_updates
-
-    @property
-    def has_log_odds(self) -> bool:
+    def has_log_odds(self) -> bool:  # type: ignore[override] # nobody sets it
         """Whether the score is the log-odds of True."""
         return self.model.has_log_odds
 
-    def said(self) -> bytes:
-        """Return nothing: all that `learn` needs comes with the label."""
-        return b""
-
-    def learn(self, x: X, truth: Truth, said: bytes = b"") -> float:  # noqa: ARG002  the protocol's signature
+    def learn(self, x: X, truth: Truth, memo: bytes = b"") -> float:  # noqa: ARG002  the protocol's signature
         """Learn one example; return the step that was made."""
         return self.model.update_one(x, truth)
 
@@ -75,14 +63,6 @@ class BinaryLearner:
     def terms(self, x: X, label: Truth) -> list[Term] | None:  # noqa: ARG002  as `score`
         """Return what the score is the sum of, the bias last; None where it is no sum over features."""
         return list(self.model._terms(x)) if hasattr(self.model, "weights") else None  # noqa: SLF001
-
-    def dump(self) -> bytes:
-        """Write the model down, exactly and without pickle."""
-        return to_bytes(self.model)
-
-    def load(self, data: bytes) -> None:
-        """Load the model that `dump` wrote."""
-        self.model = read_as(self.model, data)
 
 
 def _learns_as_its_rule(kind: type) -> bool:

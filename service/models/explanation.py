@@ -1,8 +1,8 @@
-"""Which features decided. In: a model, an event's features, the class predicted. Out: what each one did.
+"""Explanations of predictions: what each feature of an event added to the score.
 
-A linear score is the sum of weight times value, and that is what is told; that of a mixture of linear
-learners is a sum over features, too. Of any other model it is told how much the score falls when a feature is
-left out: true of each one, but no sum.
+A linear score is the sum of weight times value, and these products are its explanation; the score of a
+mixture of linear learners is a sum over features, too. With any other model, the explanation of a feature is
+how much the score falls without it: true of each one, but no sum.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from perceptron_core.mixing.status import ExpertStatus
 from service.messages.features import X
 from service.messages.labels import Truth
 from service.models.auto import AutoLearner
+from service.models.learner import Learner
 from service.models.multiclass import MulticlassLearner
-from service.models.registry import Learner
 
 _MOST_LEFT_OUT: Final = 100
 """Features that are left out one by one: each is a prediction of its own."""

@@ -1,4 +1,4 @@
-"""Which model a checkpoint has to hold. In: bytes, the model that the settings make. Out: one of its kind."""
+"""Read the model of a checkpoint, which has to be of the kind that the settings make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model file was made with. In: the settings in the file and those given. Out: one, or a refusal.
+"""The settings that a model file was made with, which those given must not contradict.
 
 The file's settings stand in the place of the defaults. What was given on the command line, in the environment
 or in a file of settings must agree with them: a model that learned under other settings is another model.

@@ -1,4 +1,4 @@
-"""Model files. In: a path. Out: the model in it; or the file, written whole or not at all."""
+"""Read model files, and write them whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perceptron_core import DamagedError, HashedClassifier, Mixture, from_bytes,
 from perceptron_core.formats.model_bytes import settings_of
 from perceptron_core.mixing.experts import name_of
 from service.errors import ConfigurationError, InputFileError, ServiceError
-from service.models.registry import Learner
+from service.models.learner import Learner
 from service.models.river import RiverLearner
 
 _PRIVATE: Final = 0o600

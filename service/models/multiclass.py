@@ -1,43 +1,24 @@
-"""Drives the multiclass learners of the core. In: features and a class. Out: the class with the top score."""
+"""Drives the multiclass learners of the core."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from perceptron_core import to_bytes
 from perceptron_core.base.explanation import Term
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.base.update import Update
-from service.errors import ConfigurationError
 from service.messages.features import X
-from service.messages.labels import BINARY, Truth
-from service.models.kinds import read_as
+from service.messages.labels import Truth
+from service.models.learner import CoreLearner
 
 
-class MulticlassLearner:
+class MulticlassLearner(CoreLearner[MulticlassClassifier]):
     """Drives a multiclass learner of `perceptron_core`.
 
     The score of a prediction is that of the winning class. With two classes it is signed, as everywhere:
-    the score of True less that of False.
-
-    Parameters
-    ----------
-    model
-        A model whose `classes` are given.
-
+    the score of True less that of False. The model's `classes` are given.
     """
-
-    def __init__(self, model: MulticlassClassifier) -> None:
-        self.model = model
-
-    @property
-    def updates(self) -> int:
-        """Updates made so far."""
-        return self.model.n_updates
-
-    has_log_odds = False
-    """A class's score means something beside the scores of the other classes only."""
 
     def assess(self, x: X) -> tuple[Truth, float]:
         """Return the predicted class and its score."""
@@ -54,11 +35,7 @@ class MulticlassLearner:
             return predicted, scores[True] - scores[False]
         return predicted, scores[predicted]
 
-    def said(self) -> bytes:
-        """Return nothing: it learns from what it says when the label is there."""
-        return b""
-
-    def learn(self, x: X, truth: Truth, said: bytes = b"") -> Update | None:  # noqa: ARG002  the protocol's signature
+    def learn(self, x: X, truth: Truth, memo: bytes = b"") -> Update | None:  # noqa: ARG002  the protocol's signature
         """Learn one example; return the step that was made."""
         return self.model.update_one(x, truth)
 
@@ -94,32 +71,3 @@ class MulticlassLearner:
             (name, value, weight - other)
             for (name, value, weight), (_, _, other) in zip(plus, minus, strict=True)
         ]
-
-    def dump(self) -> bytes:
-        """Write the model down, exactly and without pickle."""
-        return to_bytes(self.model)
-
-    def load(self, data: bytes) -> None:
-        """Load the model that `dump` wrote."""
-        self.model = read_as(self.model, data)
-
-
-def with_classes(model: MulticlassClassifier, names: Sequence[str]) -> MulticlassClassifier:
-    """Return the model with the classes that `names` configure: False and True if they are two at most.
-
-    Raises
-    ------
-    ConfigurationError
-        The model was made for other classes.
-
-    """
-    labels: Sequence[Truth] = tuple(names) if len(names) > BINARY else (False, True)
-    if model.classes is None:
-        made: MulticlassClassifier = model.clone({"classes": labels})
-        return made
-    if set(model.classes) != set(labels):
-        raise ConfigurationError(
-            f"classes: the model was made for {list(model.classes)}, the settings name {list(labels)}",
-            hint="leave `classes` to the setting: --classes a,b,c",
-        )
-    return model

@@ -1,4 +1,4 @@
-"""Parameters of built-in models. In: a model's class, values. Out: an error that names a wrong one."""
+"""Check the types of parameters of built-in models."""
 
 from __future__ import annotations
 

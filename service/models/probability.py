@@ -1,4 +1,4 @@
-"""The probability of a prediction. In: a predicted class and its score, a log-odds. Out: what answers say."""
+"""The probability of a predicted class, from a score that is a log-odds."""
 
 from __future__ import annotations
 

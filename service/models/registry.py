@@ -1,4 +1,4 @@
-"""Models by name. In: the `--model` setting. Out: a learner the processor can drive.
+"""Make the learner that the setting `model` names.
 
 A built-in name gives one of `perceptron_core`'s classes; `package.module:factory` or
 `path/to/file.py:factory` gives whatever River classifier or pipeline the factory makes.
@@ -14,24 +14,22 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from river import base
 
 from perceptron_core.arrays.hashed_classifier import HashedClassifier
 from perceptron_core.auto.auto_classifier import AutoClassifier
 from perceptron_core.base.binary import BinaryClassifier
-from perceptron_core.base.explanation import Term
 from perceptron_core.base.linear_rule import LinearRule
 from perceptron_core.base.multiclass import MulticlassClassifier
 from perceptron_core.learners import learners
 from service.errors import ConfigurationError
-from service.messages.features import X
-from service.messages.labels import BINARY, Truth
-from service.models import auto
+from service.messages.labels import BINARY
 from service.models.auto import AutoLearner
 from service.models.binary import BinaryLearner, can_be_written
-from service.models.multiclass import MulticlassLearner, with_classes
+from service.models.learner import Learner, with_classes
+from service.models.multiclass import MulticlassLearner
 from service.models.names import AUTO
 from service.models.parameters import check_types
 from service.models.river import RiverLearner
@@ -49,52 +47,6 @@ _FACTORY_HINT: Final = (
     "--model package.module:factory or path/to/file.py:factory names a function or class that, called with "
     "the --model-param values, gives a River classifier or a pipeline that ends in one"
 )
-
-
-class Learner(Protocol):
-    """What the processor asks of a model."""
-
-    @property
-    def updates(self) -> int:
-        """Updates made so far."""
-
-    @property
-    def has_log_odds(self) -> bool:
-        """Whether the score of `assess` is a log-odds: of two classes that of True."""
-
-    def assess(self, x: X) -> tuple[Truth, float]:
-        """Return the predicted class and the signed score."""
-
-    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, Any]:
-        """Predict as `assess`, then learn as `learn`: the class, the score and the step."""
-
-    def said(self) -> bytes:
-        """Return what `learn` is to be told of the event assessed last, if its label comes later."""
-
-    def learn(self, x: X, truth: Truth, said: Any = b"") -> object:  # noqa: ANN401  each learner knows its own
-        """Learn one example; return the step for `undo` in plain values, a false value if there is none.
-
-        `said` is what the method of this name returned when the example was predicted; empty where its label
-        comes with it, or its prediction was another model's.
-        """
-
-    def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401  each learner knows its own
-        """Take an update back; False if this model cannot."""
-
-    def weights(self) -> tuple[Mapping[Any, float], float | Mapping[Any, float]] | None:
-        """Return (weights, bias) where the model has them; of a multiclass model, a bias by class."""
-
-    def score(self, x: X, label: Truth) -> float:
-        """Return the score with which `assess` predicts `label`; signed where there are two classes."""
-
-    def terms(self, x: X, label: Truth) -> Sequence[Term] | None:
-        """Return what that score is the sum of, the bias last; None where it is no sum over features."""
-
-    def dump(self) -> bytes:
-        """Write the model down."""
-
-    def load(self, data: bytes) -> None:
-        """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""
 
 
 def make_learner(
@@ -126,7 +78,7 @@ def make_learner(
     except Exception as error:
         raise _cannot_be_made(model, factory, params, error) from error
     if isinstance(made, AutoClassifier):
-        return AutoLearner(auto.with_classes(made, classes))
+        return AutoLearner(with_classes(made, classes))
     if isinstance(made, MulticlassClassifier):
         return MulticlassLearner(with_classes(made, classes))
     if len(classes) > BINARY and not getattr(made, "_multiclass", False):

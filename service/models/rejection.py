@@ -1,4 +1,4 @@
-"""Refusals that a model makes. In: what it raised. Out: the rejection of the message."""
+"""Rejections of messages that a model refuses."""
 
 from __future__ import annotations
 

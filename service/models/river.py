@@ -1,4 +1,4 @@
-"""Drives the models of others. In: features and a class. Out: what a River model predicts, or its error.
+"""Drives River models of others.
 
 What such a model is, nobody knows: it may raise at any example, and can be written down as a pickle only.
 """
@@ -19,6 +19,7 @@ from perceptron_core.formats.moved import unpickle
 from service.errors import ConfigurationError
 from service.messages.features import X
 from service.messages.labels import BINARY, Truth
+from service.models.learner import Learner
 
 _SIGNATURE_BYTES: Final = 32
 
@@ -32,7 +33,7 @@ class ModelError(Exception):
         super().__init__(f"{type(error).__name__}: {error} ({place})")
 
 
-class RiverLearner:
+class RiverLearner(Learner):
     """Drives any River classifier: the score is P(True) − P(False), every example an update.
 
     With more than two classes the score is the probability of the winning one.
@@ -55,9 +56,6 @@ class RiverLearner:
         Names of the classes, if there are more than two.
 
     """
-
-    has_log_odds = False
-    """The score is a difference of probabilities, or one, and nobody knows whether they are calibrated."""
 
     def __init__(self, model: base.Classifier, key: bytes = b"", classes: Sequence[str] = ()) -> None:
         self.model = model
@@ -99,11 +97,7 @@ class RiverLearner:
         """Predict as `assess`, then learn as `learn`."""
         return *self.assess(x), self.learn(x, truth)
 
-    def said(self) -> bytes:
-        """Return nothing: it learns from what it says when the label is there."""
-        return b""
-
-    def learn(self, x: X, truth: Truth, said: bytes = b"") -> float:  # noqa: ARG002  the protocol's signature
+    def learn(self, x: X, truth: Truth, memo: bytes = b"") -> float:  # noqa: ARG002  the protocol's signature
         """Learn one example, which River always takes for an update."""
         try:
             self.model.learn_one(x, truth)
@@ -113,14 +107,6 @@ class RiverLearner:
             raise ModelError(error) from error
         self.updates += 1
         return 0.0
-
-    def undo(self, x: X, step: float) -> bool:  # noqa: ARG002  the protocol's signature
-        """Refuse: River's models do not unlearn."""
-        return False
-
-    def weights(self) -> None:
-        """Return nothing: a pipeline has no one weight vector."""
-        return
 
     def score(self, x: X, label: Truth) -> float:
         """Return the score of a class; of two classes the signed one. Raises `ModelError` as `assess`."""
@@ -132,10 +118,6 @@ class RiverLearner:
             return float(self.model.predict_one(x) == label)
         except Exception as error:
             raise ModelError(error) from error
-
-    def terms(self, x: X, label: Truth) -> None:  # noqa: ARG002  the protocol's signature
-        """Return nothing: what goes on in a pipeline is its own business."""
-        return
 
     def dump(self) -> bytes:
         """Write the model down: a pickle behind its signature."""

@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from perceptron_core import OnlineMistakeBound, Perceptron
 from service.models.auto import MixtureStatus
-from service.models.registry import Learner
+from service.models.learner import Learner
 from service.partition.counts.counters import Counters
 from service.partition.part import Figure
 from service.sharing.participant import Participant

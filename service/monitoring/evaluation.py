@@ -9,7 +9,7 @@ from typing import Any
 
 from service.messages.labels import Truth, Vocabulary
 from service.models.auto import AutoLearner
-from service.models.registry import Learner
+from service.models.learner import Learner
 from service.partition.counts.counters import Counters
 from service.partition.examples import LearnedExamples
 

@@ -20,8 +20,8 @@ from service.intake.partition import PartitionIntake
 from service.messages.labels import LabelValue, Truth, Vocabulary
 from service.messages.schema import Assessment
 from service.models.explanation import Decision, decide
+from service.models.learner import Learner
 from service.models.probability import assessment
-from service.models.registry import Learner
 from service.models.rejection import rejection_of
 from service.models.river import ModelError
 from service.monitoring.committed_state import Published

@@ -18,7 +18,7 @@ from perceptron_core import COMPILED, OnlineMistakeBound, Perceptron, __version_
 from service.checkpoints.progress_counts import progress_counts
 from service.clock import SYSTEM_CLOCK, Clock
 from service.models.auto import mixture_of
-from service.models.registry import Learner
+from service.models.learner import Learner
 from service.monitoring.buckets import Buckets
 from service.monitoring.committed_state import Published, Share, committed_families
 from service.partition.examples import LearnedExamples, Observer

@@ -1,4 +1,4 @@
-"""Makes streams and processors. In: settings. Out: a stream, and a processor ready for its first record."""
+"""Make streams, decoders and processors as the settings describe them."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 from service.messages.decoder import Decoder
 from service.messages.features import FeatureExtractor, RawFeatures
 from service.models.binary import BinaryLearner
-from service.models.registry import Learner
+from service.models.learner import Learner
 from service.partition.label_learner import LabelLearner
 
 try:

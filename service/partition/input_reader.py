@@ -1,4 +1,4 @@
-"""Records of the input topics, read outside the loop. In: records. Out: a decoder with their schemas."""
+"""Decode records of the input topics outside the loop, with their schemas."""
 
 from __future__ import annotations
 

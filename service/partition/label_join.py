@@ -1,4 +1,4 @@
-"""The label join: which example a label belongs to. In: event ids with examples or labels. Out: the pair.
+"""The label join: it pairs labels with the examples of their events, by event id.
 
 Everything kept here is bounded: by event time (`timeout_seconds`), by number (`capacity`) and by size
 (`max_bytes`); the oldest leaves first. The clock is the largest event time seen and sizes are estimated from
@@ -91,7 +91,7 @@ class LabelJoin:
     def overdue(self, timestamp_ms: int) -> Iterator[tuple[str, Example]]:
         """Yield the examples without a label whose time is over when event time advances to this, with ids.
 
-        The caller settles each before it asks for the next. They come in the order in which they were kept:
+        The caller learns each before it asks for the next. They come in the order in which they were kept:
         the first whose time is not over holds up those behind it. So what waits is all that is known from the
         examples alone, and `restore` need not be told.
         """

@@ -12,7 +12,7 @@ from service.messages.decoder import Incoming
 from service.messages.encoder import Answers
 from service.messages.labels import Truth
 from service.messages.trace import trace_headers
-from service.models.registry import Learner
+from service.models.learner import Learner
 from service.models.river import ModelError
 from service.partition.counts.counters import Counters
 from service.partition.examples import Example, LearnedExamples

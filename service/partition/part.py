@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from perceptron_core import DamagedError, from_bytes
 from service.messages.decoder import Incoming
-from service.models.registry import Learner
+from service.models.learner import Learner
 from service.partition.examples import Example, LearnedExamples
 from service.partition.label_join import LabelJoin
 

@@ -23,8 +23,8 @@ from service.messages.features import FeatureExtractor, RawFeatures, X
 from service.messages.labels import Spelling, Truth, Vocabulary
 from service.messages.rejection import Rejection
 from service.messages.trace import trace_headers, trace_of
+from service.models.learner import Learner
 from service.models.probability import probability_of
-from service.models.registry import Learner
 from service.models.rejection import rejection_of
 from service.models.river import ModelError
 from service.partition.counts.counters import Counters
@@ -271,7 +271,7 @@ class Processor:
         truth = early.truth if event.truth is None and early is not None else event.truth
         if truth is None:
             predicted, score = self._learner.assess(x)
-            step = self._learner.said() or 0.0
+            step = self._learner.memo() or 0.0
         else:
             predicted, score, step = self._learner.predict_learn(x, truth)
         example = make_example(x, predicted, score, timestamp_ms, step, event.message_bytes, trace)

@@ -1,4 +1,4 @@
-"""The limit on refused messages. In: the dead letters of each batch. Out: an error if there are too many.
+"""The limit on refused messages: too many dead letters among the last records are an error.
 
 A bad deploy upstream must not drain a whole topic into the dead letters.
 """

@@ -1,4 +1,4 @@
-"""Turns of other threads while compiled code computes. In: nothing. Out: the GIL, to who waits for it."""
+"""Turns of other threads while compiled code computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of event times. In: the time at which a batch is processed. Out: a rejection, or nothing.
+"""Bounds of event times, from the time at which a batch is processed.
 
 `time_bounds.pxd` gives this module its C types.
 """

@@ -16,7 +16,7 @@ from typing import Any, Final
 from perceptron_core.sharing.mix import AnyMix
 from perceptron_core.sharing.shared_model import SharedModel
 from service.errors import ConfigurationError
-from service.models.registry import Learner
+from service.models.learner import Learner
 from service.sharing.contribution import Contribution
 
 MOST_BYTES: Final = 131_072

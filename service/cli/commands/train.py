@@ -20,9 +20,9 @@ from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import largest_weights
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.datasets.labelled_examples import ExampleSet
+from service.models.learner import Learner
 from service.models.made_with import made_with
 from service.models.model_file import write_model_file
-from service.models.registry import Learner
 from service.partition.counts.doubts import doubts
 from service.settings.load import Loaded
 

@@ -1,1 +1,1 @@
-"""What a model has done so far, in bounded memory. In: labelled predictions. Out: sums, and what they say."""
+"""Counts of labelled predictions, in bounded memory."""

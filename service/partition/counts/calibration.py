@@ -1,4 +1,4 @@
-"""Whether probabilities come true. In: labelled predictions. Out: calibration error, log loss.
+"""Calibration error and log loss of labelled predictions: whether probabilities come true.
 
 Of several classes, what is judged is the probability that the prediction is right, not those of the others.
 """

@@ -1,4 +1,4 @@
-"""Which classes are taken for which. In: labelled predictions. Out: the confusion matrix, and a baseline.
+"""The confusion matrix of labelled predictions, and the error of always predicting the usual class.
 
 The baseline always predicts the class that was the truth most often so far: it needs no features, and a
 model that makes as many mistakes as it has learned nothing from them.

@@ -1,4 +1,4 @@
-"""Whether the figures of a run may mislead. In: what it counted. Out: why they may."""
+"""Reasons why the figures of a run may mislead."""
 
 from __future__ import annotations
 

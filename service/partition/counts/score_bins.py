@@ -1,4 +1,4 @@
-"""How well scores tell two classes apart. In: labelled predictions. Out: the area under the ROC curve.
+"""The area under the ROC curve: how well scores tell two classes apart.
 
 Scores have no bounds, so bins grow with them: a bin holds the doubles that have the same sign, exponent and
 first three bits of the mantissa, and is at most an eighth as wide as the scores in it.

@@ -1,4 +1,4 @@
-"""The sums that a log line or a closing summary shows. In: counts. Out: numbers.
+"""The sums that a log line or a closing summary shows.
 
 A parent of workers adds them up without a model: so nothing of a model is imported here.
 """

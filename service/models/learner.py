@@ -1,0 +1,117 @@
+"""What the processor asks of a model, and what the drivers of the core's models share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from perceptron_core import to_bytes
+from perceptron_core.base.explanation import Term
+from service.errors import ConfigurationError
+from service.messages.features import X
+from service.messages.labels import BINARY, Truth
+from service.models.kinds import read_as
+
+M = TypeVar("M")
+"""A class of models."""
+
+
+class Learner(ABC):
+    """Drives a model.
+
+    Attributes
+    ----------
+    updates : int
+        Updates made so far.
+    has_log_odds : bool
+        Whether the score of `assess` is a log-odds: of two classes that of True.
+
+    """
+
+    updates: int
+    has_log_odds: bool = False
+
+    @abstractmethod
+    def assess(self, x: X) -> tuple[Truth, float]:
+        """Return the predicted class and the score; of two classes the score is signed."""
+
+    @abstractmethod
+    def predict_learn(self, x: X, truth: Truth) -> tuple[Truth, float, Any]:
+        """Predict as `assess`, then learn as `learn`: return the class, the score and the step."""
+
+    def memo(self) -> bytes:
+        """Return what `learn` needs of the event that was assessed last, if its label comes later."""
+        return b""
+
+    @abstractmethod
+    def learn(self, x: X, truth: Truth, memo: Any = b"") -> object:  # noqa: ANN401  each learner knows its own
+        """Learn one example; return the step for `undo` in plain values, a false value if there is none.
+
+        `memo` is what the method of this name returned when the example was predicted; empty where its label
+        comes with it, or its prediction was another model's.
+        """
+
+    def undo(self, x: X, step: Any) -> bool:  # noqa: ANN401, ARG002  each learner knows its own
+        """Take an update back; False if this model cannot."""
+        return False
+
+    def weights(self) -> tuple[Mapping[Any, float], float | Mapping[Any, float]] | None:
+        """Return (weights, bias) where the model has them; of a multiclass model, a bias by class."""
+        return None
+
+    @abstractmethod
+    def score(self, x: X, label: Truth) -> float:
+        """Return the score with which `assess` predicts `label`; signed where there are two classes."""
+
+    def terms(self, x: X, label: Truth) -> Sequence[Term] | None:  # noqa: ARG002  most models have no such sum
+        """Return what that score is the sum of, the bias last; None where it is no sum over features."""
+        return None
+
+    @abstractmethod
+    def dump(self) -> bytes:
+        """Write the model down."""
+
+    @abstractmethod
+    def load(self, data: bytes) -> None:
+        """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""
+
+
+class CoreLearner(Learner, Generic[M]):
+    """Drives a model of `perceptron_core`, which is written down exactly and without pickle."""
+
+    def __init__(self, model: M) -> None:
+        self.model = model
+
+    @property
+    def updates(self) -> int:  # type: ignore[override] # nobody sets it
+        """Updates made so far."""
+        return self.model.n_updates  # type: ignore[attr-defined,no-any-return] # as all of them
+
+    def dump(self) -> bytes:
+        """Write the model down."""
+        return to_bytes(self.model)  # type: ignore[arg-type] # likewise
+
+    def load(self, data: bytes) -> None:
+        """Load the model that `dump` wrote. Raises `DamagedError` if it cannot be trusted."""
+        self.model = read_as(self.model, data)
+
+
+def with_classes(model: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - any that takes `classes`
+    """Return a model with the classes that `names` configure: False and True if they are two at most.
+
+    Raises
+    ------
+    ConfigurationError
+        The model was made for other classes.
+
+    """
+    labels: tuple[Truth, ...] = tuple(names) if len(names) > BINARY else (False, True)
+    if model.classes is None:
+        return model.clone({"classes": labels})
+    if set(model.classes) != set(labels):
+        raise ConfigurationError(
+            f"classes: the model was made for {list(model.classes)}, the settings name {list(labels)}",
+            hint="leave `classes` to the setting: --classes a,b,c",
+        )
+    return model
