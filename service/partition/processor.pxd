@@ -32,6 +32,7 @@ cdef class Processor:
     cdef LabelLearner _labels
     cdef LearnedExamples _learned
     cdef OutputBatch _outputs
+    cdef Py_ssize_t _n_predictions
     cdef bint _uses_fast_path
     cdef object _fast_path
 

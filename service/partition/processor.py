@@ -110,6 +110,7 @@ class Processor:
         self.observe = observe
         self._learned = LearnedExamples()
         self._outputs = OutputBatch()
+        self._n_predictions = 0
         self._uses_fast_path = uses_fast_path and not self._takers  # who take features as a dictionary
         self._fast_path = None
         self.learner = learner
@@ -137,6 +138,7 @@ class Processor:
         outputs = self._outputs = OutputBatch()
         learned = self._learned = LearnedExamples(has_log_odds=self._learner.has_log_odds)
         self._labels.begin(learned, outputs)
+        self._n_predictions = 0
         fast_path = self._fast_path
         if fast_path is not None:
             fast_path.begin(batch, learned, outputs, self._earliest_ms, self._latest_ms)
@@ -158,7 +160,8 @@ class Processor:
             if not place % 64:  # tenths of a millisecond
                 give_way()
         if fast_path is not None:
-            self.counters.predictions += fast_path.end()
+            self._n_predictions += fast_path.end()
+        self.counters.predictions += self._n_predictions
         self.counters.consumed.update(batch.counts())
         self.counters.observe(learned)
         for part in self._observers:
@@ -231,7 +234,8 @@ class Processor:
             if message.timestamp_ms is not None:
                 self._check_time(message.timestamp_ms, record)
                 timestamp_ms = message.timestamp_ms
-        self._check_time(timestamp_ms, record)
+        if not self._earliest_ms <= timestamp_ms <= self._latest_ms:
+            self._check_time(timestamp_ms, record)
         self._labels.advance(timestamp_ms)
         if message is None:
             message = decoder.decode(record.value, record)
@@ -256,7 +260,7 @@ class Processor:
         else:
             predicted, score = self._learner.assess(x)
             truth = self._labels.repeated(event, known)
-        self.counters.predictions += 1
+        self._n_predictions += 1
         probability = probability_of(predicted, score) if self._learned.has_log_odds else None
         headers = trace_headers(trace) if trace else ()
         self._answers.prediction(
