@@ -46,9 +46,9 @@ def between(lowest: float, highest: float) -> Callable[[Any], float]:
     """Return what returns a number in these bounds."""
 
     def checked(value: Any) -> float:
-        if not lowest <= number(value) <= highest:
+        if not lowest <= double(value) <= highest:
             raise ValueError(f"a number from {lowest:g} to {highest:g} is {value!r}")
-        return number(value)
+        return double(value)
 
     return checked
 

@@ -7,6 +7,7 @@ code checks no bounds: `make test-sanitized` runs this with a compiler that does
 import math
 import os
 import random
+from contextlib import suppress
 from functools import cache
 
 import pytest
@@ -19,6 +20,7 @@ from perceptron_core import (
     CoinBetting,
     DamagedError,
     HashedClassifier,
+    LearnerError,
     NormalizedAdaGrad,
     StructuredPerceptron,
     from_bytes,
@@ -300,3 +302,13 @@ def test_numbers_near_the_smallest_double_are_learned():
     for turn in range(40):
         model.learn_one({"a": turn % 2 * 2.3e-162, "b": turn % 3}, turn % 2 == 0)
     assert all(math.isfinite(each) for each in model.log_odds({"a": 0.0, "b": 1.0}))
+
+
+@pytest.mark.parametrize("name", sorted(MODELS.keys() - {"structured", "batch"}))
+def test_a_model_that_learned_the_largest_values_can_be_read(name):
+    model = MODELS[name].clone()
+    for turn, (_, y) in enumerate([*events(name)][:40]):
+        x = {3: 1e100 * (-1) ** turn} if name.startswith("hashed") else {"a": 1e100 * (-1) ** turn, "b": 1.0}
+        with suppress(LearnerError):
+            model.learn_one(x, y)
+    assert to_bytes(from_bytes(to_bytes(model))) == to_bytes(model)
