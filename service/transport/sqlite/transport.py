@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from service.errors import ConfigurationError
 from service.stream import Assignee, Output, Record, RecordLimit
 from service.transport.sqlite.consumer import SqliteConsumer
 from service.transport.sqlite.database import BUSY_TIMEOUT_SECONDS, Database
 from service.transport.sqlite.follower import SqliteFollower
 from service.transport.sqlite.log import Log
+from service.transport.topics import check_read_together
 
 SESSION_TIMEOUT_SECONDS = 10.0
 """After so long without a heartbeat a member's partitions go to others (Kafka's old default)."""
@@ -124,14 +124,7 @@ class EmbeddedTransport:
 
     def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> SqliteConsumer:
         """Join `group` as a consumer of `topics`; the first one leads."""
-        counts = [self.partition_count(topic) for topic in topics]
-        for topic, partitions in zip(topics, counts, strict=True):
-            if partitions != counts[0]:
-                raise ConfigurationError(
-                    f"{topic} has {partitions} partitions and {topics[0]} has {counts[0]}: "
-                    "topics consumed together need the same number",
-                    hint=f"recreate {topic} with {counts[0]} partitions",
-                )
+        check_read_together({topic: self.partition_count(topic) for topic in topics})
         consumer = SqliteConsumer(
             self._database,
             self._log,

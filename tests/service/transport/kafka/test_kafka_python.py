@@ -31,9 +31,9 @@ from service.errors import (
 )
 from service.transport import open_transport
 from service.transport.kafka.errors import HINTS, MEANINGS, by_name
-from service.transport.kafka.kafka_python.cluster import end_offsets
 from service.transport.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, translate, translated
 from service.transport.kafka.kafka_python.producer import DeadlineProducer
+from service.transport.kafka.kafka_python.record_consumer import RecordConsumer
 
 # The packages of kafka-python that this adapter lives in; the others are programs and codecs.
 ROOMS = {"admin", "consumer", "coordinator", "errors", "net", "producer"}
@@ -178,18 +178,18 @@ class Observer:
 
 def test_the_end_of_a_partition_whose_leader_is_not_known_yet_is_asked_for_again() -> None:
     place = TopicPartition("events", 4)
-    assert end_offsets(Observer(2), [place], 10.0) == {place: 7}
+    assert RecordConsumer.ends(Observer(2), [place], 10.0) == {place: 7}
 
 
 def test_a_partition_that_stays_without_a_leader_is_a_stream_that_does_not_answer() -> None:
     with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
-        end_offsets(Observer(1_000_000), [TopicPartition("events", 4)], 0.1)
+        RecordConsumer.ends(Observer(1_000_000), [TopicPartition("events", 4)], 0.1)
 
 
 def test_all_questions_for_the_end_of_a_partition_share_one_timeout() -> None:
     observer, began = Observer(1_000_000), time.monotonic()
     with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
-        end_offsets(observer, [TopicPartition("events", 4)], 0.3)
+        RecordConsumer.ends(observer, [TopicPartition("events", 4)], 0.3)
     first, *others = observer.latest_ends
     assert others
     assert max(others) - first < 0.05  # the last question begins at the deadline, not before
