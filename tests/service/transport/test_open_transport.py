@@ -42,7 +42,7 @@ def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.Monke
 def test_options_reach_the_embedded_stream() -> None:
     transport = open_transport("memory://", embedded={"max_record_bytes": 3})
     assert isinstance(transport, MemoryTransport)
-    assert transport._log._max_record_bytes == 3
+    assert transport._max_record_bytes == 3
     transport.close()
 
 
