@@ -7,14 +7,17 @@ reads, appends and transactions are built upon that, in this folder.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import UUID
 
-from service.stream import Assignee, Consumer, Follower, Output, Place, Record
+from service.stream import Follower, Output, Place, Record
 from service.transport.kafka.limits import ClientOptions
+
+if TYPE_CHECKING:  # it opens its producers through the cluster
+    from service.transport.kafka.member import KafkaMember
 
 
 class Bound(Enum):
@@ -91,10 +94,13 @@ class KafkaCluster(ABC):
     ----------
     name : str
         As messages name it.
+    member : type
+        The `KafkaMember` through this client.
 
     """
 
     name: str
+    member: type[KafkaMember]
 
     @abstractmethod
     def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
@@ -150,17 +156,6 @@ class KafkaCluster(ABC):
         Called on any thread. With a transactional id it writes in transactions, which may commit offsets of
         `group`.
         """
-
-    @abstractmethod
-    def join(
-        self,
-        group: str,
-        topics: Sequence[str],
-        assignee: Assignee,
-        options: ClientOptions,
-        check_topics: Callable[[set[str]], None],
-    ) -> Consumer:
-        """Join `group`; see `Transport.join`. `check_topics` raises `TopicMissing` for absent ones."""
 
     @abstractmethod
     def close(self) -> None:

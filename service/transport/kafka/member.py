@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from service.batches.record_batch import RecordBatch
 from service.errors import OwnershipLost, TransportError
-from service.stream import NOWHERE, Place
+from service.stream import NOWHERE, Assignee, Place
 from service.transport.kafka.cluster import Bound, KafkaCluster, Producer
 from service.transport.kafka.limits import (
     ClientOptions,
@@ -40,7 +40,7 @@ class KafkaMember(ABC):
     ----------
     cluster
         Where the group is.
-    group, topics, options
+    group, topics, assignee, options
         As given to `Transport.join`.
     check_topics
         Raises `TopicMissing` for topics that do not exist.
@@ -54,6 +54,7 @@ class KafkaMember(ABC):
         cluster: KafkaCluster,
         group: str,
         topics: Sequence[str],
+        assignee: Assignee,
         options: ClientOptions,
         check_topics: Callable[[set[str]], None],
     ) -> None:
@@ -68,6 +69,7 @@ class KafkaMember(ABC):
         self._paused: frozenset[Place] = NOWHERE
         """What the client has paused."""
         self._closed = False
+        self._open(assignee)
 
     def poll(
         self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
@@ -273,6 +275,10 @@ class KafkaMember(ABC):
             return self._membership.is_member()
 
     # What is left to each client. `_translated` encloses the calls of what may raise errors of the client's.
+
+    @abstractmethod
+    def _open(self, assignee: Assignee) -> None:
+        """Open the clients, and join the group with a `_membership` that calls `assignee`."""
 
     @abstractmethod
     def _poll_client(self, wait_seconds: float, max_records: int) -> None:

@@ -165,7 +165,8 @@ class KafkaTransport(KafkaTopics):
     def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> Consumer:
         """Join `group`; see `Transport.join`."""
         check_read_together({topic: self.partition_count(topic) for topic in topics})
-        return self._cluster.join(group, topics, assignee, self._options, self._find_topics)
+        member = self._cluster.member
+        return member(self._cluster, group, topics, assignee, self._options, self._find_topics)
 
     def close(self) -> None:
         """Release everything, also what unfinished reads have open. Idempotent."""

@@ -33,7 +33,7 @@ from confluent_kafka.admin import (
 )
 
 from service.errors import AccessRefused, TopicMissing, TransportUnavailable
-from service.stream import Assignee, Record
+from service.stream import Record
 from service.transport.kafka.cluster import Bound, KafkaCluster, TopicDescription
 from service.transport.kafka.confluent.consumer import ConfluentConsumer
 from service.transport.kafka.confluent.errors import FOREIGN, meaning_of, translate, translated
@@ -68,6 +68,7 @@ class ConfluentCluster(Questions, KafkaCluster):
 
     def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
         self._classes = RELEASE.accelerated() or _PUBLISHED
+        self.member = self._classes.Consumer
         self._producers: WeakSet[BulkProducer] = WeakSet()
         self._producers_lock = Lock()
         self._failed: set[str] = set()
@@ -178,20 +179,6 @@ class ConfluentCluster(Questions, KafkaCluster):
             with self._producers_lock:
                 self._producers.add(producer)
         return producer
-
-    def join(
-        self,
-        group: str,
-        topics: Sequence[str],
-        assignee: Assignee,
-        options: ClientOptions,
-        check_topics: Callable[[set[str]], None],
-    ) -> ConfluentConsumer:
-        """Join `group`; see `KafkaCluster.join`."""
-        member: ConfluentConsumer = self._classes.Consumer(
-            self, group, topics, assignee, options, check_topics
-        )
-        return member
 
     def serve(self) -> None:
         """Poll the clients that nobody polls for records, or their log lines would pile up."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +18,7 @@ from service.errors import (
     TransportUnavailable,
 )
 from service.stream import Assignee, Place
-from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translate, translated
+from service.transport.kafka.confluent.errors import FOREIGN, as_exception, translate
 from service.transport.kafka.confluent.membership import ConfluentMembership
 from service.transport.kafka.confluent.messages import OUT_OF_RANGE, PARTITION_EOF, as_record, consume
 from service.transport.kafka.confluent.questions import committed_offsets
@@ -26,7 +26,6 @@ from service.transport.kafka.errors import away, missing, out_of_range
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,
     LOOK_SECONDS,
-    ClientOptions,
     heartbeat_interval_ms,
 )
 from service.transport.kafka.member import KafkaMember
@@ -39,22 +38,12 @@ _LONGEST_PAUSE_SECONDS: Final = 300.0
 
 
 class ConfluentConsumer(KafkaMember):
-    """A member of `group`, through one client: the further topics are assigned to it beside the leading one.
+    """A member of a group, through one client: further topics are assigned to it beside the leading one."""
 
-    Parameters are those of `KafkaCluster.join`, and the cluster that opens the client.
-    """
+    _cluster: ConfluentCluster
+    _membership: ConfluentMembership
 
-    def __init__(
-        self,
-        cluster: ConfluentCluster,
-        group: str,
-        topics: Sequence[str],
-        assignee: Assignee,
-        options: ClientOptions,
-        check_topics: Callable[[set[str]], None],
-    ) -> None:
-        super().__init__(cluster, group, topics, options, check_topics)
-        self._questions = cluster
+    def _open(self, assignee: Assignee) -> None:
         self._positions: dict[Place, int] = {}
         """The next offset to be delivered, once a record or the end of the partition has shown it."""
         self._ends: dict[Place, int] = {}
@@ -63,8 +52,8 @@ class ConfluentConsumer(KafkaMember):
         self._gone: dict[int, OffsetOutOfRange] = {}
         """By partition, of those whose position has no record: librdkafka says so once."""
         client = self._open_member()
-        with translated(cluster.name):
-            self._membership: ConfluentMembership = ConfluentMembership(
+        with self._translated(self._cluster.name):
+            self._membership = ConfluentMembership(
                 client, self._topics, assignee, self._describe, self._count_partitions
             )
         self._client: Consumer | None = client
@@ -72,7 +61,7 @@ class ConfluentConsumer(KafkaMember):
     def _open_member(self) -> Consumer:
         session_ms = int(self._options.session_timeout_seconds * 1000)
         static = {"group.instance.id": self._options.instance_id} if self._options.instance_id else {}
-        return self._questions.client(
+        return self._cluster.client(
             Consumer,
             {
                 "group.id": self._group,
@@ -101,7 +90,7 @@ class ConfluentConsumer(KafkaMember):
     def _poll_client(self, wait_seconds: float, max_records: int) -> None:
         room = self._undelivered.room(max_records)
         if not self._fetch(room, 0.0 if self._undelivered else wait_seconds):
-            self._questions.serve()  # while there is nothing else to do
+            self._cluster.serve()  # while there is nothing else to do
 
     def _fetch(self, room: int, wait_seconds: float) -> int:
         """Keep the records that are there; return how many messages there were."""
@@ -188,7 +177,7 @@ class ConfluentConsumer(KafkaMember):
 
     def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
         partitions = [TopicPartition(*place) for place in places]
-        return self._questions.offsets(partitions, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
+        return self._cluster.offsets(partitions, OffsetSpec.latest(), timeout_seconds=LOOK_SECONDS)
 
     def _leave(self) -> None:
         try:
@@ -209,7 +198,7 @@ class ConfluentConsumer(KafkaMember):
 
     def _describe(self) -> ConsumerGroupDescription:
         """Return the group's members and their partitions, as its coordinator reports them."""
-        return self._questions.ask(AdminClient.describe_consumer_groups, [self._group], "{}")[self._group]
+        return self._cluster.ask(AdminClient.describe_consumer_groups, [self._group], "{}")[self._group]
 
     def _count_partitions(self) -> int:
         found = self._cluster.describe(self._topics[0])

@@ -22,7 +22,7 @@ from kafka.errors import (
 from kafka.structs import TopicPartition
 
 from service.errors import AccessRefused, TopicMissing
-from service.stream import Assignee, Record
+from service.stream import Record
 from service.transport.kafka.cluster import Bound, KafkaCluster, TopicDescription
 from service.transport.kafka.errors import away, hinted, no_tls, unresolved
 from service.transport.kafka.kafka_python.connections import REFUSED, UNRESOLVED, Connections, Selector
@@ -73,6 +73,7 @@ class KafkaPythonCluster(KafkaCluster):
     """A cluster as kafka-python reaches it; see `KafkaCluster`."""
 
     translated = staticmethod(translated)
+    member = KafkaPythonConsumer
 
     def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
         self.name = f"kafka://{','.join(bootstrap_servers)}"
@@ -209,17 +210,6 @@ class KafkaPythonCluster(KafkaCluster):
             **producer_options(options.commit_timeout_seconds, options.limits.batch_bytes, compress=compress),
         )
         return producer
-
-    def join(
-        self,
-        group: str,
-        topics: Sequence[str],
-        assignee: Assignee,
-        options: ClientOptions,
-        check_topics: Callable[[set[str]], None],
-    ) -> KafkaPythonConsumer:
-        """Join `group`; see `KafkaCluster.join`."""
-        return KafkaPythonConsumer(self, group, topics, assignee, options, check_topics)
 
     def close(self) -> None:
         """Close the client for questions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,6 @@ from service.transport.kafka.kafka_python.record_consumer import RecordConsumer
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,
     LOOK_SECONDS,
-    ClientOptions,
     heartbeat_interval_ms,
 )
 from service.transport.kafka.member import KafkaMember
@@ -37,28 +36,21 @@ _NEVER_RESET: Final = {"auto_offset_reset": "none"}
 
 
 class KafkaPythonConsumer(KafkaMember):
-    """A member of `group`, through three clients.
+    """A member of a group, through three clients.
 
     The further topics are read by a second client, outside the group. The third asks where topics end: a
     broker answers the requests of a connection in turn, and while a fetch is under way only when that is
     over, half a second later where there is nothing to fetch.
-
-    Parameters are those of `KafkaCluster.join`, and the cluster that opens the clients.
     """
 
-    def __init__(
-        self,
-        cluster: KafkaPythonCluster,
-        group: str,
-        topics: Sequence[str],
-        assignee: Assignee,
-        options: ClientOptions,
-        check_topics: Callable[[set[str]], None],
-    ) -> None:
-        super().__init__(cluster, group, topics, options, check_topics)
-        self._membership: KafkaPythonMembership = KafkaPythonMembership(assignee, self._is_committing)
+    _cluster: KafkaPythonCluster
+    _membership: KafkaPythonMembership
+
+    def _open(self, assignee: Assignee) -> None:
+        cluster = self._cluster
+        self._membership = KafkaPythonMembership(assignee, self._is_committing)
         self._last_alive = self._ask_again_at = monotonic()
-        self._leading = self._open_member(cluster)
+        self._leading = self._open_member()
         self._further = cluster.open_consumer(**_NEVER_RESET) if self._topics[1:] else None
         self._observer = cluster.open_consumer() if self._topics[1:] else self._leading
         self._clients = [client for client in (self._leading, self._further) if client is not None]
@@ -68,8 +60,8 @@ class KafkaPythonConsumer(KafkaMember):
         with self._translated(cluster.name):
             self._leading.learn_topics(self._topics[:1])
 
-    def _open_member(self, cluster: KafkaPythonCluster) -> RecordConsumer:
-        return cluster.open_consumer(
+    def _open_member(self) -> RecordConsumer:
+        return self._cluster.open_consumer(
             **_NEVER_RESET,
             group_id=self._group,
             group_instance_id=self._options.instance_id,

@@ -34,6 +34,7 @@ from service.transport.kafka.errors import HINTS, MEANINGS, by_name
 from service.transport.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, translate, translated
 from service.transport.kafka.kafka_python.producer import DeadlineProducer
 from service.transport.kafka.kafka_python.record_consumer import RecordConsumer
+from tests.support.kafka_errors import PROTOCOL
 
 # The packages of kafka-python that this adapter lives in; the others are programs and codecs.
 ROOMS = {"admin", "consumer", "coordinator", "errors", "net", "producer"}
@@ -59,7 +60,7 @@ def every_kafka_error() -> Iterator[type[KafkaError]]:
 
 KAFKA_ERRORS = sorted(set(every_kafka_error()), key=lambda error: error.__name__)
 PROTOCOL_ERRORS = [each for each in KAFKA_ERRORS if isinstance(getattr(each, "errno", None), int)]
-BY_NAME = by_name(MEANINGS)
+BY_NAME = dict.fromkeys(PROTOCOL, TransportError) | by_name(MEANINGS)
 
 
 @pytest.mark.parametrize("foreign", KAFKA_ERRORS, ids=lambda error: error.__name__)

@@ -98,10 +98,9 @@ class ScriptedMember(KafkaMember):
     def __init__(self) -> None:
         owner = Owner()
         self.cluster = ScriptedCluster()
-        super().__init__(self.cluster, "group", ("events", "labels"), OPTIONS, lambda _: None)
+        super().__init__(self.cluster, "group", ("events", "labels"), owner, OPTIONS, lambda _: None)
         self.owner = owner
         owner.member = self
-        self._membership: ScriptedMembership = ScriptedMembership(owner)
         self.group = self._membership
         self.script: list[Callable[[], object]] = []
         self.waits: list[float] = []
@@ -109,6 +108,9 @@ class ScriptedMember(KafkaMember):
         self.paused: set[Place] = set()
         self.is_away = False
         self.has_left = False
+
+    def _open(self, assignee: Owner) -> None:
+        self._membership = ScriptedMembership(assignee)
 
     def fetch(self, *places: tuple[str, int, int]) -> None:
         for topic, partition, offset in places:

@@ -52,7 +52,7 @@ def cluster():
 
 def opened(cluster):
     """Return the classes of a member and a producer."""
-    member = cluster.join("group", ["events"], None, OPTIONS, lambda _: None)
+    member = cluster.member(cluster, "group", ["events"], None, OPTIONS, lambda _: None)
     producer = cluster.open_producer(OPTIONS, transactional_id="events-0")
     producer.drop()
     member.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 from confluent_kafka import KafkaError
 
@@ -11,9 +11,7 @@ from service.transport.kafka.confluent.accelerated.handles import entry_points
 from service.transport.kafka.confluent.accelerated.librdkafka import (  # type: ignore[import-not-found] # compiled
     FetchQueue,
 )
-from service.transport.kafka.confluent.cluster import ConfluentCluster
 from service.transport.kafka.confluent.consumer import ConfluentConsumer
-from service.transport.kafka.limits import ClientOptions
 
 
 class QueueConsumer(ConfluentConsumer):
@@ -21,16 +19,8 @@ class QueueConsumer(ConfluentConsumer):
 
     _queue: FetchQueue | None = None
 
-    def __init__(
-        self,
-        cluster: ConfluentCluster,
-        group: str,
-        topics: Sequence[str],
-        assignee: Assignee,
-        options: ClientOptions,
-        check_topics: Callable[[set[str]], None],
-    ) -> None:
-        super().__init__(cluster, group, topics, assignee, options, check_topics)
+    def _open(self, assignee: Assignee) -> None:
+        super()._open(assignee)
         addresses = entry_points(self._open_client)
         if addresses is not None:
             self._queue = FetchQueue(self._open_client, addresses)
