@@ -7,9 +7,11 @@ place of the records of a batch, runs of them that compiled code has read.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 from kafka.consumer.fetcher import Fetcher
+from kafka.record.default_records import DefaultRecordBatch
 from kafka.structs import TopicPartition
 
 from service.batches.record_batch import RecordBatch
@@ -19,7 +21,6 @@ from service.transport.kafka.kafka_python.accelerated.records import (  # type: 
 from service.transport.kafka.kafka_python.accelerated.uncompressed import Uncompressed
 from service.transport.kafka.kafka_python.record_consumer import RecordConsumer, as_record
 
-_CURRENT_FORMAT: Final = 2
 _ROOM: Final = 10_000
 """Records that are decoded at once where all are wanted."""
 
@@ -120,12 +121,16 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # kafka-py
         while n is None or len(taken) < n:
             self.room = _ROOM if n is None else n - len(taken)
             if not self._left:
-                run = next(self.record_iterator, None)
-                if run is None:
+                found = next(self.record_iterator, None)
+                if found is None:
                     return
-                self._left = run.value
+                self._left = found.value if type(found.value) is RecordBatch else self._one(found)
             taken.add(self._left[: self.room])
             self._left = self._left[self.room :]
+
+    def _one(self, found: Any) -> RecordBatch:  # noqa: ANN401 - kafka-python has no types
+        """Return a record that the library has read: in format 0 or 1, or behind one that is malformed."""
+        return RecordBatch([as_record(found, self.topic_partition)])
 
 
 class _Batches:
@@ -136,9 +141,8 @@ class _Batches:
 
     def next_batch(self) -> Any:  # noqa: ANN401
         batch = self._batches.next_batch()
-        if batch is None or (batch.magic == _CURRENT_FORMAT and batch.is_control_batch):
-            return batch
-        return _Batch(batch, self._fetched)
+        is_other = type(batch) is not DefaultRecordBatch or batch.is_control_batch
+        return batch if is_other else _Batch(batch, self._fetched)
 
 
 class _Run:
@@ -148,43 +152,42 @@ class _Run:
     headers = ()
     size_in_bytes = 0
 
-    def __init__(self, value: RecordBatch, record: Any = None) -> None:  # noqa: ANN401 - kafka-python has no types
+    def __init__(self, value: RecordBatch) -> None:
         self.value = value
         self.offset = value[-1].offset
-        self._record = record
 
     def validate_crc(self) -> bool:
-        return self._record is None or bool(self._record.validate_crc())
+        return True
 
 
-class _Batch:
-    """A record batch of the library, whose records come in runs.
+class _Batch(DefaultRecordBatch):  # type: ignore[misc] # kafka-python has no types
+    """A record batch in format 2 whose records come in runs.
 
-    What `RecordReader` does not read, which are the formats 0 and 1 and records that are not well formed, is
-    left to the library's batch, with its errors.
+    What `RecordReader` does not read, as it is not well formed, comes as it does from the library, with its
+    errors.
     """
 
-    def __init__(self, batch: Any, fetched: FetchedRecords) -> None:  # noqa: ANN401 - kafka-python has no types
-        self._batch, self._fetched = batch, fetched
+    def __init__(self, batch: DefaultRecordBatch, fetched: FetchedRecords) -> None:
+        for name in DefaultRecordBatch.__slots__:
+            setattr(self, name, getattr(batch, name))
+        self._fetched = fetched
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        return getattr(self._batch, name)
-
-    def __iter__(self) -> Iterator[_Run]:
-        batch, fetched = self._batch, self._fetched
-        fetched.bytes_read += batch.size_in_bytes
-        if batch.magic == _CURRENT_FORMAT:
-            yield from self._decoded()
-        for record in batch:
-            yield _Run(RecordBatch([as_record(record, fetched.topic_partition)]), record)
-
-    def _decoded(self) -> Iterator[_Run]:
-        """Yield the well-formed records, as many at once as there is room for."""
-        batch, fetched = self._batch, self._fetched
-        left = batch.records_count
-        uncompressed = Uncompressed(batch)
+    def __iter__(self) -> Iterator[Any]:
+        fetched, left = self._fetched, self.records_count
+        fetched.bytes_read += self.size_in_bytes
+        has_append_time = self.timestamp_type == self.LOG_APPEND_TIME
+        timestamp_ms = self.max_timestamp if has_append_time else self.first_timestamp
+        uncompressed = Uncompressed(self)
         while left > 0:
-            records, reader = RecordBatch(), self._reader(uncompressed)
+            records = RecordBatch()
+            reader = RecordReader(
+                uncompressed.data,
+                uncompressed.at,
+                *fetched.topic_partition,
+                base_offset=self.base_offset,
+                timestamp_ms=timestamp_ms,
+                has_append_time=has_append_time,
+            )
             n_read = reader.read(records, min(left, fetched.room), fetched.fetch_offset)
             left -= n_read
             uncompressed.at = reader.at
@@ -193,16 +196,5 @@ class _Batch:
             if not n_read and not uncompressed.read_on():
                 break
         uncompressed.read_all()
-        batch._next_record_index = batch.records_count - max(left, 0)  # noqa: SLF001
-
-    def _reader(self, uncompressed: Uncompressed) -> RecordReader:
-        batch = self._batch
-        has_append_time = batch.timestamp_type == batch.LOG_APPEND_TIME
-        return RecordReader(
-            uncompressed.data,
-            uncompressed.at,
-            *self._fetched.topic_partition,
-            base_offset=batch.base_offset,
-            timestamp_ms=batch.max_timestamp if has_append_time else batch.first_timestamp,
-            has_append_time=has_append_time,
-        )
+        self._next_record_index = self.records_count - max(left, 0)
+        yield from iter(partial(next, self, None), None)

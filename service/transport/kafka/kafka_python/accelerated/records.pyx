@@ -142,7 +142,7 @@ cdef class RecordReader:
             self.at = self._end + 1
         return tuple(headers)
 
-    cdef const unsigned char* _bytes(self, long long length) noexcept:
+    cdef inline const unsigned char* _bytes(self, long long length) noexcept:
         """Skip `length` bytes and return a pointer to them; NULL if it is negative or fewer are left."""
         cdef const unsigned char* found
         if length < 0:
@@ -154,7 +154,7 @@ cdef class RecordReader:
         self.at += length
         return found
 
-    cdef long long _varint(self) noexcept:
+    cdef inline long long _varint(self) noexcept:
         cdef unsigned long long result = 0, byte
         cdef int shift = 0
         while self.at < self._end and shift < _VARINT_BITS:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import IO, Any, Final
 
 from kafka import codec
+from kafka.record.default_records import DefaultRecordBatch
 
 from service.errors import TransportError
 
@@ -49,7 +50,7 @@ class Uncompressed:
         open_stream = _streams(batch).get(batch.compression_type)
         self._stream: IO[bytes] | None = None
         if open_stream is None:
-            iter(batch)  # uncompresses it
+            DefaultRecordBatch.__iter__(batch)  # uncompresses it
             self.data, self.at = batch._buffer, batch._pos  # noqa: SLF001 - nothing public holds the records
             return
         compressed = memoryview(batch._buffer)[batch._pos :]  # noqa: SLF001
