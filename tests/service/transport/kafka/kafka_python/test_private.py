@@ -17,7 +17,11 @@ try:
 except ImportError:  # not compiled
     USED = {}
 
-MODULES = sorted(Path(service.transport.kafka.kafka_python.__file__).parent.rglob("*.py"))
+MODULES = [
+    path
+    for path in sorted(Path(service.transport.kafka.kafka_python.__file__).parent.rglob("*.py"))
+    if USED or path.parent.name != "accelerated"
+]
 DECLARED = {name for names in [*NEEDED.values(), *USED.values()] for name in names.split()}
 DECLARED_MODULES = {owner.partition(":")[0] for owner in NEEDED | USED}
 PUBLISHED_MODULES = {"kafka", "kafka.admin", "kafka.errors", "kafka.structs"}
