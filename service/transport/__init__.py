@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from service.settings.redaction import redacted_url
 from service.stream import Transport
 
 if TYPE_CHECKING:
+    from service.transport.kafka.cluster import KafkaCluster
     from service.transport.sqlite import Limits
 
 __all__ = ["open_transport"]
@@ -42,7 +43,7 @@ def open_transport(
     embedded
         Options of `memory://` and `sqlite://`: the parameters of `EmbeddedTransport`.
     kafka
-        Options of `kafka://`: the parameters of `KafkaPythonTransport`, or of `ConfluentTransport`.
+        Options of `kafka://`: the parameters of `KafkaTransport`.
     kafka_client
         The package that `kafka://` is spoken with.
     create
@@ -71,18 +72,20 @@ def open_transport(
 
         return SqliteTransport(place[1:], **(embedded or {}))
     if separator and scheme == "kafka":
-        return _kafka_transport(kafka_client)(_servers(url, place), **(kafka or {}))
+        from service.transport.kafka.transport import KafkaTransport  # noqa: PLC0415
+
+        return KafkaTransport(_cluster(kafka_client), _servers(url, place), **(kafka or {}))
     raise _malformed(url)
 
 
-def _kafka_transport(client: KafkaClient) -> Callable[..., Transport]:
+def _cluster(client: KafkaClient) -> type[KafkaCluster]:
     """Import the adapter for a client."""
     if client == "kafka-python":
-        from service.transport.kafka.kafka_python import KafkaPythonTransport  # noqa: PLC0415
+        from service.transport.kafka.kafka_python import KafkaPythonCluster  # noqa: PLC0415
 
-        return KafkaPythonTransport
+        return KafkaPythonCluster
     try:
-        from service.transport.kafka.confluent import ConfluentTransport  # noqa: PLC0415
+        from service.transport.kafka.confluent import ConfluentCluster  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if error.name != "confluent_kafka":
             raise
@@ -90,7 +93,7 @@ def _kafka_transport(client: KafkaClient) -> Callable[..., Transport]:
             "kafka_client: confluent needs the package confluent-kafka, which is not installed",
             hint="install it: pip install 'online-perceptron[confluent]'",
         ) from None
-    return ConfluentTransport
+    return ConfluentCluster
 
 
 def _servers(url: str, place: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from service.errors import ConfigurationError, TopicMissing
 from service.settings.load import Settings
@@ -102,3 +102,15 @@ def _of_each_partition(settings: Settings) -> dict[str, str]:
         settings.checkpoints_topic: "the checkpoints",
         settings.mixes_topic: "the mixes",
     }
+
+
+def check_read_together(partitions: Mapping[str, int]) -> None:
+    """Raise `ConfigurationError` unless topics, the leading one first, have the same number of partitions."""
+    leading, expected = next(iter(partitions.items()))
+    for topic, count in partitions.items():
+        if count != expected:
+            raise ConfigurationError(
+                f"topic {topic!r} has {count} partitions, {leading!r} has {expected}:"
+                " they are read together and need as many",
+                hint=f"recreate {topic!r} with {expected} partitions",
+            )

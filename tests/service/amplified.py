@@ -39,7 +39,7 @@ def kafka_batch():
     from kafka.record.util import calc_crc32c  # noqa: PLC0415
     from kafka.structs import TopicPartition  # noqa: PLC0415
 
-    from service.transport.kafka.kafka_python.reading.fetched_records import FetchedRecords  # noqa: PLC0415
+    from service.transport.kafka.kafka_python.accelerated.record_consumer import FetchedRecords  # noqa: PLC0415
 
     count, deflate = 6_000_000, zlib.compressobj(9, zlib.DEFLATED, 31)
     records = b"".join(deflate.compress(b"\x0c\0\0\0\x01\x01\0" * 100_000) for _ in range(count // 100_000))

@@ -13,12 +13,12 @@ import service.transport.kafka.limits
 service.transport.kafka.limits.REQUEST_TIMEOUT_SECONDS = 1.0  # before anybody has read it
 
 from service.errors import TransportUnavailable  # noqa: E402
-from service.transport.kafka.confluent.cluster import QUESTION_SECONDS, Cluster  # noqa: E402
+from service.transport.kafka.confluent.questions import QUESTION_SECONDS, Questions  # noqa: E402
 
 
 def main() -> None:
     """Ask until there is an answer; then three times in vain; then do nothing, and ask again."""
-    cluster = Cluster([sys.argv[1]], {})
+    cluster = Questions([sys.argv[1]], {})
     _ask_until_answered(cluster)
     _tell("answered")
     unanswered = sum(not _is_answered(cluster) for _ in range(3))
@@ -34,12 +34,12 @@ def _tell(what: str) -> None:
     sys.stdin.readline()
 
 
-def _ask_until_answered(cluster: Cluster) -> None:
+def _ask_until_answered(cluster: Questions) -> None:
     while not _is_answered(cluster):
         time.sleep(0.1)
 
 
-def _is_answered(cluster: Cluster) -> bool:
+def _is_answered(cluster: Questions) -> bool:
     try:
         cluster.ask(AdminClient.describe_consumer_groups, ["group"], "{}")
     except TransportUnavailable:

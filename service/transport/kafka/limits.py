@@ -68,8 +68,8 @@ class TopicLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerOptions:
-    """What a transport passes on to its consumers and writers."""
+class ClientOptions:
+    """What a transport passes on to its members and producers."""
 
     session_timeout_seconds: float
     instance_id: str | None
@@ -78,7 +78,7 @@ class ConsumerOptions:
     limits: TopicLimits
 
 
-def for_appends(options: ConsumerOptions) -> ConsumerOptions:
+def for_appends(options: ClientOptions) -> ClientOptions:
     """Return the options of a producer that appends to the input."""
     return replace(
         options,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager
 from functools import partial
 from time import monotonic
 from typing import Any, Final
 
 from service.batches import RecordBatch
 from service.errors import OwnershipLost, TransportError
-from service.stream import NOWHERE, Place
+from service.stream import NOWHERE, Assignee, Place
+from service.transport.kafka.cluster import Bound, KafkaCluster, Producer
 from service.transport.kafka.limits import (
-    ConsumerOptions,
+    ClientOptions,
     appending_id,
     for_appends,
     former_transactional_id,
@@ -23,7 +23,7 @@ from service.transport.kafka.limits import (
 )
 from service.transport.kafka.membership import KafkaMembership
 from service.transport.kafka.undelivered import UndeliveredRecords
-from service.transport.kafka.writer import KafkaWriter, TransactionalProducer, input_writer
+from service.transport.kafka.writer import KafkaWriter
 
 # New partitions are announced between two waits, so a wait is short.
 _WAIT_SECONDS: Final = 0.1
@@ -38,9 +38,9 @@ class KafkaMember(ABC):
 
     Parameters
     ----------
-    cluster_name
-        As messages name the cluster.
-    group, topics, options
+    cluster
+        Where the group is.
+    group, topics, assignee, options
         As given to `Transport.join`.
     check_topics
         Raises `TopicMissing` for topics that do not exist.
@@ -51,13 +51,15 @@ class KafkaMember(ABC):
 
     def __init__(
         self,
-        cluster_name: str,
+        cluster: KafkaCluster,
         group: str,
         topics: Sequence[str],
-        options: ConsumerOptions,
+        assignee: Assignee,
+        options: ClientOptions,
         check_topics: Callable[[set[str]], None],
     ) -> None:
-        self._cluster_name = cluster_name
+        self._cluster = cluster
+        self._translated = cluster.translated
         self._group = group
         self._topics = tuple(topics)
         self._options = options
@@ -67,6 +69,7 @@ class KafkaMember(ABC):
         self._paused: frozenset[Place] = NOWHERE
         """What the client has paused."""
         self._closed = False
+        self._open(assignee)
 
     def poll(
         self, timeout_seconds: float, max_records: int, hold: AbstractSet[Place] = NOWHERE
@@ -75,7 +78,7 @@ class KafkaMember(ABC):
         deadline = monotonic() + timeout_seconds
         self._set_paused(hold)
         while True:
-            with self._translated(self._cluster_name):
+            with self._translated(self._cluster.name):
                 self._poll_client(min(seconds_left(deadline), _WAIT_SECONDS), max_records)
             self._membership.raise_failure()
             announced = self._membership.announce()
@@ -88,7 +91,7 @@ class KafkaMember(ABC):
         ours = set(self._places())
         hold = frozenset(ours & wanted)
         if hold != self._paused:
-            with self._translated(self._cluster_name):
+            with self._translated(self._cluster.name):
                 self._pause(hold - self._paused, (self._paused - hold) & ours)
             self._paused = hold
 
@@ -114,6 +117,24 @@ class KafkaMember(ABC):
             self._begin(partition, offsets)
         self._membership.begun.add(partition)
 
+    def committed(self, partition: int) -> dict[str, int]:
+        """Return the group's committed offsets; see `Consumer.committed`."""
+        with self._translated(self._where(partition)):
+            return self._committed(partition)
+
+    def positions(self, partition: int) -> dict[str, int]:
+        """Return the next offsets to be delivered; see `Consumer.positions`."""
+        self._check_owned(partition)
+        with self._translated(self._where(partition)):
+            return {topic: self._position((topic, partition)) for topic in self._topics}
+
+    def _position(self, place: Place) -> int:
+        """Return the next offset to be delivered; before anything was fetched, the first one there is."""
+        if fetched := self._undelivered.by_place.get(place):
+            return fetched[0].offset
+        known = self._known_position(place)
+        return self._cluster.offset(*place, Bound.FIRST) if known is None else known
+
     def lag(self) -> dict[Place, int]:
         """Count undelivered records; see `Consumer.lag`. Before its first fetch a place is absent."""
         found = {}
@@ -129,7 +150,7 @@ class KafkaMember(ABC):
         begun = [place for place in places if place[1] in self._membership.begun]
         if not begun:
             return {}
-        with self._translated(self._cluster_name):
+        with self._translated(self._cluster.name):
             # Of what was never delivered the position may not be known, unless there is nothing.
             return {
                 place: max(
@@ -143,7 +164,7 @@ class KafkaMember(ABC):
     def has_joined(self) -> bool:
         """Return whether the group has assigned this member its partitions; see `Consumer.has_joined`."""
         try:
-            with self._translated(self._cluster_name):
+            with self._translated(self._cluster.name):
                 return self._membership.is_settled()
         except TransportError:
             return False  # nobody knows now
@@ -163,10 +184,10 @@ class KafkaMember(ABC):
             partial(self._open_producer, name, partition, self._options),
             partition=partition,
             where=self._where(partition),
-            group_metadata=self._group_metadata,
+            commit_timeout_seconds=self._options.commit_timeout_seconds,
+            group_metadata=self._metadata,
             still_owner=self._is_owner,
             check_topics=self._check_topics,
-            commit_timeout_seconds=self._options.commit_timeout_seconds,
         )
         if partition in self._writers:
             self._writers[partition].supersede()
@@ -177,8 +198,12 @@ class KafkaMember(ABC):
         """Make the writer of an owned partition's input; see `Consumer.appender`."""
         self._check_may_fence(partition)
         name, options = appending_id(self._group, self._topics[0], partition), for_appends(self._options)
-        open_producer = partial(self._open_producer, name, partition, options)
-        return input_writer(open_producer, partition, self._where(partition), options.commit_timeout_seconds)
+        return KafkaWriter(
+            partial(self._open_producer, name, partition, options),
+            partition=partition,
+            where=self._where(partition),
+            commit_timeout_seconds=options.commit_timeout_seconds,
+        )
 
     def _check_may_fence(self, partition: int) -> None:
         """Refuse a writer that would fence the true owner's, which would have to repeat its last batch."""
@@ -198,10 +223,12 @@ class KafkaMember(ABC):
             self._open_producer(former, partition, self._options, compress=False).drop()
 
     def _open_producer(
-        self, name: str, partition: int, options: ConsumerOptions, *, compress: bool
-    ) -> TransactionalProducer:
+        self, name: str, partition: int, options: ClientOptions, *, compress: bool
+    ) -> Producer:
         """Make a producer of this transactional id, which fences the one before it."""
-        producer = self._make_producer(name, options, compress=compress)
+        producer = self._cluster.open_producer(
+            options, transactional_id=name, group=self._group, compress=compress
+        )
         try:
             with self._translated(self._where(partition)):
                 producer.init_transactions()
@@ -216,7 +243,7 @@ class KafkaMember(ABC):
             return
         self._closed = True
         try:
-            with self._translated(self._cluster_name):
+            with self._translated(self._cluster.name):
                 self._leave()
         finally:
             for writer in self._writers.values():
@@ -239,16 +266,19 @@ class KafkaMember(ABC):
         except TransportError:
             return False
 
+    def _metadata(self) -> Any:  # noqa: ANN401 - each client has its own
+        with self._translated(self._cluster.name):
+            return self._group_metadata()
+
     def _is_member(self) -> bool:
-        with self._translated(self._cluster_name):
+        with self._translated(self._cluster.name):
             return self._membership.is_member()
 
     # What is left to each client. `_translated` encloses the calls of what may raise errors of the client's.
 
-    @staticmethod
     @abstractmethod
-    def _translated(where: str) -> AbstractContextManager[None]:
-        """Raise the client's errors as `ServiceError`s that say `where`."""
+    def _open(self, assignee: Assignee) -> None:
+        """Open the clients, and join the group with a `_membership` that calls `assignee`."""
 
     @abstractmethod
     def _poll_client(self, wait_seconds: float, max_records: int) -> None:
@@ -267,6 +297,10 @@ class KafkaMember(ABC):
         """Start fetching a partition from these offsets on; of other topics, from the first one on."""
 
     @abstractmethod
+    def _committed(self, partition: int) -> dict[str, int]:
+        """Ask for the group's committed offsets of a partition, by topic."""
+
+    @abstractmethod
     def _known_end(self, place: Place) -> int | None:
         """Return the end as of the last fetch, without asking."""
 
@@ -279,15 +313,8 @@ class KafkaMember(ABC):
         """Ask where places end, for `LOOK_SECONDS` at most."""
 
     @abstractmethod
-    def _make_producer(self, name: str, options: ConsumerOptions, *, compress: bool) -> TransactionalProducer:
-        """Make a producer of this transactional id that compresses all that it writes, or nothing.
-
-        Called on any thread. Raises `TransportError`.
-        """
-
-    @abstractmethod
     def _group_metadata(self) -> Any:  # noqa: ANN401 - each client has its own
-        """Return this member's present generation. Raises `TransportError`."""
+        """Return this member's present generation."""
 
     @abstractmethod
     def _leave(self) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic, sleep
-from typing import Generic, Protocol, TypeVar
-from uuid import UUID
 
 from service.errors import AccessRefused, ConfigurationError
 from service.stream import RecordLimit
+from service.transport.kafka.cluster import KafkaCluster
 from service.transport.kafka.errors import missing
 from service.transport.kafka.limits import (
     KEEP_FOREVER,
@@ -24,17 +22,7 @@ from service.transport.kafka.limits import (
 _log = logging.getLogger(__name__)
 
 
-class NamedCluster(Protocol):
-    """A cluster as a client reaches it."""
-
-    name: str
-    """As messages name it."""
-
-
-ClusterType = TypeVar("ClusterType", bound=NamedCluster)
-
-
-class KafkaTopics(ABC, Generic[ClusterType]):
+class KafkaTopics:
     """The topic methods of a `Transport`, through whichever client.
 
     Parameters
@@ -46,7 +34,7 @@ class KafkaTopics(ABC, Generic[ClusterType]):
 
     """
 
-    def __init__(self, cluster: ClusterType, limits: TopicLimits) -> None:
+    def __init__(self, cluster: KafkaCluster, limits: TopicLimits) -> None:
         self._cluster = cluster
         self._limits = limits
         self._known_topics: set[str] = set()
@@ -71,7 +59,7 @@ class KafkaTopics(ABC, Generic[ClusterType]):
         deadline = monotonic() + TOPIC_TIMEOUT_SECONDS
         while True:
             try:
-                self._create(partitions, options)
+                self._cluster.create_topics(partitions, options)
             except ConfigurationError as error:
                 if "brokers are currently fenced" not in str(error) or monotonic() > deadline:
                     raise
@@ -81,7 +69,7 @@ class KafkaTopics(ABC, Generic[ClusterType]):
 
     def _keep_forever(self, topic: str, *, may_change: bool) -> None:
         """Make sure that an existing topic loses no record by age, size or compaction."""
-        found = self._options_of(topic, KEEP_FOREVER)
+        found = self._cluster.topic_options(topic, KEEP_FOREVER)
         if not found:
             _log.warning(
                 "topic %r: its options cannot be read; make sure that it is never emptied: %s",
@@ -98,14 +86,14 @@ class KafkaTopics(ABC, Generic[ClusterType]):
         if not may_change:
             raise refusal
         try:
-            self._set_options(topic, wanted)
+            self._cluster.set_topic_options(topic, wanted)
         except AccessRefused as error:
             raise refusal from error
         _log.warning(
             "topic %r had %s and would have lost records; set to %s",
             *(topic, _written(wrong), _written(wanted)),
         )
-        if not _soon(lambda: self._options_of(topic, wanted) == wanted):
+        if not _soon(lambda: self._cluster.topic_options(topic, wanted) == wanted):
             _log.warning("topic %r: the cluster does not show the options that were set yet", topic)
 
     def add_partitions(self, partitions: Mapping[str, int]) -> None:
@@ -114,7 +102,7 @@ class KafkaTopics(ABC, Generic[ClusterType]):
             if self.partition_count(topic) >= wanted:
                 continue
             try:
-                self._add_partitions(topic, wanted)
+                self._cluster.add_partitions(topic, wanted)
             except ConfigurationError:
                 if not self._has_grown(topic, wanted):
                     raise
@@ -132,22 +120,23 @@ class KafkaTopics(ABC, Generic[ClusterType]):
 
     def _count(self, topic: str) -> int | None:
         """Ask the cluster; None if it has no such topic."""
-        count = self._describe(topic)
-        if count is not None:
-            self._known_topics.add(topic)
-        return count
+        found = self._cluster.describe(topic)
+        if found is None:
+            return None
+        self._known_topics.add(topic)
+        return found.n_partitions
 
     def record_limit(self, topic: str) -> RecordLimit:
         """Return how large a record of `topic` may be; see `Transport.record_limit`."""
-        value = self._options_of(topic, [MAX_MESSAGE_BYTES]).get(MAX_MESSAGE_BYTES)
+        value = self._cluster.topic_options(topic, [MAX_MESSAGE_BYTES]).get(MAX_MESSAGE_BYTES)
         return self._limits.note(topic, int(value) if value else None)
 
     def topic_id(self, topic: str) -> str:
         """Return the topic's UUID; empty for brokers before 2.8, which give none."""
-        found = self._id_of(topic)
+        found = self._cluster.describe(topic)
         if found is None:
             raise missing(topic, self._cluster.name)
-        return found.hex if found.int else ""
+        return found.id.hex if found.id.int else ""
 
     def _check_topics(self, topics: set[str]) -> None:
         """Refuse topics that do not exist: the clients wait for them to appear, and then say timeout."""
@@ -156,44 +145,6 @@ class KafkaTopics(ABC, Generic[ClusterType]):
     def _find_topics(self, topics: set[str]) -> None:
         for topic in topics:
             self.partition_count(topic)
-
-    # What is left to each client; all of it raises nothing but `ServiceError`.
-
-    @abstractmethod
-    def _create(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
-        """Create topics, unless others were faster, and wait until they can be used."""
-
-    @abstractmethod
-    def _add_partitions(self, topic: str, wanted: int) -> None:
-        """Add partitions to a topic that has fewer."""
-
-    @abstractmethod
-    def _describe(self, topic: str) -> int | None:
-        """Count a topic's partitions; None if it does not exist."""
-
-    @abstractmethod
-    def _id_of(self, topic: str) -> UUID | None:
-        """Return a topic's id, 0 if the broker gives none; None if the topic does not exist."""
-
-    @abstractmethod
-    def _options_of(self, topic: str, names: Iterable[str]) -> dict[str, str]:
-        """Return options of a topic by name; empty if the broker refuses them."""
-
-    @abstractmethod
-    def _set_options(self, topic: str, options: Mapping[str, str]) -> None:
-        """Change options of a topic."""
-
-
-def check_read_together(partitions: Mapping[str, int]) -> None:
-    """Refuse topics, the leading one first, that have not the same number of partitions."""
-    leading, expected = next(iter(partitions.items()))
-    for topic, count in partitions.items():
-        if count != expected:
-            raise ConfigurationError(
-                f"topic {topic!r} has {count} partitions, {leading!r} has {expected}:"
-                " they are read together and need as many",
-                hint=f"recreate {topic!r} with {expected} partitions",
-            )
 
 
 def _soon(happens: Callable[[], bool]) -> bool:

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import threading
-from abc import abstractmethod
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from time import monotonic, sleep
 from types import MappingProxyType
-from typing import Generic, Protocol, TypeVar
+from typing import Final
 from weakref import WeakSet
 
-from service.stream import Assignee, Consumer, Follower, Output, Record, topics_of
-from service.transport.kafka.limits import SETTLE_SECONDS, ConsumerOptions, TopicLimits
-from service.transport.kafka.topics import ClusterType, KafkaTopics, check_read_together
+from service.stream import topics_of
+from service.stream import Assignee, Consumer, Follower, Output, Record
+from service.transport.kafka.cluster import Bound, KafkaCluster, Producer
+from service.transport.kafka.errors import away
+from service.transport.kafka.limits import (
+    REQUEST_TIMEOUT_SECONDS,
+    SETTLE_SECONDS,
+    ClientOptions,
+    TopicLimits,
+)
+from service.transport.kafka.topics import KafkaTopics
+from service.transport.topics import check_read_together
+
+_READ_WAIT_SECONDS: Final = 0.1
 
 
-class BulkProducer(Protocol):
-    """A client's producer without transactions."""
-
-    def send_outputs(self, outputs: Sequence[Output], deadline: float) -> None:
-        """Write `outputs` and see each of them acknowledged before a `time.monotonic` deadline."""
-
-    def drop(self) -> None:
-        """Close at once: nothing more is sent, nothing is waited for."""
-
-
-SenderType = TypeVar("SenderType", bound=BulkProducer)
-
-
-class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType]):
+class KafkaTransport(KafkaTopics):
     """A stream in an Apache Kafka cluster (2.5 or newer).
 
     Parameters
     ----------
+    reach
+        Makes the cluster of the next two: the class of an adapter.
     bootstrap_servers
         `host:port` of one or more brokers.
     client_options
@@ -58,6 +57,7 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
 
     def __init__(
         self,
+        reach: Callable[[Sequence[str], Mapping[str, object]], KafkaCluster],
         bootstrap_servers: Sequence[str],
         *,
         client_options: Mapping[str, object] = MappingProxyType({}),
@@ -66,7 +66,7 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
         transaction_timeout_seconds: float = 60.0,
         commit_timeout_seconds: float = 30.0,
     ) -> None:
-        self._options = ConsumerOptions(
+        self._options = ClientOptions(
             session_timeout_seconds=session_timeout_seconds,
             instance_id=instance_id or None,
             transaction_timeout_seconds=transaction_timeout_seconds,
@@ -75,10 +75,10 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
         )
         # The producer may be dropped on one thread while another would use it.
         self._lock = threading.RLock()
-        self._producer: SenderType | None = None
+        self._producer: Producer | None = None
         self._reads: WeakSet[Generator[Record]] = WeakSet()
         """Those that may not have ended."""
-        super().__init__(self._reach(bootstrap_servers, client_options), self._options.limits)
+        super().__init__(reach(bootstrap_servers, client_options), self._options.limits)
 
     @property
     def offsets_are_dense(self) -> bool:
@@ -88,7 +88,7 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first offset and the one after the last committed record; see `Transport.bounds`."""
         self._check_topics({topic})
-        return self._first_offset(topic, partition), self._committed_end(topic, partition)
+        return self._cluster.offset(topic, partition, Bound.FIRST), self._committed_end(topic, partition)
 
     def _committed_end(self, topic: str, partition: int) -> int:
         """Find the end that a reader of committed records sees.
@@ -96,10 +96,10 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
         A commit returns when the broker has noted it, a little before the partitions have: what was written
         but is not yet visible is given a moment. It may also belong to a transaction that stays open.
         """
-        written = self._end_offset(topic, partition, committed=False)
+        written = self._cluster.offset(topic, partition, Bound.WRITTEN)
         deadline = monotonic() + SETTLE_SECONDS
         while (
-            end := self._end_offset(topic, partition, committed=True)
+            end := self._cluster.offset(topic, partition, Bound.COMMITTED)
         ) < written and monotonic() < deadline:
             sleep(SETTLE_SECONDS / 100)
         return end
@@ -114,14 +114,29 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
         self._reads.add(records)
         return records
 
+    def _read(self, topic: str, partition: int, start: int, stop: int) -> Generator[Record]:
+        """Read until the position has passed `stop`: the last offsets may be transaction markers."""
+        with closing(self._cluster.open_reader(topic, {partition: start})) as reader:
+            position, last_progress = reader.position(partition), monotonic()
+            while position is None or position < stop:
+                for record in reader.poll(_READ_WAIT_SECONDS):
+                    if record.offset >= stop:
+                        return
+                    yield record
+                    last_progress = monotonic()
+                if (now_at := reader.position(partition)) != position:
+                    position, last_progress = now_at, monotonic()
+                elif monotonic() - last_progress > REQUEST_TIMEOUT_SECONDS:
+                    raise away(f"{topic}[{partition}]@{position}: {self._cluster.name}")
+
     def follow(self, topic: str, offsets: Mapping[int, int]) -> Follower:
         """Return what reads `topic` from these offsets on; see `Transport.follow`."""
         self._check_topics({topic})
-        return self._follow(topic, offsets)
+        return self._cluster.open_reader(topic, offsets)
 
     def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
         """Return a group's committed next offsets by topic; see `Transport.committed`."""
-        return self._committed(group, topics, partition)
+        return self._cluster.committed(group, topics, partition)
 
     def produce(self, outputs: Sequence[Output]) -> None:
         """Write `outputs`, each acknowledged by the broker when this returns; not atomic."""
@@ -133,21 +148,25 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
             if self._producer is None:
                 for topic in topics:
                     self.record_limit(topic)
-                self._producer = self._open_producer()
+                self._producer = self._cluster.open_producer(self._options)
             deadline = monotonic() + self._options.commit_timeout_seconds
             try:
-                with self._translated(self._cluster.name):
+                with self._cluster.translated(self._cluster.name):
                     self._producer.send_outputs(outputs, deadline)
             except BaseException:
                 # What it has not sent must not follow later, behind what is sent in its place.
                 self._drop_producer()
                 raise
 
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`; see `Transport.delete_before`."""
+        self._cluster.delete_before(topic, partition, offset)
+
     def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> Consumer:
         """Join `group`; see `Transport.join`."""
-        counts = {topic: self.partition_count(topic) for topic in topics}
-        check_read_together(counts)
-        return self._join(group, topics, assignee)
+        check_read_together({topic: self.partition_count(topic) for topic in topics})
+        member = self._cluster.member
+        return member(self._cluster, group, topics, assignee, self._options, self._find_topics)
 
     def close(self) -> None:
         """Release everything, also what unfinished reads have open. Idempotent."""
@@ -157,46 +176,9 @@ class KafkaTransport(KafkaTopics[ClusterType], Generic[ClusterType, SenderType])
                 records.close()
         with self._lock:
             self._drop_producer()
-            self._let_go()
+            self._cluster.close()
 
     def _drop_producer(self) -> None:
         if self._producer is not None:
             self._producer.drop()
             self._producer = None
-
-    # What is left to each client; all of it raises nothing but `ServiceError`.
-
-    @staticmethod
-    @abstractmethod
-    def _translated(where: str) -> AbstractContextManager[None]:
-        """Raise the client's errors as `ServiceError`s that say `where`."""
-
-    @abstractmethod
-    def _reach(
-        self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]
-    ) -> ClusterType: ...
-
-    @abstractmethod
-    def _first_offset(self, topic: str, partition: int) -> int: ...
-
-    @abstractmethod
-    def _end_offset(self, topic: str, partition: int, *, committed: bool) -> int: ...
-
-    @abstractmethod
-    def _read(self, topic: str, partition: int, start: int, stop: int) -> Generator[Record]:
-        """Read until the position has passed `stop`: the last offsets may be transaction markers."""
-
-    @abstractmethod
-    def _follow(self, topic: str, offsets: Mapping[int, int]) -> Follower: ...
-
-    @abstractmethod
-    def _committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]: ...
-
-    @abstractmethod
-    def _open_producer(self) -> SenderType: ...
-
-    @abstractmethod
-    def _join(self, group: str, topics: Sequence[str], assignee: Assignee) -> Consumer: ...
-
-    @abstractmethod
-    def _let_go(self) -> None: ...

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
+from service.stream import topics_of
 from service.errors import (
     MessageTooLarge,
     OwnershipLost,
@@ -15,39 +16,10 @@ from service.errors import (
     TransactionFailed,
     TransportUnavailable,
 )
-from service.stream import Output, Place, Writer, topics_of
+from service.stream import Output, Writer
 from service.transport.kafka.background_call import BackgroundCall
+from service.transport.kafka.cluster import Producer
 from service.transport.kafka.errors import hinted
-
-
-class TransactionalProducer(Protocol):
-    """A client's producer with the transactional id of one partition."""
-
-    def init_transactions(self) -> None:
-        """Fence the previous producer of this transactional id, and end its open transaction."""
-
-    def transact(
-        self,
-        outputs: Sequence[Output],
-        offsets: Mapping[Place, int],
-        group_metadata: Any,  # noqa: ANN401 - each client has its own
-        *,
-        deadline: float,
-        where: str,
-    ) -> None:
-        """Commit `outputs` and the group's next `offsets` as one, before a `time.monotonic` deadline.
-
-        Called on a thread of its own; nothing else of this producer is called before it returns, except
-        `drop` if that is long after the deadline. Whatever the client raises comes as a `ServiceError` that
-        says `where`.
-        """
-
-    @property
-    def is_worn(self) -> bool:
-        """Whether a connection broke: a request of a transaction that is over may still be under way."""
-
-    def drop(self) -> None:
-        """Close at once: nothing more is sent, nothing is waited for."""
 
 
 class KafkaWriter(Writer):
@@ -62,31 +34,31 @@ class KafkaWriter(Writer):
         Opens the producer, which fences the one before it; its argument is `compress`.
     partition, where
         The partition, as a number and as messages name it.
+    commit_timeout_seconds
+        How long a commit may take.
     group_metadata
-        Returns this member's present generation.
+        Returns this member's present generation. A writer that commits no offsets needs none of these.
     still_owner
         Asks the group whether this member owns the partition still, and this is its newest writer.
     check_topics
         Raises `TopicMissing` for topics that do not exist.
-    commit_timeout_seconds
-        How long a commit may take.
 
     """
 
     def __init__(
         self,
-        open_producer: Callable[..., TransactionalProducer],
+        open_producer: Callable[..., Producer],
         *,
         partition: int,
         where: str,
-        group_metadata: Callable[[], Any],
-        still_owner: Callable[[KafkaWriter], bool],
-        check_topics: Callable[[set[str]], None],
         commit_timeout_seconds: float,
+        group_metadata: Callable[[], Any] = lambda: None,
+        still_owner: Callable[[KafkaWriter], bool] = lambda _: False,
+        check_topics: Callable[[set[str]], None] = lambda _: None,
     ) -> None:
         self._open_producer = open_producer
         self._compresses = False
-        self._producer: TransactionalProducer | None = open_producer(compress=False)
+        self._producer: Producer | None = open_producer(compress=False)
         self._partition = partition
         self._where = where
         self._group_metadata = group_metadata
@@ -165,7 +137,7 @@ class KafkaWriter(Writer):
             self.close()
             raise
 
-    def _producer_for(self, *, compress: bool) -> TransactionalProducer:
+    def _producer_for(self, *, compress: bool) -> Producer:
         """Return the producer; a new one after any trouble, and to compress or not to.
 
         A request that the client has repeated may still be delivered, and would then belong to the next
@@ -220,25 +192,4 @@ def _placed(error: MessageTooLarge, topics: Collection[str]) -> MessageTooLarge:
     return MessageTooLarge(
         f"{error}; the record was for {which}",
         hint="raise `max.message.bytes` of that topic, or send smaller messages",
-    )
-
-
-def input_writer(
-    open_producer: Callable[..., TransactionalProducer],
-    partition: int,
-    where: str,
-    commit_timeout_seconds: float,
-) -> KafkaWriter:
-    """Make a writer without offsets, fenced by its transactional id alone.
-
-    It asks nothing of the group's member, whose clients belong to another thread.
-    """
-    return KafkaWriter(
-        open_producer,
-        partition=partition,
-        where=where,
-        group_metadata=lambda: None,
-        still_owner=lambda _: False,
-        check_topics=lambda _: None,
-        commit_timeout_seconds=commit_timeout_seconds,
     )

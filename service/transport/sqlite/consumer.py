@@ -12,9 +12,9 @@ from service.errors import OffsetOutOfRange, OwnershipLost, TransportError
 from service.stream import NOWHERE, Assignee, Place
 from service.transport.sqlite.database import Database
 from service.transport.sqlite.group import Assignment, Membership
-from service.transport.sqlite.heartbeat import Heartbeat
+from service.transport.sqlite.liveness import Heartbeat
 from service.transport.sqlite.log import Log, log_bounds
-from service.transport.sqlite.shares import Source, shares
+from service.transport.sqlite.shares import shares
 from service.transport.sqlite.writer import SqliteWriter
 
 _NAP_SECONDS = 0.005
@@ -43,8 +43,8 @@ class SqliteConsumer:
         self._topics = tuple(topics)
         self._assignee = assignee
         self._announced: frozenset[int] = frozenset()  # the partitions that the assignee knows of
-        self._positions: dict[Source, int] = {}  # by (partition, topic), of partitions that were started
-        self._ends: dict[Source, int] = {}  # as last seen
+        self._positions: dict[Place, int] = {}  # of partitions that were started
+        self._ends: dict[Place, int] = {}  # as last seen
         self._is_settled = False
         self._seen: tuple[int, int] | None = None
         self._next_check_at = 0.0
@@ -127,36 +127,33 @@ class SqliteConsumer:
 
     def _forget(self, partitions: frozenset[int]) -> None:
         self._announced -= partitions
-        self._positions = {s: at for s, at in self._positions.items() if s[0] not in partitions}
+        self._forget_positions(partitions)
+
+    def _forget_positions(self, partitions: frozenset[int]) -> None:
+        self._positions = {place: at for place, at in self._positions.items() if place[1] not in partitions}
 
     def _fetch(self, max_records: int, hold: AbstractSet[Place]) -> dict[int, RecordBatch]:
-        """Read the next records of the started partitions, each source getting its fair share.
-
-        A `Source` is (partition, topic), a `Place` of the protocol (topic, partition): nothing is read of a
-        place in `hold`.
-        """
+        """Read the next records of the started partitions, each place that is not held getting its share."""
         if not self._positions:
             return {}
         records: dict[int, RecordBatch] = {}
-        positions = {}
+        positions = dict(self._positions)
         with self._database.reading() as connection:
-            for (partition, topic), position in self._positions.items():
-                log = self._log.log(topic, partition)
-                first, self._ends[partition, topic] = log_bounds(connection, log)
-                if not first <= position <= self._ends[partition, topic]:
-                    raise self._out_of_range(topic, partition, position)
-                positions[partition, topic] = position
+            for place, position in positions.items():
+                first, self._ends[place] = log_bounds(connection, self._log.log(*place))
+                if not first <= position <= self._ends[place]:
+                    raise self._out_of_range(*place, position)
             available = {
-                (partition, topic): self._ends[partition, topic] - position
-                for (partition, topic), position in positions.items()
-                if (topic, partition) not in hold
+                place: self._ends[place] - position
+                for place, position in positions.items()
+                if place not in hold
             }
             grants = shares(max_records, available, self._turn)
-            for partition, topic in sorted(grants, key=self._order):
-                start = positions[partition, topic]
-                end = start + grants[partition, topic]
+            for topic, partition in sorted(grants, key=self._order):
+                start = positions[topic, partition]
+                end = start + grants[topic, partition]
                 page = self._log.page(connection, topic, partition, start, end)
-                positions[partition, topic] = page.next_offsets()[topic]
+                positions[topic, partition] = page.next_offsets()[topic]
                 records.setdefault(partition, RecordBatch()).extend(page)
         # Only now: had anything failed, the records must come again.
         self._positions = positions
@@ -165,14 +162,14 @@ class SqliteConsumer:
 
     def _out_of_range(self, topic: str, partition: int, position: int) -> OffsetOutOfRange:
         """Make the error for a position without records, and stop delivering the partition."""
-        self._positions = {source: at for source, at in self._positions.items() if source[0] != partition}
+        self._forget_positions(frozenset({partition}))
         return OffsetOutOfRange(
             f"{topic}[{partition}]@{position}: there is no such offset in {self._database.name}",
             partition=partition,
         )
 
-    def _order(self, source: Source) -> tuple[int, int]:
-        partition, topic = source
+    def _order(self, place: Place) -> tuple[int, int]:
+        topic, partition = place
         return partition, self._topics.index(topic)
 
     def start(self, partition: int, offsets: Mapping[str, int]) -> None:
@@ -186,8 +183,8 @@ class SqliteConsumer:
         """
         self._require(partition)
         for topic in self._topics:
-            first, self._ends[partition, topic] = self._log.bounds(topic, partition)
-            self._positions[partition, topic] = offsets.get(topic, first)
+            first, self._ends[topic, partition] = self._log.bounds(topic, partition)
+            self._positions[topic, partition] = offsets.get(topic, first)
 
     def committed(self, partition: int) -> dict[str, int]:
         """Return the group's committed next offsets of `partition`, by topic."""
@@ -212,21 +209,18 @@ class SqliteConsumer:
 
     def positions(self, partition: int) -> dict[str, int]:
         """Return the next offset to be delivered, by topic."""
-        return {topic: at for (p, topic), at in self._positions.items() if p == partition}
+        return {topic: at for (topic, each), at in self._positions.items() if each == partition}
 
-    def lag(self) -> dict[tuple[str, int], int]:
+    def lag(self) -> dict[Place, int]:
         """Count the records not yet delivered, as of the last poll, without a read."""
-        return {
-            (topic, partition): max(0, self._ends[partition, topic] - at)
-            for (partition, topic), at in self._positions.copy().items()
-        }
+        return {place: max(0, self._ends[place] - at) for place, at in self._positions.copy().items()}
 
     def remaining(self, places: Collection[Place]) -> dict[Place, int]:
         """Count the offsets up to the present ends; see `Consumer.remaining`."""
         return {
-            (topic, partition): max(0, self._log.bounds(topic, partition)[1] - position)
-            for topic, partition in places
-            if (position := self._positions.get((partition, topic))) is not None
+            place: max(0, self._log.bounds(*place)[1] - self._positions[place])
+            for place in places
+            if place in self._positions
         }
 
     def has_joined(self) -> bool:
@@ -235,10 +229,10 @@ class SqliteConsumer:
 
     def at_end(self) -> bool:
         """Return whether everything there is was delivered; False until every assigned partition has come."""
-        started = {partition for partition, _ in self._positions}
+        started = {partition for _, partition in self._positions}
         if not self._is_settled or started != self._announced:
             return False
-        return not any(self.remaining([(topic, partition) for partition, topic in self._positions]).values())
+        return not any(self.remaining(self._positions).values())
 
     def close(self) -> None:
         """Leave the group: last commits first, then the partitions are free. Idempotent."""

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from service.errors import OwnershipLost
-from service.transport.sqlite.assignment import balanced
 from service.transport.sqlite.database import Database, wall_clock_ms
 from service.transport.sqlite.liveness import LivenessLock, is_abandoned
+from service.transport.sqlite.shares import balanced
 
 _PROBE_SECONDS = 1.0
 """How long the death of another process may go unnoticed."""

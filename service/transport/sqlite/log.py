@@ -9,21 +9,21 @@ import sqlite3
 import struct
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
 from service.batches import RecordBatch
+from service.stream import topics_of
 from service.errors import ConfigurationError, MessageTooLarge, TopicMissing, TransportError
 from service.partitioner import partition_for_key
-from service.stream import Headers, Output, Record, topics_of
+from service.stream import Output, Record, RecordLimit
 from service.transport.sqlite.database import Database, wall_clock_ms
-from service.transport.sqlite.schema import offset_of, place_of
+from service.transport.sqlite.schema import decode_headers, encode_headers, offset_of, place_of
 
 _PAGE_RECORDS = 1000
 _PAGE_BYTES = 4 * 1024 * 1024
 """A page is at most so large (and one record more): a stream of large records must fit the memory."""
-_LENGTH = struct.Struct("<I")
 _LOOK_SECONDS = 2.0
 """How long other processes may add partitions to a topic unnoticed."""
 
@@ -58,8 +58,19 @@ class Log:
         self._next_check_at: defaultdict[str, float] = defaultdict(float)
         """When (monotonic seconds) to check whether a topic that is written to has more partitions."""
 
-    def ensure(self, partitions: Mapping[str, int], *, create: bool) -> None:
-        """Create the topics that do not exist. Raises `TopicMissing` if `create` is False."""
+    @property
+    def offsets_are_dense(self) -> bool:
+        """Return True: only records occupy offsets, and those of a failed transaction are used again."""
+        return True
+
+    def ensure_topics(
+        self,
+        partitions: Mapping[str, int],
+        *,
+        create: bool = True,
+        keep_forever: bool = False,  # noqa: ARG002 - here no record expires
+    ) -> None:
+        """Make sure that each topic exists; one that exists keeps its partitions."""
         wrong = [topic for topic, number in partitions.items() if number < 1 or not topic]
         if wrong:
             raise ConfigurationError(f"a topic needs a name and at least one partition: {wrong[0]!r}")
@@ -69,34 +80,35 @@ class Log:
         if missing:
             with self._database.writing() as connection:
                 for topic in missing:
-                    self._create(connection, topic, partitions[topic])
+                    if not _count(connection, topic):  # another process may have been faster
+                        _add(connection, topic, range(partitions[topic]))
 
-    @staticmethod
-    def _create(connection: sqlite3.Connection, topic: str, partitions: int) -> None:
-        """Create `topic` unless another process has done so meanwhile."""
-        if not connection.execute("SELECT 1 FROM logs WHERE topic = ?", (topic,)).fetchone():
-            connection.executemany(
-                "INSERT INTO logs (topic, partition) VALUES (?, ?)",
-                [(topic, partition) for partition in range(partitions)],
-            )
-
-    def grow(self, partitions: Mapping[str, int]) -> None:
-        """Add partitions to topics that have fewer. Raises `TopicMissing`."""
+    def add_partitions(self, partitions: Mapping[str, int]) -> None:
+        """Add partitions to each topic that has fewer, and to the groups that share them out."""
         for topic, wanted in partitions.items():
             self.logs(topic)
             with self._database.writing() as connection:
-                query = "SELECT count(*) FROM logs WHERE topic = ?"
-                (found,) = connection.execute(query, (topic,)).fetchone()
-                added = range(found, wanted)
-                connection.executemany(
-                    "INSERT INTO logs (topic, partition) VALUES (?, ?)", [(topic, new) for new in added]
-                )
+                added = range(_count(connection, topic), wanted)
+                _add(connection, topic, added)
                 connection.executemany(
                     "INSERT OR IGNORE INTO owners (group_id, partition)"
                     " SELECT id, ? FROM consumer_groups WHERE topic = ?",
                     [(new, topic) for new in added],
                 )
             self._load(topic)
+
+    def partition_count(self, topic: str) -> int:
+        """Count the partitions of `topic`. Raises `TopicMissing`."""
+        return len(self.logs(topic, refresh=True))
+
+    def record_limit(self, topic: str) -> RecordLimit:
+        """Return how large a record of `topic` may be: nothing is compressed here."""
+        self.logs(topic)
+        return RecordLimit(self._max_record_bytes, self._max_record_bytes)
+
+    def topic_id(self, topic: str) -> str:
+        """Return the number of the topic's first log, which no other topic of the file gets."""
+        return str(self.log(topic, 0))
 
     def logs(self, topic: str, *, refresh: bool = False) -> list[int]:
         """Return the log of each partition of `topic`; `refresh` reads them again. Raises `TopicMissing`."""
@@ -146,6 +158,12 @@ class Log:
         if not found:
             raise self._missing(topic)
         return found
+
+    def produce(self, outputs: Sequence[Output]) -> None:
+        """Write `outputs`, all or none; durable when this returns."""
+        if rows := self.prepare(outputs):
+            with self._database.writing() as connection:
+                self.append(connection, rows)
 
     def prepare(self, outputs: Sequence[Output]) -> list[Row]:
         """Choose partitions and check sizes: what can be done, or refused, before a transaction."""
@@ -221,8 +239,8 @@ class Log:
             f"place = {place} to NULL in the table `records`, which drops them",
         )
 
-    def read(self, topic: str, partition: int, start: int, end: int | None) -> Iterator[Record]:
-        """Yield records page by page; the end is the present one if None."""
+    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
+        """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
         first, last = self.bounds(topic, partition)
         start, end = max(start, first), last if end is None else min(end, last)
         while start < end:
@@ -253,32 +271,22 @@ class Log:
             connection.execute("UPDATE logs SET first_offset = ? WHERE id = ?", (begin, log))
 
 
+def _count(connection: sqlite3.Connection, topic: str) -> int:
+    query = "SELECT count(*) FROM logs WHERE topic = ?"
+    (found,) = connection.execute(query, (topic,)).fetchone()
+    assert isinstance(found, int)
+    return found
+
+
+def _add(connection: sqlite3.Connection, topic: str, partitions: Iterable[int]) -> None:
+    connection.executemany(
+        "INSERT INTO logs (topic, partition) VALUES (?, ?)", [(topic, each) for each in partitions]
+    )
+
+
 def log_bounds(connection: sqlite3.Connection, log: int) -> tuple[int, int]:
     """Return a log's first available offset and the next one to be written."""
     first, end = connection.execute(
         "SELECT first_offset, next_offset FROM logs WHERE id = ?", (log,)
     ).fetchone()
     return first, end
-
-
-def encode_headers(headers: Headers) -> bytes:
-    """Write names and values one after the other, each behind its length."""
-    parts = []
-    for name, value in headers:
-        for part in (name.encode(), value):
-            parts += [_LENGTH.pack(len(part)), part]
-    return b"".join(parts)
-
-
-def decode_headers(encoded: bytes) -> Headers:
-    """Read what `encode_headers` wrote. Raises ValueError or `struct.error` for anything else."""
-    parts = []
-    at = 0
-    while at < len(encoded):
-        (length,) = _LENGTH.unpack_from(encoded, at)
-        at += _LENGTH.size
-        parts.append(encoded[at : at + length])
-        at += length
-    if at != len(encoded):
-        raise ValueError("a header is cut off")
-    return tuple((name.decode(), value) for name, value in zip(parts[::2], parts[1::2], strict=True))

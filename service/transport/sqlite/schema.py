@@ -1,10 +1,12 @@
-"""The tables of the stream's file, and the refusal of other SQLite files."""
+"""The format of the stream's file: tables and columns; and the refusal of other SQLite files."""
 
 from __future__ import annotations
 
 import sqlite3
+import struct
 
 from service.errors import TransportError
+from service.stream import Headers
 
 APPLICATION_ID = 0x50455243
 """The letters PERC: by this id `file(1)` and the service recognise the file."""
@@ -54,6 +56,7 @@ CREATE TABLE owners (
 """
 
 _OFFSET_BITS = 40
+_LENGTH = struct.Struct("<I")
 
 
 def place_of(log_id: int, offset: int) -> int:
@@ -106,3 +109,26 @@ def create(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def encode_headers(headers: Headers) -> bytes:
+    """Write names and values one after the other, each behind its length."""
+    parts = []
+    for name, value in headers:
+        for part in (name.encode(), value):
+            parts += [_LENGTH.pack(len(part)), part]
+    return b"".join(parts)
+
+
+def decode_headers(encoded: bytes) -> Headers:
+    """Read what `encode_headers` wrote. Raises ValueError or `struct.error` for anything else."""
+    parts = []
+    at = 0
+    while at < len(encoded):
+        (length,) = _LENGTH.unpack_from(encoded, at)
+        at += _LENGTH.size
+        parts.append(encoded[at : at + length])
+        at += length
+    if at != len(encoded):
+        raise ValueError("a header is cut off")
+    return tuple((name.decode(), value) for name, value in zip(parts[::2], parts[1::2], strict=True))

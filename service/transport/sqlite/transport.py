@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from service.errors import ConfigurationError
-from service.stream import Assignee, Output, Record, RecordLimit
+from service.stream import Assignee, Record
 from service.transport.sqlite.consumer import SqliteConsumer
 from service.transport.sqlite.database import BUSY_TIMEOUT_SECONDS, Database
-from service.transport.sqlite.follower import SqliteFollower
 from service.transport.sqlite.log import Log
+from service.transport.topics import check_read_together
 
 SESSION_TIMEOUT_SECONDS = 10.0
 """After so long without a heartbeat a member's partitions go to others (Kafka's old default)."""
@@ -29,7 +28,7 @@ class Limits(TypedDict, total=False):
     max_record_bytes: int
 
 
-class EmbeddedTransport:
+class EmbeddedTransport(Log):
     """A stream inside a SQLite database.
 
     Safe to use from several threads; a consumer and its writers belong to one thread, but for
@@ -57,84 +56,21 @@ class EmbeddedTransport:
         max_poll_interval_seconds: float = MAX_POLL_INTERVAL_SECONDS,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
-        self._database = database
         self._session_seconds = session_timeout_seconds
         self._patience_seconds = max_poll_interval_seconds
-        self._max_record_bytes = max_record_bytes
-        self._log = Log(database, max_record_bytes=max_record_bytes)
         self._consumers: list[SqliteConsumer] = []
-
-    @property
-    def offsets_are_dense(self) -> bool:
-        """Return True: only records occupy offsets, and those of a failed transaction are used again."""
-        return True
-
-    def ensure_topics(
-        self,
-        partitions: Mapping[str, int],
-        *,
-        create: bool = True,
-        keep_forever: bool = False,  # noqa: ARG002 - here no record expires
-    ) -> None:
-        """Make sure that each topic exists; one that exists keeps its partitions."""
-        self._log.ensure(partitions, create=create)
-
-    def add_partitions(self, partitions: Mapping[str, int]) -> None:
-        """Add partitions to each topic that has fewer, and to the groups that share them out."""
-        self._log.grow(partitions)
-
-    def partition_count(self, topic: str) -> int:
-        """Count the partitions of `topic`. Raises `TopicMissing`."""
-        return len(self._log.logs(topic, refresh=True))
-
-    def record_limit(self, topic: str) -> RecordLimit:
-        """Return how large a record of `topic` may be: nothing is compressed here."""
-        self._log.logs(topic)
-        return RecordLimit(self._max_record_bytes, self._max_record_bytes)
-
-    def topic_id(self, topic: str) -> str:
-        """Return the number of the topic's first log, which no other topic of the file gets."""
-        return str(self._log.log(topic, 0))
-
-    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Return the first available offset and the one after the last committed record."""
-        return self._log.bounds(topic, partition)
-
-    def read(self, topic: str, partition: int, start: int = 0, end: int | None = None) -> Iterator[Record]:
-        """Yield committed records from `start` to `end` (exclusive; the present end if None)."""
-        return self._log.read(topic, partition, start, end)
+        super().__init__(database, max_record_bytes=max_record_bytes)
 
     def follow(self, topic: str, offsets: Mapping[int, int]) -> SqliteFollower:
         """Return what reads `topic` from these offsets on; see `Transport.follow`."""
-        return SqliteFollower(self._log, topic, offsets)
-
-    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
-        """Return a group's committed next offsets by topic, without joining it."""
-        return self._log.committed(group, topics, partition)
-
-    def produce(self, outputs: Sequence[Output]) -> None:
-        """Write `outputs`, all or none; durable when this returns."""
-        if rows := self._log.prepare(outputs):
-            with self._database.writing() as connection:
-                self._log.append(connection, rows)
-
-    def delete_before(self, topic: str, partition: int, offset: int) -> None:
-        """Delete the records before `offset`; offsets go on growing."""
-        self._log.delete_before(topic, partition, offset)
+        return SqliteFollower(self, topic, offsets)
 
     def join(self, group: str, topics: Sequence[str], assignee: Assignee) -> SqliteConsumer:
         """Join `group` as a consumer of `topics`; the first one leads."""
-        counts = [self.partition_count(topic) for topic in topics]
-        for topic, partitions in zip(topics, counts, strict=True):
-            if partitions != counts[0]:
-                raise ConfigurationError(
-                    f"{topic} has {partitions} partitions and {topics[0]} has {counts[0]}: "
-                    "topics consumed together need the same number",
-                    hint=f"recreate {topic} with {counts[0]} partitions",
-                )
+        check_read_together({topic: self.partition_count(topic) for topic in topics})
         consumer = SqliteConsumer(
             self._database,
-            self._log,
+            self,
             group,
             topics,
             assignee,
@@ -185,3 +121,25 @@ class SqliteTransport(EmbeddedTransport):
     ) -> None:
         database = Database(Path(path).expanduser(), busy_timeout_seconds=busy_timeout_seconds)
         super().__init__(database, **limits)
+
+
+class SqliteFollower:
+    """Reads a topic's partitions as they grow; see `service.stream.Follower`."""
+
+    def __init__(self, log: Log, topic: str, offsets: Mapping[int, int]) -> None:
+        self._log = log
+        self._topic = topic
+        self._offsets = dict(offsets)
+
+    def poll(self) -> Sequence[Record]:
+        """Return the records that have come since; see `Follower.poll`."""
+        found: list[Record] = []
+        ends = self._log.ends(self._topic)
+        for partition, offset in self._offsets.items():
+            if offset < (end := ends[partition]):
+                found += self._log.read(self._topic, partition, offset, end)
+                self._offsets[partition] = end
+        return found
+
+    def close(self) -> None:
+        """Release nothing: the transport has the database."""

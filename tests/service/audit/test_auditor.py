@@ -339,7 +339,7 @@ def test_a_row_deleted_by_hand_is_named_once_whatever_is_read_again(open_stream)
 
 def delete_rows(stream, topic, *offsets, partition=0):
     transport = stream.transport
-    places = [(place_of(transport._log.log(topic, partition), offset),) for offset in offsets]
+    places = [(place_of(transport.log(topic, partition), offset),) for offset in offsets]
     with transport._database.writing() as connection:
         connection.executemany("DELETE FROM records WHERE place = ?", places)
 

@@ -419,7 +419,7 @@ def predictions(stream):
 
 def recreate(monkeypatch, stream, topic="events"):
     """Let a topic appear as deleted and created again, empty."""
-    stream._log._logs.pop(topic, None)
+    stream._logs.pop(topic, None)
     with stream._database.writing() as connection:
         (log,) = connection.execute("SELECT id FROM logs WHERE topic = ?", (topic,)).fetchone()
         connection.execute("DELETE FROM records WHERE place >= ? AND place < ?", (log << 40, (log + 1) << 40))
@@ -694,7 +694,7 @@ def test_a_log_whose_records_are_gone_from_the_file_is_no_fresh_start(tmp_path):
     with closing(open_transport(f"sqlite:///{path}")) as stream:
         produce(stream, MESSAGES)
         run(stream)
-        checkpoints = stream._log.log("checkpoints", 0)
+        checkpoints = stream.log("checkpoints", 0)
         with stream._database.writing() as connection:
             connection.execute("DELETE FROM committed")
             places = place_of(checkpoints, 0), place_of(checkpoints + 1, 0)

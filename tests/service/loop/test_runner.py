@@ -208,9 +208,15 @@ def test_outputs_are_written_as_of_now_whatever_the_time_of_their_events(stream)
     assert int(dict(written[-1].headers)["source.timestamp"]) == ahead
 
 
+def take_less_than_it_says(monkeypatch, stream, max_record_bytes):
+    limit = stream.record_limit("events")
+    monkeypatch.setattr(stream, "record_limit", lambda _: limit)
+    monkeypatch.setattr(stream, "_max_record_bytes", max_record_bytes)
+
+
 def test_letters_that_a_topic_refuses_although_it_said_it_takes_them_are_cut_short(stream, monkeypatch):
     monkeypatch.setattr(stream, "record_limit", lambda _: NO_LIMIT)
-    monkeypatch.setattr(stream._log, "_max_record_bytes", 60_000)
+    take_less_than_it_says(monkeypatch, stream, 60_000)
     produce(stream, b"x" * 59_990, event("a"))
     run(stream)
     (letter,) = stream.read("dead-letters", 0)
@@ -220,7 +226,7 @@ def test_letters_that_a_topic_refuses_although_it_said_it_takes_them_are_cut_sho
 
 def test_an_answer_that_no_topic_takes_ends_the_loop_and_says_so(stream, monkeypatch):
     produce(stream, event("\U00010348" * 256))
-    monkeypatch.setattr(stream._log, "_max_record_bytes", 1000)
+    take_less_than_it_says(monkeypatch, stream, 1000)
     with pytest.raises(MessageTooLarge, match=r"predictions\[0\]"):
         run(stream)
 

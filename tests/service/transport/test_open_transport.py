@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import ConfigurationError, TransportError
+from service.settings.kafka import KafkaClient
 from service.transport import open_transport
 from service.transport.memory import MemoryTransport
 from service.transport.sqlite import SqliteTransport
@@ -41,28 +42,23 @@ def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.Monke
 def test_options_reach_the_embedded_stream() -> None:
     transport = open_transport("memory://", embedded={"max_record_bytes": 3})
     assert isinstance(transport, MemoryTransport)
-    assert transport._log._max_record_bytes == 3
+    assert transport._max_record_bytes == 3
     transport.close()
 
 
-def test_kafka_gets_its_servers_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("client", "cluster"),
+    [("kafka-python", "kafka_python.KafkaPythonCluster"), ("confluent", "confluent.ConfluentCluster")],
+)
+def test_each_client_gets_its_servers_and_options(
+    monkeypatch: pytest.MonkeyPatch, client: KafkaClient, cluster: str
+) -> None:
     made = []
-    monkeypatch.setattr(
-        "service.transport.kafka.kafka_python.KafkaPythonTransport",
-        lambda servers, **options: made.append((servers, options)),
+    monkeypatch.setattr(f"service.transport.kafka.{cluster}", lambda *given: made.append(given))
+    open_transport(
+        "kafka://one:9092,[::1]:19092", kafka={"client_options": {"client_id": "me"}}, kafka_client=client
     )
-    open_transport("kafka://one:9092,[::1]:19092", kafka={"client_id": "me"})
     assert made == [(["one:9092", "[::1]:19092"], {"client_id": "me"})]
-
-
-def test_confluent_gets_its_servers_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    monkeypatch.setattr(
-        "service.transport.kafka.confluent.ConfluentTransport",
-        lambda servers, **options: made.append((servers, options)),
-    )
-    open_transport("kafka://one:9092", kafka={"client_options": {}}, kafka_client="confluent")
-    assert made == [(["one:9092"], {"client_options": {}})]
 
 
 def test_without_the_package_of_the_fast_client_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,301 +1,241 @@
-"""The address and options of a cluster, clients of confluent-kafka for it, and questions to its brokers."""
+"""A cluster as confluent-kafka reaches it: topics, offsets, reads, producers and members."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, wait
-from math import inf
+from base64 import b64decode
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from threading import Lock
 from time import monotonic, sleep
-from typing import Any, Final, Protocol, TypeVar
+from types import SimpleNamespace
+from typing import Final
+from uuid import UUID
+from weakref import WeakSet
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
-
-from service.errors import AccessRefused, ServiceError, TransportUnavailable
-from service.transport.kafka.confluent.errors import meaning_of, translate, translated
-from service.transport.kafka.errors import away, no_tls, unresolved
-from service.transport.kafka.limits import (
-    CONNECT_TIMEOUT_SECONDS,
-    METADATA_SECONDS,
-    REQUEST_TIMEOUT_SECONDS,
-    seconds_left,
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
 )
 
-# librdkafka's own lines; `service.logs` decides their level.
-LIBRDKAFKA_LOG: Final = logging.getLogger("confluent_kafka")
-_OPTIONS: Final[dict[str, object]] = {
-    "socket.timeout.ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
-    # The default of 10 s would let a service sleep long after its broker is back.
-    "reconnect.backoff.max.ms": 1000,
-    "allow.auto.create.topics": False,
-    "topic.metadata.refresh.interval.ms": int(METADATA_SECONDS * 1000),
-    # A service behind one partition after the other is idle for hours; that is no error.
-    "log.connection.close": False,
+from service.errors import AccessRefused, TopicMissing, TransportUnavailable
+from service.stream import Record
+from service.transport.kafka.cluster import Bound, KafkaCluster, TopicDescription
+from service.transport.kafka.confluent.consumer import ConfluentConsumer
+from service.transport.kafka.confluent.errors import FOREIGN, meaning_of, translate, translated
+from service.transport.kafka.confluent.messages import PARTITION_EOF, as_record, consume
+from service.transport.kafka.confluent.producer import BulkProducer
+from service.transport.kafka.confluent.questions import NO_GROUP, Questions, committed_offsets
+from service.transport.kafka.confluent.release import RELEASE
+from service.transport.kafka.confluent.steps import coordinator_answers
+from service.transport.kafka.errors import away
+from service.transport.kafka.limits import (
+    CONNECT_TIMEOUT_SECONDS,
+    REQUEST_TIMEOUT_SECONDS,
+    SETTLE_SECONDS,
+    TOPIC_TIMEOUT_SECONDS,
+    ClientOptions,
+)
+
+_READ_BATCH_RECORDS: Final = 5000
+_BOUNDS: Final = {
+    Bound.FIRST: (OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED),
+    Bound.COMMITTED: (OffsetSpec.latest(), IsolationLevel.READ_COMMITTED),
+    Bound.WRITTEN: (OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED),
 }
-# When no broker is left, librdkafka (2.16) begins again from the first addresses, but goes on asking the
-# coordinators it knew before: a transaction's step then never returns, whatever its time limit. Only a
-# consumer knows its coordinator otherwise; of the others we make new ones after any trouble.
-_NEVER_BEGINS_AGAIN: Final[dict[str, object]] = {"metadata.recovery.strategy": "none"}
-_CONSUMER_OPTIONS: Final[dict[str, object]] = {
-    "auto.offset.reset": "earliest",
-    "enable.auto.commit": False,
-    "enable.auto.offset.store": False,
-    # The only way to learn that what follows the last record are transaction markers.
-    "enable.partition.eof": True,
-    "isolation.level": "read_committed",
-    # Soon after start-up the first records come in; by default a fetch may wait for half a second.
-    "fetch.wait.max.ms": 100,
-    # When enough of a partition is here, the client fetches no more of it for so long; by default for a
-    # second, and what is here is processed in less.
-    "fetch.queue.backoff.ms": 10,
-}
-NO_GROUP: Final = "online-perceptron-reader"
-"""librdkafka wants a group's name even of a consumer that never joins one."""
-QUESTION_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
-"""When librdkafka ends a question by itself: later than `Cluster.ask` does."""
-# A refusal is noticed once nobody has answered for so long; each time it is twice as long.
-_FIRST_PATIENCE_SECONDS: Final = 0.2
-# To ask for all of them would be much for a large cluster.
-_ANY_TOPIC: Final = "__consumer_offsets"
-# How long one wait for an answer takes; refusals are noticed in between.
-_LOOK_SECONDS: Final = 0.02
-# How long a broker that says "not now", or to which the connection broke, is left alone.
-_AGAIN_SECONDS: Final = 0.1
-# A connection that breaks, or that a busy broker is slow to take, is made again within milliseconds.
-_BREAK_SECONDS: Final = 1.0
-_NO_LEADER: Final[int] = KafkaError._NOENT  # noqa: SLF001 - the name it is published under
-_ALL_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - the name it is published under
-_UNRESOLVED: Final[int] = KafkaError._RESOLVE  # noqa: SLF001 - the name it is published under
-Answer = TypeVar("Answer")
-Subject = TypeVar("Subject")
+_PUBLISHED: Final = SimpleNamespace(Consumer=ConfluentConsumer, Producer=BulkProducer)
+"""What `accelerated` has its own form of."""
 
 
-class Log(Protocol):
-    """The destination of a client's log lines, such as a `logging.Logger`."""
+class ConfluentCluster(Questions, KafkaCluster):
+    """A cluster as confluent-kafka reaches it; see `KafkaCluster`."""
 
-    def log(self, level: int, form: str, /, *words: str) -> None:
-        """Take a line: its words begin with the facility that it comes from."""
-
-
-class Cluster:
-    """The addresses of a cluster, the options that each of its clients gets, and a client for questions.
-
-    Parameters
-    ----------
-    bootstrap_servers
-        `host:port` of one or more brokers.
-    client_options
-        librdkafka's options for every client: security, mostly.
-
-    Raises
-    ------
-    TransportUnavailable
-        No broker answers.
-    AccessRefused, ConfigurationError
-        As their names say.
-
-    """
+    translated = staticmethod(translated)
 
     def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
-        self.name = f"kafka://{','.join(bootstrap_servers)}"
-        servers = ",".join(bootstrap_servers)
-        self._options = {**_OPTIONS, "bootstrap.servers": servers, **client_options}
-        self._trouble: list[KafkaError] = []
-        """What the client for questions has met."""
-        self._is_closed = False
-        self._admin: AdminClient | None = self._open_watched_admin()
-        self._greet(self._admin)
+        self._classes = RELEASE.accelerated() or _PUBLISHED
+        self.member = self._classes.Consumer
+        self._producers: WeakSet[BulkProducer] = WeakSet()
+        self._producers_lock = Lock()
+        self._failed: set[str] = set()
+        """The transactional ids whose last commit failed."""
+        super().__init__(bootstrap_servers, client_options)
 
-    def _open_watched_admin(self) -> AdminClient:
-        return self.open_admin({"error_cb": self._trouble.append})
+    def create_topics(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
+        """Create topics; see `KafkaCluster.create_topics`."""
+        for topic, count in partitions.items():
+            with translated(f"{self.name}: topic {topic!r}"):
+                wanted = NewTopic(topic, count, config=dict(options))
+                try:
+                    self._change(AdminClient.create_topics, wanted, topic)
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another process was faster
+                        raise
+        self._await_topics(partitions)
 
-    def addresses(self) -> list[str]:
-        """Ask for the addresses of the brokers."""
-        with translated(self.name):
-            found = self.admin.list_topics(_ANY_TOPIC, timeout=REQUEST_TIMEOUT_SECONDS)
-        hosts = [
-            (f"[{each.host}]" if ":" in each.host else each.host, each.port)
-            for each in found.brokers.values()
-        ]
-        return [f"{host}:{port}" for host, port in hosts]
+    def add_partitions(self, topic: str, wanted: int) -> None:
+        """Add partitions; see `KafkaCluster.add_partitions`."""
+        with translated(f"{self.name}: topic {topic!r}"):
+            self._change(AdminClient.create_partitions, NewPartitions(topic, wanted), topic)
 
-    def _greet(self, admin: AdminClient) -> None:
-        """Wait for any answer: clients of librdkafka are made without asking whether anybody is there.
+    def _change(
+        self, change: Callable[..., Mapping[str, Future[None]]], wanted: NewTopic | NewPartitions, topic: str
+    ) -> None:
+        """Ask for a change, once: it may be done although there is no answer."""
+        futures = change(self.admin, [wanted], request_timeout=REQUEST_TIMEOUT_SECONDS)
+        futures[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
 
-        By the oldest of all questions: `describe_cluster` (2.16) aborts the process if the answer names no
-        broker, as that of a broker that was frozen does.
+    def _await_topics(self, topics: Collection[str]) -> None:
+        """Wait until each broker knows new topics, and the leaders of their partitions.
+
+        Questions go to any broker, and one that has not heard of a topic yet says that there is none.
         """
-        deadline, patience_seconds = monotonic() + CONNECT_TIMEOUT_SECONDS, _FIRST_PATIENCE_SECONDS
-        while True:
-            try:
-                with translated(self.name):
-                    admin.list_topics(_ANY_TOPIC, timeout=patience_seconds)
-            except ServiceError as error:
-                self._heed(patient=True)
+        deadline = monotonic() + TOPIC_TIMEOUT_SECONDS
+        for address in self.addresses():
+            client = self.client(AdminClient, {"bootstrap.servers": address})
+            while not all(_knows(client, topic) for topic in topics):
                 if monotonic() > deadline:
-                    raise self._silence() from error
-                sleep(_LOOK_SECONDS)  # it may say so at once, again and again
-                patience_seconds = min(2 * patience_seconds, seconds_left(deadline))
-            else:
-                return
+                    raise away(f"{self.name}: {address} or a leader of the new topics")
+                sleep(SETTLE_SECONDS / 100)
 
-    def _silence(self) -> TransportUnavailable:
-        """Make the error for a cluster that gave no answer; say what the client has met, if anything."""
-        met = [each for each in self._trouble if each.code() != _ALL_DOWN]
-        if met and all(each.code() == _UNRESOLVED for each in met):
-            return unresolved(self.name)
-        return away(f"{self.name} ({met[-1].str()})" if met else self.name)
+    def describe(self, topic: str) -> TopicDescription | None:
+        """Describe a topic; see `KafkaCluster.describe`."""
+        where = f"{self.name}: topic {{!r}}"
+        try:
+            found = self.ask(AdminClient.describe_topics, TopicCollection([topic]), where)[topic]
+        except TopicMissing:
+            return None
+        return TopicDescription(len(found.partitions), UUID(bytes=b64decode(f"{found.topic_id}==")))
 
-    @property
-    def admin(self) -> AdminClient:
-        """The client for questions, most of which go through `ask`.
+    def topic_options(self, topic: str, names: Iterable[str]) -> dict[str, str]:
+        """Return options; see `KafkaCluster.topic_options`."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            found = self.ask(AdminClient.describe_configs, [resource], "topic {0.name!r}")[resource]
+        except AccessRefused:
+            return {}
+        return {name: str(found[name].value) for name in names if name in found}
 
-        After any trouble it is a new one: the addresses may be others now, and of a broker that was frozen
-        librdkafka (2.16) goes on asking with a leader's epoch that is over.
-        """
-        if self._is_closed:
-            raise RuntimeError("the transport is closed")
-        self.serve()
-        if self._admin is None or self._trouble:
-            self._admin = self._open_watched_admin()
-            self._trouble.clear()
-        return self._admin
+    def set_topic_options(self, topic: str, options: Mapping[str, str]) -> None:
+        """Change options; see `KafkaCluster.set_topic_options`."""
+        changes = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in options.items()
+        ]
+        wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
+        self.ask(AdminClient.incremental_alter_configs, [wanted], "topic {0.name!r}")
 
-    def ask(
-        self,
-        question: Callable[..., Mapping[Subject, Future[Answer]]],
-        subjects: object,
-        where: str,
-        *,
-        timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
-        **options: object,
-    ) -> dict[Subject, Answer]:
-        """Ask one of `AdminClient`'s questions; return the answer for each subject.
+    def offset(self, topic: str, partition: int, bound: Bound) -> int:
+        """Ask where a partition begins or ends."""
+        return self.offsets([TopicPartition(topic, partition)], *_BOUNDS[bound])[topic, partition]
 
-        A broker that says "not now", as while it chooses a leader, is queried again for as long as a request
-        may take; one to which no connection can be had, for a second. A client that gave no answer is
-        dropped at once: librdkafka (2.16) aborts the process when a group's coordinator comes back to a
-        question whose own time (`QUESTION_SECONDS`) is over.
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`."""
+        place = TopicPartition(topic, partition, offset)
+        self.ask(AdminClient.delete_records, [place], "{0.topic}[{0.partition}]@{0.offset}")
 
-        Parameters
-        ----------
-        question
-            A method of `AdminClient` that gives a future for each subject.
-        subjects, options
-            Its further arguments.
-        where
-            How messages name a subject: a format.
-        timeout_seconds
-            How long to wait for the answers.
-
-        """
-        began = monotonic()
-        while True:
+    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+        """Return a group's committed next offsets; see `KafkaCluster.committed`."""
+        client = self.client(Consumer, {"group.id": group})
+        try:
             with translated(self.name):
-                answers = question(self.admin, subjects, request_timeout=QUESTION_SECONDS, **options)
-            try:
-                return {
-                    subject: self._await(future, began + timeout_seconds, where.format(subject))
-                    for subject, future in answers.items()
-                }
-            except (TransportUnavailable, AccessRefused) as error:
-                self._admin = None
-                if monotonic() - began >= min(timeout_seconds, _patience_seconds(error)):
-                    raise
-            sleep(_AGAIN_SECONDS)
+                return committed_offsets(client, topics, partition)
+        finally:
+            client.close()
 
-    def _await(self, future: Future[Answer], deadline: float, where: str) -> Answer:
-        """Wait for an answer until the deadline, or until no broker is there to give it."""
-        while not _is_done(future):
-            self._heed(patient=False)
-            if monotonic() > deadline:
-                raise away(where)
-        with translated(where):
-            return future.result()
+    def open_reader(self, topic: str, offsets: Mapping[int, int]) -> ConfluentReader:
+        """Make a reader; see `KafkaCluster.open_reader`."""
+        return ConfluentReader(self.client(Consumer, {"group.id": NO_GROUP}), topic, offsets)
 
-    def _heed(self, *, patient: bool) -> None:
-        """Raise what the client for questions has met, if no answer will come after it."""
-        self.serve()
-        for error in self._trouble:
-            if meaning_of(error) is AccessRefused:
-                raise translate(error, self.name)
-            if patient and _is_about_tls(error):
-                raise no_tls(self.name, error.str())
-            if error.code() == _ALL_DOWN and not patient:
-                raise away(self.name) from KafkaException(error)
+    def open_producer(
+        self, options: ClientOptions, *, transactional_id: str = "", group: str = "", compress: bool = False
+    ) -> BulkProducer:
+        """Make a producer; see `KafkaCluster.open_producer`."""
+        producer: BulkProducer = self._classes.Producer(
+            self,
+            timeout_seconds=options.commit_timeout_seconds,
+            batch_bytes=options.limits.batch_bytes,
+            compress=compress,
+            transactional_id=transactional_id,
+            transaction_timeout_seconds=options.transaction_timeout_seconds,
+            failed=self._failed,
+            coordinator_answers=partial(coordinator_answers, self, group),
+        )
+        if transactional_id:
+            with self._producers_lock:
+                self._producers.add(producer)
+        return producer
 
     def serve(self) -> None:
-        """Poll the client for questions, or its log lines would pile up."""
-        if self._admin is not None:
-            self._admin.poll(0)
+        """Poll the clients that nobody polls for records, or their log lines would pile up."""
+        super().serve()
+        with self._producers_lock:
+            producers = [*self._producers]
+        for producer in producers:
+            producer.serve()
 
-    def offsets(
-        self,
-        places: Sequence[TopicPartition],
-        which: OffsetSpec,
-        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
-        *,
-        timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
-    ) -> dict[tuple[str, int], int]:
-        """Ask where partitions begin or end, by topic and partition."""
-        found = self.ask(
-            AdminClient.list_offsets,
-            dict.fromkeys(places, which),
-            "{0.topic}[{0.partition}]",
-            timeout_seconds=timeout_seconds,
-            isolation_level=isolation,
-        )
-        return {(place.topic, place.partition): each.offset for place, each in found.items()}
 
-    def open_admin(self, options: Mapping[str, object]) -> AdminClient:
-        """Make a client for questions, beside the one that `ask` uses."""
-        return self._open(AdminClient, {**_NEVER_BEGINS_AGAIN, **options})
+class ConfluentReader:
+    """Reads partitions of a topic as they grow; see `Reader`.
 
-    def open_consumer(self, group: str, options: Mapping[str, object]) -> Consumer:
-        """Make a consumer that sees committed records only."""
-        return self._open(Consumer, {**_CONSUMER_OPTIONS, "group.id": group, **options})
+    Like kafka-python, it says nothing of a partition without a leader, or a cluster that is away.
+    """
 
-    def open_producer(self, options: Mapping[str, object], log: Log) -> Producer:
-        """Make a producer that writes its log lines to `log`."""
-        return self._open(Producer, {**_NEVER_BEGINS_AGAIN, **options}, log)
+    def __init__(self, client: Consumer, topic: str, offsets: Mapping[int, int]) -> None:
+        self._client, self._topic, self._positions = client, topic, dict(offsets)
+        try:
+            with translated(topic):
+                client.assign([TopicPartition(topic, each, at) for each, at in offsets.items()])
+        except BaseException:
+            self.close()
+            raise
 
-    def _open(self, make: type[Answer], options: Mapping[str, object], log: Log = LIBRDKAFKA_LOG) -> Answer:
-        with translated(self.name):
-            return make({**self._options, **options}, logger=log)  # type: ignore[call-arg]
+    def poll(self, wait_seconds: float = 0.0) -> Sequence[Record]:
+        """Return the records that are there; see `Reader.poll`."""
+        found = []
+        with translated(self._topic):
+            messages = consume(self._client, _READ_BATCH_RECORDS, wait_seconds)
+        for message in messages:
+            error = message.error()
+            if error is None:
+                found.append(as_record(message))
+                self._positions[message.partition()] = message.offset() + 1
+            elif error.code() == PARTITION_EOF:
+                self._positions[message.partition()] = message.offset()
+            elif meaning_of(error) is not TransportUnavailable:
+                raise translate(error, self._topic)
+        return found
+
+    def position(self, partition: int) -> int:
+        """Return the next offset; see `Reader.position`."""
+        return self._positions[partition]
 
     def close(self) -> None:
-        """Close the client for questions. Idempotent."""
-        self._is_closed = True
-        self._admin = None
+        """Close the client. Idempotent."""
+        self._client.close()
 
 
-def committed_offsets(client: Consumer, topics: Sequence[str], partition: int) -> dict[str, int]:
-    """Ask for the committed offsets of the client's group, by topic."""
-    places = [TopicPartition(topic, partition) for topic in topics]
-    found = client.committed(places, timeout=REQUEST_TIMEOUT_SECONDS)
-    for place in found:
-        if place.error is not None:
-            raise KafkaException(place.error)
-    return {place.topic: place.offset for place in found if place.offset >= 0}
+def _knows(client: AdminClient, topic: str) -> bool:
+    """Ask the one broker that a client is connected to; one that does not answer is not waited for.
 
-
-def _is_done(future: Future[Any]) -> bool:
-    """Wait a moment; return whether there is an answer."""
-    return bool(wait([future], _LOOK_SECONDS).done)
-
-
-def _patience_seconds(error: ServiceError) -> float:
-    """Return how long to ask again: as long as may be if a broker has answered with an error that passes."""
-    cause = error.__cause__
-    if not isinstance(error, TransportUnavailable) or not isinstance(cause, KafkaException):
-        return 0.0
-    code = cause.args[0].code()
-    if code == _ALL_DOWN:
-        return _BREAK_SECONDS
-    return inf if code > KafkaError.NO_ERROR or code == _NO_LEADER else 0.0
-
-
-def _is_about_tls(error: KafkaError) -> bool:
-    """Return whether a handshake was refused, by this side or, with an alert, by the broker."""
-    return error.code() == KafkaError._SSL or "SSL alert number" in error.str()  # noqa: SLF001
+    It hears of all that happened meanwhile before the cluster counts it as alive again.
+    """
+    try:
+        found = client.list_topics(topic, timeout=CONNECT_TIMEOUT_SECONDS).topics[topic]
+    except FOREIGN:
+        return True
+    return found.error is None and all(each.leader >= 0 for each in found.partitions.values())

@@ -32,7 +32,7 @@ class ConfluentMembership(KafkaMembership):
     describe
         Returns the group's members, as its coordinator reports them.
     count_partitions
-        Asks how many the leading topic has.
+        Asks how many partitions the leading topic has.
 
     """
 
@@ -41,7 +41,6 @@ class ConfluentMembership(KafkaMembership):
         client: Consumer,
         topics: Sequence[str],
         assignee: Assignee,
-        *,
         describe: Callable[[], ConsumerGroupDescription],
         count_partitions: Callable[[], int],
     ) -> None:

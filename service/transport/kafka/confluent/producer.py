@@ -14,13 +14,15 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from service.batches import OutputBatch
 from service.stream import Output, Place
-from service.transport.kafka.confluent.cluster import Cluster
-from service.transport.kafka.confluent.connection_log import ConnectionLog
 from service.transport.kafka.confluent.errors import FOREIGN, hides_fatal_error, translated
-from service.transport.kafka.confluent.output_sender import OutputSender, open_output_sender
-from service.transport.kafka.confluent.steps import PATIENCE_SECONDS, do_step, do_with_coordinator
+from service.transport.kafka.confluent.questions import Questions
+from service.transport.kafka.confluent.steps import (
+    PATIENCE_SECONDS,
+    ConnectionLog,
+    do_step,
+    do_with_coordinator,
+)
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
     MOMENT_SECONDS,
@@ -64,7 +66,7 @@ class BulkProducer:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: Questions,
         *,
         timeout_seconds: float,
         batch_bytes: int,
@@ -86,8 +88,7 @@ class BulkProducer:
         self._batch_bytes = batch_bytes
         self._failed = set() if failed is None else failed
         self._coordinator_answers = coordinator_answers
-        self._client: Producer | None = cluster.open_producer(options, self._log)
-        self._sender = open_output_sender(self._client)
+        self._client: Producer | None = cluster.client(Producer, options, self._log)
 
     def _note(self, error: KafkaError | None, _: Message) -> None:
         if error is not None:
@@ -100,7 +101,7 @@ class BulkProducer:
 
     @property
     def is_worn(self) -> bool:
-        """Whether a connection broke; see `TransactionalProducer.is_worn`."""
+        """Whether a connection broke; see `Producer.is_worn`."""
         self.serve()
         return self._log.has_broken
 
@@ -110,7 +111,7 @@ class BulkProducer:
         return self._log.has_failure
 
     def init_transactions(self) -> None:
-        """Fence the previous producer; see `TransactionalProducer.init_transactions`."""
+        """Fence the previous producer; see `Producer.init_transactions`."""
         self._open_client.init_transactions(REQUEST_TIMEOUT_SECONDS)
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
@@ -145,7 +146,7 @@ class BulkProducer:
         deadline: float,
         where: str,
     ) -> None:
-        """Commit `outputs` and `offsets` as one; see `TransactionalProducer.transact`.
+        """Commit `outputs` and `offsets` as one; see `Producer.transact`.
 
         The steps, in this order:
 
@@ -201,29 +202,14 @@ class BulkProducer:
 
     def _send_in_transaction(self, outputs: Sequence[Output], deadline: float) -> None:
         try:
-            if (
-                self._sender is not None
-                and isinstance(outputs, OutputBatch)
-                and self._transactional_id not in self._failed
-            ):
-                self._send_in_batches(self._sender, outputs, deadline)
-            else:
-                self.send_outputs(outputs, deadline)
+            self._send_all(outputs, deadline)
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:  # noqa: SLF001 - published so
                 self._raise_reason(deadline)
             raise
 
-    def _send_in_batches(self, sender: OutputSender, outputs: OutputBatch, deadline: float) -> None:
-        """Enqueue no batch before the one ahead of it is acknowledged.
-
-        librdkafka (2.16) has one batch of a partition under way at a time anyway; while the next one waits,
-        its thread asks without a pause whether it may go.
-        """
-        sent = 0
-        while sent < len(outputs):
-            sent = sender.send(outputs, sent, self._batch_bytes, self._produce)
-            self._flush(deadline)
+    def _send_all(self, outputs: Sequence[Output], deadline: float) -> None:
+        self.send_outputs(outputs, deadline)
 
     def _raise_reason(self, deadline: float) -> None:
         """Raise the error that failed the transaction: no more records are accepted, as one was refused."""
@@ -256,8 +242,6 @@ class BulkProducer:
             with suppress(*FOREIGN):
                 self._client.purge(blocking=False)
                 self._client.poll(0)
-            if self._sender is not None:
-                self._sender.close()
             self._client = None  # the last reference: librdkafka ends its threads
 
 

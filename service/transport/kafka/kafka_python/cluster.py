@@ -1,31 +1,43 @@
-"""The address and options of a cluster, and clients of kafka-python for it."""
+"""A cluster as kafka-python reaches it: clients for it, topics, offsets and reads."""
 
 from __future__ import annotations
 
 import contextlib
 import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from time import monotonic, sleep
+from itertools import chain
+from types import SimpleNamespace
 from typing import Any, Final, TypeVar
+from uuid import UUID
 
-from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, OffsetSpec
+from kafka.errors import (
+    BrokerResponseError,
+    KafkaError,
+    KafkaTimeoutError,
+    NoError,
+    TopicAlreadyExistsError,
+    for_code,
+)
 from kafka.structs import TopicPartition
 
-from service.transport.kafka.errors import away, no_tls, unresolved
-from service.transport.kafka.kafka_python.connections import (
-    REFUSED,
-    UNRESOLVED,
-    Connections,
-    PlainSelector,
-)
-from service.transport.kafka.kafka_python.errors import translate
-from service.transport.kafka.kafka_python.messages import RecordConsumer
+from service.errors import AccessRefused, TopicMissing
+from service.stream import Record
+from service.transport.kafka.cluster import Bound, KafkaCluster, TopicDescription
+from service.transport.kafka.errors import away, hinted, no_tls, unresolved
+from service.transport.kafka.kafka_python.connections import REFUSED, UNRESOLVED, Connections, Selector
+from service.transport.kafka.kafka_python.consumer import KafkaPythonConsumer
+from service.transport.kafka.kafka_python.errors import translate, translated
+from service.transport.kafka.kafka_python.private import RELEASE
+from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
+from service.transport.kafka.kafka_python.record_consumer import RecordConsumer
 from service.transport.kafka.limits import (
     CONNECT_TIMEOUT_SECONDS,
     METADATA_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
-    seconds_left,
+    TOPIC_TIMEOUT_SECONDS,
+    ClientOptions,
+    transaction_request_seconds,
 )
 
 _OPTIONS: Final[dict[str, object]] = {
@@ -34,7 +46,7 @@ _OPTIONS: Final[dict[str, object]] = {
     "metadata_max_age_ms": int(METADATA_SECONDS * 1000),
     # The default of 30 s would let a service sleep long after its broker is back.
     "reconnect_backoff_max_ms": 1000,
-    "selector": PlainSelector,
+    "selector": Selector,
 }
 _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     "allow_auto_create_topics": False,
@@ -44,27 +56,32 @@ _CONSUMER_OPTIONS: Final[dict[str, object]] = {
     # Nothing reads the client's own metrics, and they cost time for each record.
     "metrics_enabled": False,
 }
-_LEADER_WAIT_SECONDS: Final = 0.05
+_READ_BATCH_RECORDS: Final = 5000
+_BOUNDS: Final = {
+    Bound.FIRST: (OffsetSpec.EARLIEST, "read_committed"),
+    Bound.COMMITTED: (OffsetSpec.LATEST, "read_committed"),
+    Bound.WRITTEN: (OffsetSpec.LATEST, "read_uncommitted"),
+}
+_PUBLISHED: Final = SimpleNamespace(
+    Connections=Connections, RecordConsumer=RecordConsumer, Producer=DeadlineProducer
+)
+"""What `accelerated` has its own form of."""
 Client = TypeVar("Client")
 
 
-class Cluster:
-    """The addresses of a cluster and the options that each of its clients gets.
+class KafkaPythonCluster(KafkaCluster):
+    """A cluster as kafka-python reaches it; see `KafkaCluster`."""
 
-    Parameters
-    ----------
-    bootstrap_servers
-        `host:port` of one or more brokers.
-    client_options
-        kafka-python's options for every client: security, mostly.
-
-    """
+    translated = staticmethod(translated)
+    member = KafkaPythonConsumer
 
     def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
         self.name = f"kafka://{','.join(bootstrap_servers)}"
         self._options = {**_OPTIONS, "bootstrap_servers": list(bootstrap_servers), **client_options}
+        self._classes = RELEASE.accelerated() or _PUBLISHED
+        self._admin: Any = self._open(KafkaAdminClient)
 
-    def open(self, make: Callable[..., Client], **options: object) -> Client:
+    def _open(self, make: Callable[..., Client], **options: object) -> Client:
         """Make a client that has reached the cluster.
 
         Raises
@@ -75,11 +92,11 @@ class Cluster:
             As their names say.
 
         """
-        connections: list[Any] = []
+        connections: list[Connections] = []
         failures: dict[str, Exception] = {}
 
-        def connect(**settings: object) -> Any:  # noqa: ANN401 - kafka-python has no types
-            connections.append(Connections(failures, **settings))
+        def connect(**settings: object) -> Connections:
+            connections.append(self._classes.Connections(failures, **settings))
             return connections[-1]
 
         try:
@@ -99,54 +116,134 @@ class Cluster:
         client.connections = connections[-1]
         return client  # type: ignore[no-any-return] # what `make` made
 
-    def open_consumer(self, **options: object) -> Any:  # noqa: ANN401 - kafka-python has no types
+    def open_consumer(self, **options: object) -> RecordConsumer:
         """Make a consumer that sees committed records only."""
-        return self.open(RecordConsumer, **{**_CONSUMER_OPTIONS, **options})
+        consumer: RecordConsumer = self._open(
+            self._classes.RecordConsumer, **{**_CONSUMER_OPTIONS, **options}
+        )
+        return consumer
 
-    def open_admin(self) -> Any:  # noqa: ANN401 - kafka-python has no types
-        """Make a client for questions about topics and groups."""
-        return self.open(KafkaAdminClient)
+    def create_topics(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
+        """Create topics; see `KafkaCluster.create_topics`."""
+        for topic, count in partitions.items():
+            wanted = {topic: {"num_partitions": count, "replication_factor": -1, "configs": options}}
+            with self._about(topic), contextlib.suppress(TopicAlreadyExistsError):  # another was faster
+                self._admin.create_topics(wanted)
+        with translated(self.name):
+            self._admin.wait_for_topics(list(partitions), timeout_ms=TOPIC_TIMEOUT_SECONDS * 1000)
 
+    def add_partitions(self, topic: str, wanted: int) -> None:
+        """Add partitions; see `KafkaCluster.add_partitions`."""
+        with self._about(topic):
+            self._admin.create_partitions({topic: wanted})
 
-def end_offsets(
-    consumer: Any,  # noqa: ANN401 - kafka-python has no types
-    places: Sequence[TopicPartition],
-    within_seconds: float,
-) -> Mapping[TopicPartition, int]:
-    """Ask where partitions end, also such as are new or have no leader at the moment.
-
-    Of these the client asks nothing, and fails with a KeyError in the end. Raises `KafkaTimeoutError` if
-    `within_seconds` were not enough for all attempts together.
-    """
-    deadline = monotonic() + within_seconds
-    while True:
+    def describe(self, topic: str) -> TopicDescription | None:
+        """Describe a topic; see `KafkaCluster.describe`."""
         try:
-            ends: Mapping[TopicPartition, int] = consumer.end_offsets(
-                places, timeout_ms=seconds_left(deadline) * 1000
-            )
-        except KeyError as error:
-            if monotonic() >= deadline:
-                raise KafkaTimeoutError(f"{error.args[0]}: no leader is known") from error
-        else:
-            return ends
-        sleep(_LEADER_WAIT_SECONDS)
+            with self._about(topic):
+                (found,) = self._admin.describe_topics([topic])
+                error: type[BrokerResponseError] = for_code(found["error_code"])
+                if error is not NoError:
+                    raise error(topic)
+        except TopicMissing:
+            return None
+        return TopicDescription(len(found["partitions"]), UUID(str(found.get("topic_id") or UUID(int=0))))
+
+    def topic_options(self, topic: str, names: Iterable[str]) -> dict[str, str]:
+        """Return options; see `KafkaCluster.topic_options`. Where it is not allowed, the answer has none."""
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict.fromkeys(names))
+        with self._about(topic):
+            found = self._admin.describe_configs([resource], config_filter="all")["topic"][topic]
+        return {name: option["value"] for name, option in found.items()}
+
+    def set_topic_options(self, topic: str, options: Mapping[str, str]) -> None:
+        """Change options; see `KafkaCluster.set_topic_options`."""
+        with self._about(topic):
+            resource = ConfigResource(ConfigResourceType.TOPIC, topic, dict(options))
+            answer = self._admin.alter_configs([resource])["topic"][topic]
+        if answer != "OK":
+            raise hinted(AccessRefused, f"{self.name}: topic {topic!r}: {answer}")
+
+    def _about(self, topic: str) -> contextlib.AbstractContextManager[None]:
+        return translated(f"{self.name}: topic {topic!r}")
+
+    def offset(self, topic: str, partition: int, bound: Bound) -> int:
+        """Ask where a partition begins or ends."""
+        place, (which, isolation) = TopicPartition(topic, partition), _BOUNDS[bound]
+        with translated(f"{topic}[{partition}]"):
+            found = self._admin.list_partition_offsets({place: which}, isolation_level=isolation)
+            offset: int = found[place].offset
+            return offset
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`."""
+        with translated(f"{topic}[{partition}]@{offset}"):
+            self._admin.delete_records({TopicPartition(topic, partition): offset})
+
+    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+        """Return a group's committed next offsets; see `KafkaCluster.committed`."""
+        client = self.open_consumer(group_id=group)
+        try:
+            with translated(self.name):
+                return client.committed_by_topic(topics, partition)
+        finally:
+            client.close(autocommit=False)
+
+    def open_reader(self, topic: str, offsets: Mapping[int, int]) -> KafkaPythonReader:
+        """Make a reader; see `KafkaCluster.open_reader`."""
+        return KafkaPythonReader(self.open_consumer(), topic, offsets)
+
+    def open_producer(
+        self, options: ClientOptions, *, transactional_id: str = "", group: str = "", compress: bool = False
+    ) -> DeadlineProducer:
+        """Make a producer; see `KafkaCluster.open_producer`."""
+        del group  # its metadata names it
+        answer_seconds = transaction_request_seconds(options.commit_timeout_seconds)
+        transactions = {
+            "transactional_id": transactional_id,
+            "transaction_timeout_ms": int(options.transaction_timeout_seconds * 1000),
+            "request_timeout_ms": int(answer_seconds * 1000),
+        }
+        producer: DeadlineProducer = self._open(
+            self._classes.Producer,
+            **(transactions if transactional_id else {}),
+            **producer_options(options.commit_timeout_seconds, options.limits.batch_bytes, compress=compress),
+        )
+        return producer
+
+    def close(self) -> None:
+        """Close the client for questions."""
+        self._admin.close()
 
 
-def learn_topics(consumer: Any, topics: Iterable[str]) -> None:  # noqa: ANN401 - kafka-python has no types
-    """Make a consumer that has just subscribed, or been assigned to, `topics` find their leaders.
+class KafkaPythonReader:
+    """Reads partitions of a topic as they grow; see `Reader`."""
 
-    It asks for them by itself, but forgets it when the answer to an earlier question, before it knew
-    these topics, comes in between: then it knows no partitions for five minutes.
-    """
-    for topic in topics:
-        if not consumer.partitions_for_topic(topic):
-            raise UnknownTopicOrPartitionError(topic)
+    def __init__(self, client: RecordConsumer, topic: str, offsets: Mapping[int, int]) -> None:
+        self._client, self._topic = client, topic
+        try:
+            with translated(topic):
+                client.assign([TopicPartition(topic, each) for each in offsets])
+                client.learn_topics([topic])
+                for partition, offset in offsets.items():
+                    client.seek(TopicPartition(topic, partition), offset)
+        except BaseException:
+            self.close()
+            raise
 
+    def poll(self, wait_seconds: float = 0.0) -> Sequence[Record]:
+        """Return the records that are there; see `Reader.poll`."""
+        with translated(self._topic):
+            batches = self._client.fetched(_READ_BATCH_RECORDS, wait_seconds)
+        return list(chain.from_iterable(batches.values()))
 
-def committed_offsets(client: Any, topics: Sequence[str], partition: int) -> dict[str, int]:  # noqa: ANN401 - no types
-    """Ask for the committed offsets of the client's group, by topic."""
-    found = {
-        topic: client.committed(TopicPartition(topic, partition), timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000)
-        for topic in topics
-    }
-    return {topic: offset for topic, offset in found.items() if offset is not None}
+    def position(self, partition: int) -> int | None:
+        """Return the next offset; see `Reader.position`."""
+        place = TopicPartition(self._topic, partition)
+        with translated(f"{self._topic}[{partition}]"):
+            offset: int | None = self._client.position(place, timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000)
+        return offset
+
+    def close(self) -> None:
+        """Close the client. Idempotent."""
+        self._client.close(autocommit=False)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import LogTruncationError, OffsetOutOfRangeError
@@ -12,20 +12,17 @@ from kafka.structs import TopicPartition
 
 from service.stream import Assignee, Place
 from service.transport.kafka.errors import away, out_of_range
-from service.transport.kafka.kafka_python.cluster import Cluster, committed_offsets, end_offsets, learn_topics
-from service.transport.kafka.kafka_python.errors import translated
-from service.transport.kafka.kafka_python.membership import KafkaPythonMembership, pause_new
-from service.transport.kafka.kafka_python.messages import has_fetched, poll_batches
-from service.transport.kafka.kafka_python.producer import DeadlineProducer, producer_options
+from service.transport.kafka.kafka_python.membership import KafkaPythonMembership
+from service.transport.kafka.kafka_python.record_consumer import RecordConsumer
 from service.transport.kafka.limits import (
     AWAY_AFTER_SECONDS,
     LOOK_SECONDS,
-    REQUEST_TIMEOUT_SECONDS,
-    ConsumerOptions,
     heartbeat_interval_ms,
-    transaction_request_seconds,
 )
 from service.transport.kafka.member import KafkaMember
+
+if TYPE_CHECKING:  # it makes members
+    from service.transport.kafka.kafka_python.cluster import KafkaPythonCluster
 
 # With two clients to listen to, the other may have records while one waits: shorter still, but each round
 # costs a millisecond of computing.
@@ -39,52 +36,31 @@ _NEVER_RESET: Final = {"auto_offset_reset": "none"}
 
 
 class KafkaPythonConsumer(KafkaMember):
-    """A member of `group`, through three clients.
+    """A member of a group, through three clients.
 
     The further topics are read by a second client, outside the group. The third asks where topics end: a
     broker answers the requests of a connection in turn, and while a fetch is under way only when that is
     over, half a second later where there is nothing to fetch.
-
-    Parameters
-    ----------
-    cluster
-        Where the clients come from.
-    group, topics, assignee, options
-        As given to `Transport.join`.
-    check_topics
-        Raises `TopicMissing` for topics that do not exist.
-
     """
 
-    _translated = staticmethod(translated)
+    _cluster: KafkaPythonCluster
+    _membership: KafkaPythonMembership
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        group: str,
-        topics: Sequence[str],
-        assignee: Assignee,
-        *,
-        options: ConsumerOptions,
-        check_topics: Callable[[set[str]], None],
-    ) -> None:
-        super().__init__(cluster.name, group, topics, options, check_topics)
-        self._cluster = cluster
-        self._membership: KafkaPythonMembership = KafkaPythonMembership(assignee, self._is_committing)
+    def _open(self, assignee: Assignee) -> None:
+        cluster = self._cluster
+        self._membership = KafkaPythonMembership(assignee, self._is_committing)
         self._last_alive = self._ask_again_at = monotonic()
         self._leading = self._open_member()
         self._further = cluster.open_consumer(**_NEVER_RESET) if self._topics[1:] else None
         self._observer = cluster.open_consumer() if self._topics[1:] else self._leading
         self._clients = [client for client in (self._leading, self._further) if client is not None]
-        self._client_of = {
-            **dict.fromkeys(self._topics, self._further),
-            self._topics[0]: self._leading,
-        }
+        self._client_of = dict.fromkeys(self._topics, self._further or self._leading)
+        self._client_of[self._topics[0]] = self._leading
         self._membership.follow(self._leading, self._topics[0])
-        with translated(cluster.name):
-            learn_topics(self._leading, self._topics[:1])
+        with self._translated(cluster.name):
+            self._leading.learn_topics(self._topics[:1])
 
-    def _open_member(self) -> Any:  # noqa: ANN401 - kafka-python has no types
+    def _open_member(self) -> RecordConsumer:
         return self._cluster.open_consumer(
             **_NEVER_RESET,
             group_id=self._group,
@@ -114,7 +90,7 @@ class KafkaPythonConsumer(KafkaMember):
             self._clients.reverse()
         *others, last = self._clients
         due = monotonic() >= self._ask_again_at
-        others = [client for client in others if due or has_fetched(client)]
+        others = [client for client in others if due or client.may_have_fetched()]
         if others and due:
             self._ask_again_at = monotonic() + _ASK_AGAIN_SECONDS
         others_gave = sum(self._poll_one(client, 0.0, (max_records + 1) // 2) for client in others)
@@ -124,11 +100,11 @@ class KafkaPythonConsumer(KafkaMember):
         if others_gave and not last_gave:
             self._clients.reverse()
 
-    def _poll_one(self, client: Any, wait_seconds: float, max_records: int) -> bool:  # noqa: ANN401 - no types
+    def _poll_one(self, client: RecordConsumer, wait_seconds: float, max_records: int) -> bool:
         """Poll for as many records as there is room for; return whether there were any."""
         room = self._undelivered.room(max_records)
         try:
-            batches = poll_batches(client, room, wait_seconds) if room else {}
+            batches = client.fetched(room, wait_seconds) if room else {}
         except OffsetOutOfRangeError as error:
             ((place, offset),) = error.args[0].items()
             client.pause(place)  # or each poll would raise the same, and give nobody anything
@@ -148,7 +124,7 @@ class KafkaPythonConsumer(KafkaMember):
             client.pause(*(TopicPartition(*place) for place in pause if place[0] == topic))
             client.resume(*(TopicPartition(*place) for place in resume if place[0] == topic))
 
-    def _is_paused(self, client: Any) -> bool:  # noqa: ANN401 - no types
+    def _is_paused(self, client: RecordConsumer) -> bool:
         """Return whether nothing is wanted of a client now, though something is of another."""
         return bool(self._paused) and all(
             place in self._paused for place in self._places() if self._client_of[place[0]] is client
@@ -166,8 +142,8 @@ class KafkaPythonConsumer(KafkaMember):
         present = self._further.assignment()
         if wanted != present:
             self._further.assign(sorted(wanted))
-            learn_topics(self._further, self._topics[1:] if wanted else ())
-            pause_new(self._further, wanted - present)
+            self._further.learn_topics(self._topics[1:] if wanted else ())
+            self._further.assign_paused(wanted - present)
 
     def _check_alive(self) -> None:
         """Distinguish a stream without records from an unreachable one: kafka-python reports neither."""
@@ -186,53 +162,25 @@ class KafkaPythonConsumer(KafkaMember):
                 client.seek_to_beginning(place)
             client.resume(place)
 
-    def committed(self, partition: int) -> dict[str, int]:
-        """Return the group's committed offsets; see `Consumer.committed`."""
-        with translated(self._where(partition)):
-            return committed_offsets(self._leading, self._topics, partition)
-
-    def _make_producer(self, name: str, options: ConsumerOptions, *, compress: bool) -> DeadlineProducer:
-        answer_seconds = transaction_request_seconds(options.commit_timeout_seconds)
-        return self._cluster.open(
-            DeadlineProducer,
-            transactional_id=name,
-            transaction_timeout_ms=int(options.transaction_timeout_seconds * 1000),
-            request_timeout_ms=int(answer_seconds * 1000),
-            **producer_options(options.commit_timeout_seconds, options.limits.batch_bytes, compress=compress),
-        )
+    def _committed(self, partition: int) -> dict[str, int]:
+        return self._leading.committed_by_topic(self._topics, partition)
 
     def _group_metadata(self) -> Any:  # noqa: ANN401 - kafka-python has no types
-        with translated(self._cluster.name):
-            return self._leading.group_metadata()
-
-    def positions(self, partition: int) -> dict[str, int]:
-        """Return the next offsets to be delivered; see `Consumer.positions`."""
-        self._check_owned(partition)
-        with translated(self._where(partition)):
-            found = {topic: self._position((topic, partition)) for topic in self._topics}
-        taken = {topic: self._undelivered.by_place.get((topic, partition)) for topic in self._topics}
-        found |= {topic: records[0].offset for topic, records in taken.items() if records}
-        return {topic: offset for topic, offset in found.items() if offset is not None}
+        return self._leading.group_metadata()
 
     def _known_end(self, place: Place) -> int | None:
         end: int | None = self._client_of[place[0]].highwater(TopicPartition(*place))
         return end
 
     def _known_position(self, place: Place) -> int | None:
-        return self._position(place, timeout_seconds=0)
-
-    def _position(self, place: Place, timeout_seconds: float = REQUEST_TIMEOUT_SECONDS) -> int | None:
-        client = self._client_of[place[0]]
-        offset: int | None = client.position(TopicPartition(*place), timeout_ms=timeout_seconds * 1000)
+        offset: int | None = self._client_of[place[0]].position(TopicPartition(*place), timeout_ms=0)
         return offset
 
     def _fetch_ends(self, places: Sequence[Place]) -> dict[Place, int]:
-        partitions = [TopicPartition(*place) for place in places]
-        ends = end_offsets(self._observer, partitions, LOOK_SECONDS)
+        ends = self._observer.ends([TopicPartition(*place) for place in places], LOOK_SECONDS)
         return {(place.topic, place.partition): end for place, end in ends.items()}
 
     def _leave(self) -> None:
-        for client in (self._further, self._observer):
-            if client not in {None, self._leading}:
-                client.close(autocommit=False)
+        for client in {*self._clients, self._observer} - {self._leading}:
+            client.close(autocommit=False)
         self._leading.close(autocommit=False, timeout_ms=_LEAVE_TIMEOUT_SECONDS * 1000)

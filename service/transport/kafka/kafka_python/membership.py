@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -126,7 +126,7 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """Hold new partitions still until `Consumer.start`."""
-        pause_new(self._consumer, assigned)
+        self._consumer.assign_paused(assigned)
         self._arrived |= {each.partition for each in assigned}
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
@@ -151,14 +151,3 @@ class KafkaPythonMembership(KafkaMembership, AsyncConsumerRebalanceListener):  #
 
     async def _sleep(self) -> None:
         await self._consumer.connections.network.sleep(_LOOK_AGAIN_SECONDS)
-
-
-def pause_new(consumer: Any, places: Collection[TopicPartition]) -> None:  # noqa: ANN401 - kafka-python has no types
-    """Keep a consumer from fetching new partitions until `Consumer.start` says from where.
-
-    They get any position: a client that may not choose one itself raises when a partition has none.
-    """
-    if places:
-        consumer.pause(*places)
-    for place in places:
-        consumer.seek(place, 0)

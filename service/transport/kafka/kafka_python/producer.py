@@ -7,26 +7,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from time import time
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from kafka import KafkaProducer
+from kafka import KafkaProducer, Serializer
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
     TransactionAbortedError,
     UnknownError,
+    UnknownTopicOrPartitionError,
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from service.errors import TransactionFailed, TransportError, TransportUnavailable
+from service.partitioner import partition_for_key
 from service.stream import Output, Place
 from service.transport.kafka.errors import hinted
 from service.transport.kafka.kafka_python.connections import Connections
 from service.transport.kafka.kafka_python.errors import translate
-from service.transport.kafka.kafka_python.private import WRITING, may_use
-from service.transport.kafka.kafka_python.record_writer import written_batches
-from service.transport.kafka.kafka_python.sent_records import NullableSerializer, SentRecord, arguments_of
 from service.transport.kafka.limits import (
     CLIENT_LIMIT,
     MOMENT_SECONDS,
@@ -37,13 +35,18 @@ from service.transport.kafka.limits import (
 # After a commit, the broker is busy with the transaction's markers for some milliseconds, and answers the
 # first request of the next one with "concurrent transactions, try again": the default would wait 100.
 _RETRY_MILLISECONDS: Final = 5
+_NO_VALUE: Final = object()
 
 
-class Sent(Protocol):
-    """Records that were handed to the client."""
+class NullableSerializer(Serializer):  # type: ignore[misc] # kafka-python has no types
+    """Writes records with neither key nor value, which kafka-python refuses to send.
 
-    def wait_acknowledged(self, deadline: float) -> None:
-        """Wait for the acknowledgement until a `time.monotonic` deadline; raise if there is none."""
+    The protocol has such records, and the dead letters of those that other clients send have to be written.
+    """
+
+    def serialize(self, topic: str, headers: object, data: object) -> object:  # noqa: ARG002 - as the client calls it
+        """Return the bytes of a value."""
+        return None if data is _NO_VALUE else data
 
 
 class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
@@ -59,60 +62,41 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
 
     @property
     def is_worn(self) -> bool:
-        """Whether a connection broke since the first transaction; see `TransactionalProducer.is_worn`."""
-        return self._n_ended_before not in {None, self._n_ended}
-
-    @property
-    def _n_ended(self) -> int:
-        return self.connections.n_ended
+        """Whether a connection broke since the first transaction; see `Producer.is_worn`."""
+        return self._n_ended_before not in {None, self.connections.n_ended}
 
     def send_outputs(self, outputs: Iterable[Output], deadline: float) -> None:
-        """Write `outputs` and see each of them acknowledged.
-
-        The client's own `send` makes a future of each record, which takes far longer. And it refuses a record
-        with neither key nor value: the protocol has such records, and the dead letters of those that other
-        clients send have to be written.
-        """
-        sent = self._hand_over(outputs) if may_use(WRITING) else self._send_each(outputs)
+        """Write `outputs` and see each of them acknowledged."""
+        sent = self._hand_over(outputs)
         # A batch that had to be split counts as an unknown error here, and one whose answer came while the
-        # process was frozen as a late one; the batches know better.
+        # process was frozen as a late one; what was sent knows better.
         with contextlib.suppress(UnknownError, KafkaTimeoutError):
             self.flush(timeout=seconds_left(deadline))
-        for each in sent:
+        for future in sent:
             # flush() only logs what failed: an unchecked batch is records lost without a word.
-            each.wait_acknowledged(deadline)
+            future.get(timeout=max(MOMENT_SECONDS, seconds_left(deadline)))
 
-    def _hand_over(self, outputs: Iterable[Output]) -> Sequence[Sent]:
-        # It cannot be imported where the release lacks what it extends.
-        from service.transport.kafka.kafka_python.written_batch import hand_over  # noqa: PLC0415
+    def _hand_over(self, outputs: Iterable[Output]) -> Sequence[Any]:
+        """Give records to the client; return futures that end when all of them are acknowledged."""
+        return [self.send(**self._arguments(output)) for output in outputs]
 
-        return [
-            hand_over(self._accumulator, self._begin(*place), writer)
-            for place, writer in written_batches(
-                outputs,
-                self._n_partitions,
-                batch_bytes=self.config["batch_size"],
-                most_bytes=self._most_bytes,
-                now_ms=int(time() * 1000),
-            )
-        ]
-
-    def _send_each(self, outputs: Iterable[Output]) -> Sequence[Sent]:
-        return [SentRecord(self.send(**each)) for each in arguments_of(outputs, self._n_partitions)]
+    def _arguments(self, output: Output) -> dict[str, object]:
+        topic, key, value, headers, partition, timestamp_ms = output
+        count = self._n_partitions(topic)
+        chosen = partition_for_key(key, count) if partition is None else partition
+        if not 0 <= chosen < count:
+            raise UnknownTopicOrPartitionError(f"{topic} has no partition {chosen}")
+        return {
+            "topic": topic,
+            "value": _NO_VALUE if value is None else value,
+            "key": key,
+            "headers": list(headers),
+            "partition": chosen,
+            "timestamp_ms": timestamp_ms,
+        }
 
     def _n_partitions(self, topic: str) -> int:
         return len(self.partitions_for(topic))
-
-    @property
-    def _most_bytes(self) -> int:
-        return _most_bytes(compress=self.config["compression_type"] is not None)
-
-    def _begin(self, topic: str, partition: int) -> TopicPartition:
-        """Note that the transaction will write to a partition."""
-        place = TopicPartition(topic, partition)
-        if self._transaction_manager is not None and self._transaction_manager.is_transactional():
-            self._transaction_manager.maybe_add_partition_to_transaction(place)
-        return place
 
     def transact(
         self,
@@ -123,7 +107,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         deadline: float,
         where: str,
     ) -> None:
-        """Commit `outputs` and `offsets` as one; see `TransactionalProducer.transact`."""
+        """Commit `outputs` and `offsets` as one; see `Producer.transact`."""
         next_offsets = {
             TopicPartition(*place): OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()
         }
@@ -164,7 +148,7 @@ class DeadlineProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has 
         transaction = self._transaction_manager
         epoch = transaction.producer_id_and_epoch
         if self._n_ended_before is None:
-            self._n_ended_before = self._n_ended
+            self._n_ended_before = self.connections.n_ended
         self.begin_transaction()
         handed = transaction.send_offsets_to_transaction(offsets, group_metadata) if offsets else None
         self._sender.wakeup()
@@ -203,7 +187,8 @@ def producer_options(
 ) -> dict[str, object]:
     """Return the options of producers that have to have finished, or failed, after `timeout_seconds`."""
     return {
-        **({} if may_use(WRITING) else _one_by_one(compress=compress)),
+        "value_serializer": NullableSerializer(),
+        "max_request_size": CLIENT_LIMIT.uncompressed_bytes if compress else CLIENT_LIMIT.n_bytes,
         "allow_auto_create_topics": False,
         "metrics_enabled": False,
         # As large as the topics allow: each batch is a request and its answer.
@@ -217,13 +202,3 @@ def producer_options(
         # Every call flushes; until then the sender's thread should not take half-filled batches.
         "linger_ms": 1000,
     }
-
-
-def _one_by_one(*, compress: bool) -> dict[str, object]:
-    """Return the options of producers that are given records one by one."""
-    return {"value_serializer": NullableSerializer(), "max_request_size": _most_bytes(compress=compress)}
-
-
-def _most_bytes(*, compress: bool) -> int:
-    """Return how large a record may be, uncompressed."""
-    return CLIENT_LIMIT.uncompressed_bytes if compress else CLIENT_LIMIT.n_bytes

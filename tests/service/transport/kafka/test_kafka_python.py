@@ -31,9 +31,10 @@ from service.errors import (
 )
 from service.transport import open_transport
 from service.transport.kafka.errors import HINTS, MEANINGS, by_name
-from service.transport.kafka.kafka_python.cluster import end_offsets
 from service.transport.kafka.kafka_python.errors import OWN_MEANINGS, meaning_of, translate, translated
 from service.transport.kafka.kafka_python.producer import DeadlineProducer
+from service.transport.kafka.kafka_python.record_consumer import RecordConsumer
+from tests.support.kafka_errors import PROTOCOL
 
 # The packages of kafka-python that this adapter lives in; the others are programs and codecs.
 ROOMS = {"admin", "consumer", "coordinator", "errors", "net", "producer"}
@@ -59,7 +60,7 @@ def every_kafka_error() -> Iterator[type[KafkaError]]:
 
 KAFKA_ERRORS = sorted(set(every_kafka_error()), key=lambda error: error.__name__)
 PROTOCOL_ERRORS = [each for each in KAFKA_ERRORS if isinstance(getattr(each, "errno", None), int)]
-BY_NAME = by_name(MEANINGS)
+BY_NAME = dict.fromkeys(PROTOCOL, TransportError) | by_name(MEANINGS)
 
 
 @pytest.mark.parametrize("foreign", KAFKA_ERRORS, ids=lambda error: error.__name__)
@@ -178,18 +179,18 @@ class Observer:
 
 def test_the_end_of_a_partition_whose_leader_is_not_known_yet_is_asked_for_again() -> None:
     place = TopicPartition("events", 4)
-    assert end_offsets(Observer(2), [place], 10.0) == {place: 7}
+    assert RecordConsumer.ends(Observer(2), [place], 10.0) == {place: 7}
 
 
 def test_a_partition_that_stays_without_a_leader_is_a_stream_that_does_not_answer() -> None:
     with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
-        end_offsets(Observer(1_000_000), [TopicPartition("events", 4)], 0.1)
+        RecordConsumer.ends(Observer(1_000_000), [TopicPartition("events", 4)], 0.1)
 
 
 def test_all_questions_for_the_end_of_a_partition_share_one_timeout() -> None:
     observer, began = Observer(1_000_000), time.monotonic()
     with pytest.raises(TransportUnavailable), translated("kafka://somewhere"):
-        end_offsets(observer, [TopicPartition("events", 4)], 0.3)
+        RecordConsumer.ends(observer, [TopicPartition("events", 4)], 0.3)
     first, *others = observer.latest_ends
     assert others
     assert max(others) - first < 0.05  # the last question begins at the deadline, not before

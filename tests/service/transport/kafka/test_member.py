@@ -13,11 +13,11 @@ import pytest
 from service.batches import RecordBatch
 from service.errors import OwnershipLost, TransportUnavailable
 from service.stream import Place, Record
-from service.transport.kafka.limits import ConsumerOptions, TopicLimits
+from service.transport.kafka.limits import ClientOptions, TopicLimits
 from service.transport.kafka.member import KafkaMember
 from service.transport.kafka.membership import KafkaMembership
 
-OPTIONS = ConsumerOptions(10.0, None, 60.0, 30.0, TopicLimits())
+OPTIONS = ClientOptions(10.0, None, 60.0, 30.0, TopicLimits())
 
 
 class Unwilling(Exception):
@@ -70,15 +70,37 @@ class ScriptedMembership(KafkaMembership):
         return not self._arrived
 
 
+class ScriptedCluster:
+    """A cluster whose producers another one has fenced already."""
+
+    name = "kafka://here"
+
+    def __init__(self) -> None:
+        self.opened: list[Producer] = []
+
+    @staticmethod
+    @contextmanager
+    def translated(where: str) -> Iterator[None]:
+        try:
+            yield
+        except Broken as error:
+            raise TransportUnavailable(where) from error
+
+    def open_producer(self, *_: object, transactional_id: str, group: str, compress: bool) -> Producer:
+        assert group == "group"
+        self.opened.append(Producer(transactional_id, compress=compress))
+        return self.opened[-1]
+
+
 class ScriptedMember(KafkaMember):
     """A member whose client takes the next step of a script at each look."""
 
     def __init__(self) -> None:
         owner = Owner()
-        super().__init__("kafka://here", "group", ("events", "labels"), OPTIONS, lambda _: None)
+        self.cluster = ScriptedCluster()
+        super().__init__(self.cluster, "group", ("events", "labels"), owner, OPTIONS, lambda _: None)
         self.owner = owner
         owner.member = self
-        self._membership: ScriptedMembership = ScriptedMembership(owner)
         self.group = self._membership
         self.script: list[Callable[[], object]] = []
         self.waits: list[float] = []
@@ -87,18 +109,13 @@ class ScriptedMember(KafkaMember):
         self.is_away = False
         self.has_left = False
 
+    def _open(self, assignee: Owner) -> None:
+        self._membership = ScriptedMembership(assignee)
+
     def fetch(self, *places: tuple[str, int, int]) -> None:
         for topic, partition, offset in places:
             record = Record(topic, partition, offset, 0, None, None)
             self._undelivered.keep((topic, partition), RecordBatch([record]))
-
-    @staticmethod
-    @contextmanager
-    def _translated(where: str) -> Iterator[None]:
-        try:
-            yield
-        except Broken as error:
-            raise TransportUnavailable(where) from error
 
     def _poll_client(self, wait_seconds: float, max_records: int) -> None:
         self.waits.append(wait_seconds)
@@ -126,19 +143,13 @@ class ScriptedMember(KafkaMember):
             raise Broken
         return {place: self.ends.get(place, 0) for place in places}
 
-    def _make_producer(self, name: str, options: ConsumerOptions, *, compress: bool) -> Producer:
-        return Producer(name, compress=compress)
-
     def _group_metadata(self) -> None: ...
 
     def _leave(self) -> None:
         self.has_left = True
         raise Broken
 
-    def committed(self, partition: int) -> dict[str, int]:
-        raise NotImplementedError
-
-    def positions(self, partition: int) -> dict[str, int]:
+    def _committed(self, partition: int) -> dict[str, int]:
         raise NotImplementedError
 
 
@@ -146,11 +157,9 @@ class Producer:
     """A producer that another one has fenced already."""
 
     is_worn = False
-    opened: list[Producer] = []  # noqa: RUF012 - of one test, which clears it
 
     def __init__(self, name: str, *, compress: bool) -> None:
         self.name, self.compress, self.is_dropped = name, compress, False
-        self.opened.append(self)
 
     def init_transactions(self) -> None:
         raise Broken
@@ -276,10 +285,9 @@ def test_a_member_is_at_the_end_once_it_has_delivered_everything(member: Scripte
 
 
 def test_a_writer_that_cannot_fence_the_one_before_it_leaves_no_producer(member: ScriptedMember) -> None:
-    Producer.opened.clear()
     with pytest.raises(TransportUnavailable, match=r"events\[0\]"):
         member.writer(0)
-    assert [producer.is_dropped for producer in Producer.opened] == [True]
+    assert [producer.is_dropped for producer in member.cluster.opened] == [True]
 
 
 def test_closing_twice_leaves_once(member: ScriptedMember) -> None:

@@ -7,9 +7,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from service.errors import TransportUnavailable
-from service.transport.kafka.confluent.cluster import Cluster
 from service.transport.kafka.confluent.errors import translated
-from service.transport.kafka.confluent.steps import coordinator_answers
+from service.transport.kafka.confluent.questions import Questions
+from service.transport.kafka.confluent.steps import ConnectionLog, coordinator_answers
 from service.transport.kafka.confluent.steps import do_with_coordinator as do
 
 do_with_coordinator = partial(do, patience_seconds=0.01)
@@ -69,13 +69,29 @@ class Admin:
     [("a group", True), (TimeoutError(), False), (KafkaException(KafkaError(KafkaError._TRANSPORT)), False)],
 )
 def test_a_coordinator_answers_if_it_says_anything_of_the_group(answer, answers):
-    cluster = SimpleNamespace(open_admin=lambda options: Admin(answer))
+    cluster = SimpleNamespace(client=lambda *_: Admin(answer))
     assert coordinator_answers(cluster, "group") is answers
 
 
 @pytest.mark.kafka
 def test_the_coordinator_of_a_running_broker_answers(kafka_bootstrap):
-    cluster, deadline = Cluster([kafka_bootstrap], {}), time.monotonic() + 30
+    cluster, deadline = Questions([kafka_bootstrap], {}), time.monotonic() + 30
     while not coordinator_answers(cluster, "group"):
         assert time.monotonic() < deadline
     cluster.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "has_failure", "has_broken"),
+    [
+        (("CONFWARN", "producer-1", "anything"), False, False),
+        (("FAIL", "producer-1", "Connect to ipv4#127.0.0.1:1 failed: Connection refused"), True, False),
+        (("FAIL", "producer-1", "Disconnected while requests were under way"), True, True),
+        (("REQTMOUT", "producer-1", "Timed out 1 in-flight"), True, True),
+    ],
+)
+def test_a_connection_that_fails_and_one_that_breaks_are_told_apart(words, has_failure, has_broken):
+    log = ConnectionLog()
+    log.log(3, "%s %s %s", *words)
+    log.log(6, "%s %s %s", "CONFWARN", "producer-1", "anything")
+    assert (log.has_failure, log.has_broken) == (has_failure, has_broken)

@@ -1,22 +1,17 @@
-"""Connections hand over all that has come, close their sockets, and look sockets up without a system call."""
+"""Connections close their sockets, look them up without a system call, and name brokers that are silent."""
 
 import contextlib
 import selectors
 import socket
 
 import pytest
-from kafka.errors import KafkaConnectionError
 from kafka.net.inet import create_connection
+from kafka.net.selector import NetworkSelector
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import TransactionManager
 
-from service.transport.kafka.kafka_python.connections import (
-    Connections,
-    Network,
-    PlainSelector,
-    received,
-)
+from service.transport.kafka.kafka_python.connections import Connections, Selector
 
 
 @pytest.fixture
@@ -25,47 +20,6 @@ def ends():
     ours.setblocking(False)
     with ours, theirs:
         yield ours, theirs
-
-
-def test_what_has_come_is_received_in_a_few_calls(ends):
-    ours, theirs = ends
-    theirs.setblocking(False)
-    sent = theirs.send(bytes(100_000))
-    sizes = []
-
-    def receive(n_bytes):
-        sizes.append(n_bytes)
-        return ours.recv(n_bytes)
-
-    data, error = received(receive)
-    assert (len(data), error) == (sent, None)
-    assert len(sizes) <= 3
-
-
-def test_nothing_has_come(ends):
-    ours, _ = ends
-    assert received(ours.recv) == (b"", None)
-
-
-def test_the_end_of_a_connection_is_told_after_the_answer_that_came_with_it(ends):
-    ours, theirs = ends
-    theirs.send(b"refused")
-    theirs.close()
-    assert received(ours.recv) == (b"refused", None)
-    data, error = received(ours.recv)
-    assert data == b""
-    assert isinstance(error, KafkaConnectionError)
-    assert "socket disconnected" in str(error)
-
-
-def test_what_broke_a_connection_is_told():
-    def receive(_):
-        raise ConnectionResetError(104, "reset")
-
-    data, error = received(receive)
-    assert data == b""
-    assert isinstance(error, KafkaConnectionError)
-    assert "reset" in str(error)
 
 
 @pytest.fixture
@@ -82,13 +36,13 @@ class Quiet(socket.socket):
 
 
 def test_a_socket_that_is_not_registered_is_not_described():
-    with Quiet() as unknown, PlainSelector() as selector, pytest.raises(KeyError):
+    with Quiet() as unknown, Selector() as selector, pytest.raises(KeyError):
         selector.get_key(unknown)
 
 
 def test_a_key_says_what_a_socket_was_registered_with_last(ends):
     ours, theirs = ends
-    with PlainSelector() as selector:
+    with Selector() as selector:
         selector.register(ours, selectors.EVENT_READ, "first")
         selector.register(theirs, selectors.EVENT_READ, "other")
         selector.modify(ours, selectors.EVENT_WRITE, "then")
@@ -101,7 +55,7 @@ def test_a_key_says_what_a_socket_was_registered_with_last(ends):
 
 def test_a_socket_that_was_closed_is_still_found(ends):
     ours, _ = ends
-    with PlainSelector() as selector:
+    with Selector() as selector:
         selector.register(ours, selectors.EVENT_READ, "kept")
         ours.close()
         assert selector.get_key(ours).data == "kept"
@@ -110,7 +64,7 @@ def test_a_socket_that_was_closed_is_still_found(ends):
 
 @pytest.mark.parametrize("n_polls", [1, 2], ids=["connecting", "connected"])
 def test_no_socket_is_left_open_when_connecting_is_given_up(n_polls):
-    network = Network(selector=PlainSelector)
+    network = NetworkSelector(selector=Selector)
     opened = []
 
     async def connect():

@@ -6,41 +6,25 @@ from pathlib import Path
 
 import kafka
 import pytest
-from kafka.consumer.fetcher import Fetcher
 from kafka.producer.sender import Sender
-from kafka.record.memory_records import MemoryRecordsBuilder
 
 import service.transport.kafka.kafka_python
 from service.errors import ConfigurationError
-from service.transport.kafka import published
-from service.transport.kafka.kafka_python import private
-from service.transport.kafka.kafka_python.private import (
-    NEEDED,
-    OLDEST,
-    OPTIONAL,
-    READING,
-    WRITING,
-    check,
-    first_lack,
-    may_use,
-)
+from service.transport.kafka.kafka_python.private import NEEDED, RELEASE, check, first_lack
 
-MODULES = sorted(Path(service.transport.kafka.kafka_python.__file__).parent.rglob("*.py"))
-USES = [use for part in NEEDED + OPTIONAL for use in part.uses]
-DECLARED = {name for use in USES for name in use.names.split()}
-DECLARED_MODULES = {use.module for use in USES}
+try:
+    from service.transport.kafka.kafka_python.accelerated import USED
+except ImportError:  # not compiled
+    USED = {}
+
+MODULES = [
+    path
+    for path in sorted(Path(service.transport.kafka.kafka_python.__file__).parent.rglob("*.py"))
+    if USED or path.parent.name != "accelerated"
+]
+DECLARED = {name for names in [*NEEDED.values(), *USED.values()] for name in names.split()}
+DECLARED_MODULES = {owner.partition(":")[0] for owner in NEEDED | USED}
 PUBLISHED_MODULES = {"kafka", "kafka.admin", "kafka.errors", "kafka.structs"}
-
-
-@pytest.fixture
-def retried(monkeypatch):
-    """Let the release be looked at again, before and after."""
-    monkeypatch.delenv(published.PUBLISHED_ONLY, raising=False)
-    for cached in (private._reason_against, published.report_published_way):
-        cached.cache_clear()
-    yield
-    for cached in (private._reason_against, published.report_published_way):
-        cached.cache_clear()
 
 
 def private_names(tree):
@@ -67,7 +51,7 @@ def is_self(node):
 
 
 def test_the_installed_release_has_every_name():
-    assert first_lack(USES) is None
+    assert first_lack(NEEDED | USED) is None
 
 
 def test_no_module_uses_an_unpublished_name_that_is_not_declared():
@@ -94,38 +78,16 @@ def test_a_release_that_lacks_what_a_commit_rests_on_is_refused(monkeypatch):
     with pytest.raises(ConfigurationError, match=r"Sender\.force_close is gone, .* commit") as caught:
         check()
     assert kafka.__version__ in str(caught.value)
-    assert f"kafka-python[crc32c]=={private.TESTED[-1]}" in caught.value.hint
+    assert f"kafka-python[crc32c]=={RELEASE.tested}" in caught.value.hint
 
 
 def test_a_release_older_than_the_lowest_declared_one_is_refused(monkeypatch):
     monkeypatch.setattr(kafka, "__version__", "3.0.11")
-    with pytest.raises(ConfigurationError, match=f"3.0.11 cannot be used: it is older than {OLDEST}"):
+    with pytest.raises(ConfigurationError, match=f"3.0.11 cannot be used: it is older than {RELEASE.oldest}"):
         check()
 
 
 def test_the_lowest_release_is_the_declared_one():
     project = tomllib.loads((Path(__file__).parents[5] / "pyproject.toml").read_text())["project"]
     (declared,) = [each for each in project["dependencies"] if each.startswith("kafka-python")]
-    assert f">={OLDEST}" in declared
-
-
-def test_a_release_that_lacks_what_serves_speed_does_it_in_the_published_way(monkeypatch, retried, caplog):
-    monkeypatch.delattr(Fetcher, "PartitionRecords")
-    assert not may_use(READING)
-    assert not may_use(READING)
-    (message,) = caplog.messages
-    assert message.endswith("kafka.consumer.fetcher.Fetcher.PartitionRecords is gone")
-
-
-def test_a_release_whose_batches_are_built_otherwise_writes_in_the_published_way(
-    monkeypatch, retried, caplog
-):
-    monkeypatch.setattr(MemoryRecordsBuilder, "__init__", lambda _, *, magic: None)
-    assert not may_use(WRITING)
-    assert "a trial of its batches fails: TypeError" in caplog.text
-
-
-def test_the_published_way_may_be_forced(monkeypatch, retried):
-    assert all(map(may_use, OPTIONAL))
-    monkeypatch.setenv(published.PUBLISHED_ONLY, "1")
-    assert not any(map(may_use, OPTIONAL))
+    assert f">={RELEASE.oldest}" in declared

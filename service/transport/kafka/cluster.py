@@ -1,0 +1,162 @@
+"""What a client of Apache Kafka has to offer: a cluster, a reader, a producer, and a member of a group.
+
+An adapter implements `KafkaCluster` and `KafkaMember` (`member`) with what its client publishes. Topics,
+reads, appends and transactions are built upon that, in this folder.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from uuid import UUID
+
+from service.stream import Follower, Output, Place, Record
+from service.transport.kafka.limits import ClientOptions
+
+if TYPE_CHECKING:  # it opens its producers through the cluster
+    from service.transport.kafka.member import KafkaMember
+
+
+class Bound(Enum):
+    """An end of a partition."""
+
+    FIRST = "the first record there is"
+    COMMITTED = "after the last record that a reader of committed ones sees"
+    WRITTEN = "after the last record"
+
+
+class TopicDescription(NamedTuple):
+    """What a cluster says of a topic."""
+
+    n_partitions: int
+    id: UUID
+    """0 for brokers before 2.8, which give none."""
+
+
+class Reader(Follower, Protocol):
+    """A reader of some partitions of a topic, outside any group."""
+
+    def poll(self, wait_seconds: float = 0.0) -> Sequence[Record]:
+        """Return the records that are there; wait for the first one only. Raises `ServiceError`."""
+
+    def position(self, partition: int) -> int | None:
+        """Return the next offset of a partition, behind any markers; None if it is not known yet."""
+
+
+class Producer(Protocol):
+    """A producer; with a transactional id, that of one partition of a group."""
+
+    def send_outputs(self, outputs: Sequence[Output], deadline: float) -> None:
+        """Write `outputs` and see each of them acknowledged before a `time.monotonic` deadline.
+
+        Raises whatever the client raises.
+        """
+
+    def init_transactions(self) -> None:
+        """Fence the previous producer of this transactional id, and end its open transaction.
+
+        Raises whatever the client raises.
+        """
+
+    def transact(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[Place, int],
+        group_metadata: Any,  # noqa: ANN401 - each client has its own
+        *,
+        deadline: float,
+        where: str,
+    ) -> None:
+        """Commit `outputs` and the group's next `offsets` as one, before a `time.monotonic` deadline.
+
+        Called on a thread of its own; nothing else of this producer is called before it returns, except
+        `drop` if that is long after the deadline. Raises `ServiceError` that says `where`.
+        """
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a connection broke: a request of a transaction that is over may still be under way."""
+
+    def drop(self) -> None:
+        """Close at once: nothing more is sent, nothing is waited for. Idempotent."""
+
+
+class KafkaCluster(ABC):
+    """A cluster as one client reaches it.
+
+    Made of the addresses and the client's own options for all that it opens, which are about security mostly.
+    But for `translated`, all of it raises nothing but `ServiceError`.
+
+    Attributes
+    ----------
+    name : str
+        As messages name it.
+    member : type
+        The `KafkaMember` through this client.
+
+    """
+
+    name: str
+    member: type[KafkaMember]
+
+    @abstractmethod
+    def __init__(self, bootstrap_servers: Sequence[str], client_options: Mapping[str, object]) -> None:
+        """Reach the cluster. Raises `TransportUnavailable` if no broker answers, `AccessRefused`."""
+
+    @staticmethod
+    @abstractmethod
+    def translated(where: str) -> AbstractContextManager[None]:
+        """Raise the client's errors as `ServiceError`s that say `where`."""
+
+    @abstractmethod
+    def create_topics(self, partitions: Mapping[str, int], options: Mapping[str, str]) -> None:
+        """Create topics, unless others were faster, and wait until they can be used."""
+
+    @abstractmethod
+    def add_partitions(self, topic: str, wanted: int) -> None:
+        """Add partitions to a topic that has fewer."""
+
+    @abstractmethod
+    def describe(self, topic: str) -> TopicDescription | None:
+        """Describe a topic; None if it does not exist."""
+
+    @abstractmethod
+    def topic_options(self, topic: str, names: Iterable[str]) -> dict[str, str]:
+        """Return options of a topic by name; empty if the broker refuses them."""
+
+    @abstractmethod
+    def set_topic_options(self, topic: str, options: Mapping[str, str]) -> None:
+        """Change options of a topic."""
+
+    @abstractmethod
+    def offset(self, topic: str, partition: int, bound: Bound) -> int:
+        """Ask where a partition begins or ends."""
+
+    @abstractmethod
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Delete the records before `offset`."""
+
+    @abstractmethod
+    def committed(self, group: str, topics: Sequence[str], partition: int) -> dict[str, int]:
+        """Return a group's committed next offsets of a partition, by topic; no entry if never."""
+
+    @abstractmethod
+    def open_reader(self, topic: str, offsets: Mapping[int, int]) -> Reader:
+        """Make a reader of committed records, by partition from these offsets on."""
+
+    @abstractmethod
+    def open_producer(
+        self, options: ClientOptions, *, transactional_id: str = "", group: str = "", compress: bool = False
+    ) -> Producer:
+        """Make a producer that compresses all that it writes, or nothing.
+
+        Called on any thread. With a transactional id it writes in transactions, which may commit offsets of
+        `group`.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the client for questions. Idempotent."""

@@ -1,0 +1,1 @@
+# Declares librdkafka.pyx, so that it is compiled; nothing imports it in C.

@@ -1,1 +1,0 @@
-"""Turn the bytes of a fetch through kafka-python into `RecordBatch`es, in compiled code."""

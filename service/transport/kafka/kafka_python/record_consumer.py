@@ -1,0 +1,131 @@
+"""kafka-python's consumer, whose records are those of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from time import monotonic, sleep
+from typing import Any, Final
+
+from kafka import KafkaConsumer
+from kafka.errors import (
+    CorruptRecordError,
+    KafkaError,
+    KafkaTimeoutError,
+    UnknownTopicOrPartitionError,
+    UnsupportedCodecError,
+)
+from kafka.structs import TopicPartition
+
+from service.batches import RecordBatch
+from service.records import Record
+from service.transport.kafka.kafka_python.connections import Connections
+from service.transport.kafka.limits import REQUEST_TIMEOUT_SECONDS, seconds_left
+
+_LEADER_WAIT_SECONDS: Final = 0.05
+_NO_TIME_MS: Final = -1
+"""As Kafka itself says that a record has no time."""
+_BEYOND: Final = 2**63
+"""The first number that is none of Kafka's."""
+
+
+class RecordConsumer(KafkaConsumer):  # type: ignore[misc] # kafka-python has no types
+    """A `KafkaConsumer` whose `fetched` returns `RecordBatch`es; it takes no deserializers."""
+
+    connections: Connections
+    """Set by `Cluster.open`."""
+    _unreadable: Exception | None = None
+
+    def fetched(self, max_records: int, wait_seconds: float) -> Mapping[TopicPartition, RecordBatch]:
+        """Return the records that are there; wait for the first one only."""
+        self._unpark()
+        return self._batches(timeout_ms=wait_seconds * 1000, max_records=max_records)
+
+    def _batches(self, **options: object) -> dict[TopicPartition, RecordBatch]:
+        """Poll as it is published.
+
+        kafka-python raises an error of its decoding once; the next poll would not return.
+        """
+        if self._unreadable is not None:
+            raise self._unreadable
+        try:
+            found: dict[TopicPartition, list[Any]] = self.poll(**options)
+            return {place: RecordBatch([as_record(each, place) for each in found[place]]) for place in found}
+        except Exception as error:
+            is_of_decoding = isinstance(error, (CorruptRecordError, UnsupportedCodecError))
+            if is_of_decoding or not isinstance(error, (KafkaError, OSError)):
+                self._unreadable = error
+            raise
+
+    def _unpark(self) -> None:
+        """Deliver records that the client had fetched of partitions that were paused and are not any more.
+
+        kafka-python (3.0.12) only does it when nothing else is in line, and takes what it has used up for
+        something. What is parked is not fetched again: it would never come.
+        """
+        fetcher = self._fetcher
+        if fetcher._paused_partition_records and not fetcher._next_partition_records:  # noqa: SLF001
+            fetcher._next_partition_records = None  # noqa: SLF001
+
+    def may_have_fetched(self) -> bool:
+        """Return whether there may be something to deliver, without asking; the published way is to ask."""
+        return True
+
+    def learn_topics(self, topics: Iterable[str]) -> None:
+        """Find the leaders of `topics`, which it has just subscribed to or been assigned.
+
+        It asks for them by itself, but forgets it when the answer to an earlier question, before it knew
+        these topics, comes in between: then it knows no partitions for five minutes.
+        """
+        for topic in topics:
+            if not self.partitions_for_topic(topic):
+                raise UnknownTopicOrPartitionError(topic)
+
+    def assign_paused(self, places: Collection[TopicPartition]) -> None:
+        """Keep new partitions of its assignment from being fetched until `Consumer.start` says from where.
+
+        They get any position: a client that may not choose one itself raises when a partition has none.
+        """
+        if places:
+            self.pause(*places)
+        for place in places:
+            self.seek(place, 0)
+
+    def ends(self, places: Sequence[TopicPartition], within_seconds: float) -> Mapping[TopicPartition, int]:
+        """Ask where partitions end, also such as are new or have no leader at the moment.
+
+        Of these the client asks nothing, and fails with a KeyError in the end. Raises `KafkaTimeoutError` if
+        `within_seconds` were not enough for all attempts together.
+        """
+        deadline = monotonic() + within_seconds
+        while True:
+            try:
+                found: Mapping[TopicPartition, int] = self.end_offsets(
+                    places, timeout_ms=seconds_left(deadline) * 1000
+                )
+            except KeyError as error:
+                if monotonic() >= deadline:
+                    raise KafkaTimeoutError(f"{error.args[0]}: no leader is known") from error
+            else:
+                return found
+            sleep(_LEADER_WAIT_SECONDS)
+
+    def committed_by_topic(self, topics: Sequence[str], partition: int) -> dict[str, int]:
+        """Ask for the committed offsets of its group."""
+        timeout_ms = REQUEST_TIMEOUT_SECONDS * 1000
+        found = {
+            topic: self.committed(TopicPartition(topic, partition), timeout_ms=timeout_ms) for topic in topics
+        }
+        return {topic: offset for topic, offset in found.items() if offset is not None}
+
+
+def as_record(found: Any, place: TopicPartition) -> Record:  # noqa: ANN401 - kafka-python has no types
+    """Return a record of `place` that the client has read. Format 0 has no time.
+
+    The format has times of 64 bits, of which other clients drop what does not fit. So does this.
+    """
+    timestamp_ms = _NO_TIME_MS if found.timestamp is None else found.timestamp
+    timestamp_ms = (timestamp_ms + _BEYOND) % (2 * _BEYOND) - _BEYOND
+    if not -_BEYOND <= found.offset < _BEYOND:
+        raise CorruptRecordError(f"Record for partition {place} at offset {found.offset}")
+    headers = tuple((name, value or b"") for name, value in found.headers)
+    return Record(place.topic, place.partition, found.offset, timestamp_ms, found.key, found.value, headers)

@@ -1,1 +1,0 @@
-# Declares record_writer.pyx, so that it is compiled; nothing imports it in C.
