@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -71,10 +72,12 @@ class Findings:
         """Note a contradiction."""
         self.extend([Finding(fault, place, event_id, message)])
 
-    def extend(self, found: list[Finding]) -> None:
+    def extend(self, found: Iterable[Finding]) -> None:
         """Note contradictions."""
-        self.counts.update(each.fault for each in found)
-        self.kept += found[: _MOST_KEPT - len(self.kept)]
+        for each in found:
+            self.counts[each.fault] += 1
+            if len(self.kept) < _MOST_KEPT:
+                self.kept.append(each)
 
     def include(self, others: Findings) -> None:
         """Note what others have found."""
@@ -102,6 +105,10 @@ class Report:
     """Predictions of events behind the last commit as it was when the audit began."""
     unread: dict[str, int] = field(default_factory=dict)
     """Offsets behind the last commit, by place, that the group has yet to process."""
+
+    def note(self, what: str) -> None:
+        """Note what could not be verified."""
+        self.notes.append(f"not verifiable: {what}")
 
     @property
     def is_proved(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import importlib
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from service.cli.output import echo, echo_line
+from service.cli.output import echo, report_error
 from service.errors import (
     FAILURE,
     INTERRUPTED,
@@ -27,11 +26,8 @@ from service.errors import (
     SettingsDiffer,
     StorageFull,
 )
-from service.logs import end_log, logs_json
+from service.logs import end_log
 from service.settings.clients_own import instead_of
-from service.visible import one_line
-
-_log = logging.getLogger(__name__)
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -140,48 +136,6 @@ class LazyGroup(click.Group):
 def _let_go_of_stdout() -> None:
     """Keep Python, which flushes stdout once more at exit, from failing a second time."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def report_error(*lines: str, hint: str = "") -> None:
-    """Write ``error: …`` and ``hint: …`` to stderr, in colour on a terminal unless NO_COLOR is set."""
-    if logs_json():
-        _log.error("%s", "\n".join(lines), extra={"hint": hint} if hint else {})
-        return
-    report("error", "red", *lines)
-    if hint:
-        report("hint", "cyan", hint)
-
-
-def report_warning(message: str, hint: str = "") -> None:
-    """Write ``warning: …`` and, if there is one, ``hint: …`` to stderr."""
-    if logs_json():
-        _log.warning("%s", message, extra={"hint": hint} if hint else {})
-        return
-    report("warning", "yellow", message)
-    if hint:
-        report("hint", "cyan", hint)
-
-
-def report_doubts(doubts: str) -> int:
-    """Warn of figures that may mislead, if there are doubts; return the exit code."""
-    if doubts:
-        report_warning(f"these figures may mislead: {doubts}")
-    return FAILURE if doubts else 0
-
-
-def report_progress(message: str, **fields: object) -> None:
-    """Write what a service does as a line to stderr; where that is a log, with its parts as fields."""
-    if logs_json():
-        _log.info("%s", message, extra=fields)
-        return
-    echo_line(message)
-
-
-def report(label: str, colour: str, *lines: str) -> None:
-    """Write ``label:`` and the lines to stderr, the label in colour on a terminal unless NO_COLOR is set."""
-    wanted = False if os.environ.get("NO_COLOR") else None
-    message = "\n".join(map(one_line, lines))
-    click.echo(f"{click.style(f'{label}:', fg=colour, bold=True)} {message}", err=True, color=wanted)
 
 
 def _report_click_error(error: click.ClickException) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from service.audit.findings import Fault, Finding, Place
-from service.audit.matching.gaps import Gap
+from service.audit.matching.lanes import Gap
 from service.audit.matching.outputs import Found
 from service.messages.labels import Truth
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from service.audit.findings import Place
 from service.audit.matching.cases import AuditedLabel, Case
-from service.audit.matching.gaps import Gap, Gaps
+from service.audit.matching.lanes import Gap, Gaps
 from service.messages.labels import Truth
 
 _EXAMPLE_BYTES: Final = 1000

@@ -8,15 +8,13 @@ from typing import Any, Final
 import click
 
 from service.audit.auditor import Auditor
-from service.audit.committed.settings_used import with_those_of_the_log
+from service.audit.committed.settings import with_those_of_the_log
 from service.audit.findings import NOT_PROVED, Finding, Report
-from service.cli.app import report
-from service.cli.options import SERVICE, broker_url, setting_options
-from service.cli.output import echo
+from service.cli.options import SERVICE, format_option, opened_stream, setting_options
+from service.cli.output import echo, report
 from service.cli.progress import counted_bar
 from service.cli.table import count_text
 from service.errors import FAILURE
-from service.partition.factory import open_stream
 from service.settings.load import Loaded
 from service.settings.mapping import MAPPING
 from service.settings.names import JOIN_SETTINGS
@@ -29,18 +27,9 @@ _SHOWN: Final = 20
     epilog="\b\nFor example, after a stop and before an upgrade:\n"
     "  perceptron verify --broker kafka://localhost:9092 --group perceptron",
 )
-@setting_options(
-    *SERVICE,
-    "predictions_format",
-    "classes",
-    "max_message_bytes",
-    *JOIN_SETTINGS,
-    *MAPPING,
-)
+@setting_options(*SERVICE, "predictions_format", "classes", "max_message_bytes", *JOIN_SETTINGS, *MAPPING)
 @click.option("--strict", is_flag=True, help="Exit with 1 also if something could not be verified.")
-@click.option(
-    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the output."
-)
+@format_option()
 @click.pass_context
 def command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) -> None:
     """Prove from the topics alone that everything was done exactly once.
@@ -54,15 +43,12 @@ def command(ctx: click.Context, loaded: Loaded, *, strict: bool, output: str) ->
     Exit code 0: nothing contradicts; what could not be verified, as its records are deleted, is named.
     Exit code 1: something contradicts; the records are listed.
     """
-    transport = open_stream(loaded.settings, broker_url(loaded), create=False)
-    try:
+    with opened_stream(loaded) as transport:
         settings = with_those_of_the_log(transport, loaded).settings
         auditor = Auditor(transport, settings)
         with counted_bar(auditor.n_records(), "verify") as (completed, _):
             auditor.on_progress = completed
             found = auditor.run()
-    finally:
-        transport.close()
     if output == "json":
         echo(json.dumps(_as_json(settings.group, found), ensure_ascii=False))
     else:
