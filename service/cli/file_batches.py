@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from service.cli.app import report
+from service.cli.output import Rejections
 from service.datasets.bad_rows import complaint_of
 from service.datasets.files import Source
 from service.messages.dead_letter import MESSAGE, REASON
@@ -13,7 +13,6 @@ from service.stream import Output, Record
 
 BATCH_RECORDS: Final = 256
 """Messages processed at a time; what comes slowly, from a pipe, is processed as it comes."""
-_REJECTIONS_SHOWN: Final = 3
 
 Process = Callable[[Sequence[Record]], Iterable[tuple[int, Output]]]
 """Processes a batch; returns the dead letters, each with the position of its record."""
@@ -39,7 +38,7 @@ class FileBatches:
         self._process_batch = process
         self._batch: list[Record] = []
         """Not processed yet; a record's offset is its line in the file."""
-        self._rejected = 0
+        self._rejections = Rejections()
 
     def feed(self, messages: Iterable[bytes]) -> None:
         """Process every message; event time stands still, as a file has none."""
@@ -53,13 +52,7 @@ class FileBatches:
     def _process(self) -> None:
         batch, self._batch = self._batch, []
         for position, letter in self._process_batch(batch):
-            self._show_rejection(batch[position], letter)
-
-    def _show_rejection(self, record: Record, letter: Output) -> None:
-        self._rejected += 1
-        if self._rejected <= _REJECTIONS_SHOWN:
-            headers = dict(letter.headers)
-            reason, message = headers[REASON].decode(), complaint_of(record.value, headers[MESSAGE].decode())
-            report("rejected", "yellow", f"{self._source.name}:{record.offset}: {reason}: {message}")
-        elif self._rejected == _REJECTIONS_SHOWN + 1:
-            report("rejected", "yellow", "more; the summary counts them by reason")
+            record, headers = batch[position], dict(letter.headers)
+            complaint = complaint_of(record.value, headers[MESSAGE].decode())
+            place = f"{self._source.name}:{record.offset}"
+            self._rejections.report(f"{place}: {headers[REASON].decode()}: {complaint}")

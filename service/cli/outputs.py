@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from service.cli.app import report
+from service.cli.output import report
 from service.datasets.files import STDIN
 from service.errors import ServiceError
 

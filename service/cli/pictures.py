@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.app import report
+from service.cli.output import report
 from service.errors import ServiceError
 
 if TYPE_CHECKING:

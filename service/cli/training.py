@@ -10,18 +10,16 @@ from typing import Any, Final, Literal
 import click
 
 from perceptron_core import Epoch, Training, hold_out, perceptron_train
-from service.cli.app import report
-from service.cli.options import Command, Decorator, with_options
+from service.cli.options import Command, Decorator, Integer, with_options
+from service.cli.output import Rejections
 from service.cli.progress import counted_bar, progress_bar
 from service.cli.source_options import SourceOptions
 from service.datasets.labelled_examples import Example, ExampleSet, read_examples
 from service.errors import ConfigurationError, InputFileError
-from service.messages.rejection import Rejection
 from service.models.registry import Learner, make_learner
 from service.models.river import RiverLearner
 from service.settings.load import Settings
 
-_REJECTIONS_SHOWN: Final = 3
 _HEADER: Final = "     epoch   mistakes    updates  training error"
 
 
@@ -38,36 +36,25 @@ class TrainingOptions:
 
 
 def _options(holdout: float) -> Sequence[Decorator]:
+    orders, starts = click.Choice(["shuffle", "constant", "random"]), click.Choice(["zero", "random"])
+    of_order = "Of the examples in an epoch: shuffled each time, as in FILE, or drawn with replacement."
+    of_holdout = (
+        "Share of the examples to hold out; the epoch with the smallest error on them gives the model."
+    )
+    of_patience = "Stop after this many epochs without a smaller held-out error."
     return (
-        click.option(
-            "--epochs", type=click.IntRange(1), default=10, metavar="INTEGER", help="At most.  [default: 10]"
-        ),
-        click.option(
-            "--order",
-            type=click.Choice(["shuffle", "constant", "random"]),
-            default="shuffle",
-            help="Of the examples in an epoch: shuffled each time, as in FILE, or drawn with replacement.",
-        ),
-        click.option(
-            "--start", type=click.Choice(["zero", "random"]), default="zero", help="The first weights."
-        ),
+        click.option("--epochs", type=Integer(1), default=10, help="At most.  [default: 10]"),
+        click.option("--order", type=orders, default="shuffle", help=of_order),
+        click.option("--start", type=starts, default="zero", help="The first weights."),
         click.option(
             "--holdout",
             type=click.FloatRange(0, 1, max_open=True),
             default=holdout,
             metavar="RATIO",
-            help="Share of the examples to hold out; the epoch with the smallest error on them gives the "
-            f"model.  [default: {holdout:g}]",
+            help=f"{of_holdout}  [default: {holdout:g}]",
         ),
-        click.option(
-            "--patience",
-            type=click.IntRange(1),
-            metavar="INTEGER",
-            help="Stop after this many epochs without a smaller held-out error.",
-        ),
-        click.option(
-            "--seed", type=click.IntRange(0), default=0, metavar="INTEGER", help="Of all that is drawn."
-        ),
+        click.option("--patience", type=Integer(1), help=of_patience),
+        click.option("--seed", type=Integer(0), default=0, help="Of all that is drawn."),
     )
 
 
@@ -91,17 +78,10 @@ def training_options(holdout: float) -> Decorator:
 def load_examples(source_of: SourceOptions, settings: Settings, title: str) -> ExampleSet:
     """Read the examples of a file, with a bar; say on stderr what cannot be used."""
     with source_of(settings) as source, progress_bar(source, title) as (messages, _):
-        shown = 0
-
-        def show(rejection: Rejection) -> None:
-            nonlocal shown
-            shown += 1
-            if shown <= _REJECTIONS_SHOWN:
-                report("rejected", "yellow", f"{source.place}: {rejection}")
-            elif shown == _REJECTIONS_SHOWN + 1:
-                report("rejected", "yellow", "more; the summary counts them by reason")
-
-        return read_examples(messages, settings, source.name, show)
+        rejections = Rejections()
+        return read_examples(
+            messages, settings, source.name, lambda each: rejections.report(f"{source.place}: {each}")
+        )
 
 
 def make_trainable(settings: Settings) -> Any:  # noqa: ANN401 - a learner with a model of perceptron_core's

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from service.cli.options import Integer, format_option
 from service.cli.output import echo
 from service.models.model_file import ModelKind, read_model_file
 from service.visible import one_line
@@ -19,16 +20,8 @@ _PARTS: Final = ("support", "survivors")
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--top", type=click.IntRange(0), default=20, metavar="INTEGER", help="Weights shown.  [default: 20]"
-)
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Form of the output; json has every weight, with every digit.",
-)
+@click.option("--top", type=Integer(0), default=20, help="Weights shown.  [default: 20]")
+@format_option("Form of the output; json has every weight, with every digit.")
 def command(file: Path, *, top: int, output: str) -> None:
     """Show the model in FILE: its class and parameters, its counts, its largest weights, its settings.
 

@@ -9,16 +9,10 @@ from typing import Any, Final
 
 import click
 
-from perceptron_core import (
-    Hyperplane,
-    MistakeBound,
-    Perceptron,
-    linear_separability,
-    mistake_bound,
-)
+from perceptron_core import Hyperplane, MistakeBound, Perceptron, linear_separability, mistake_bound
 from perceptron_core.base.linear_rule import LinearRule
 from service.cli.file_batches import FileBatches
-from service.cli.options import LEARNING, Command, setting_options
+from service.cli.options import LEARNING, Command, Integer, setting_options
 from service.cli.outputs import OutputPath, check_outputs
 from service.cli.pictures import import_charts, write_picture
 from service.cli.progress import progress_bar
@@ -161,7 +155,7 @@ def _calibrated(classes: Sequence[str]) -> str:
 
 @command.command("weights")
 @click.argument("model", metavar="MODEL", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--top", type=click.IntRange(1, 200), default=20, metavar="INTEGER", help="[default: 20]")
+@click.option("--top", type=Integer(1, 200), default=20, help="[default: 20]")
 @_output_option("weights")
 @click.pass_context
 def weights(ctx: click.Context, model: Path, top: int, output: Path) -> None:

@@ -9,10 +9,9 @@ from time import perf_counter
 
 import click
 
-from service.cli.app import report, report_doubts, report_warning
 from service.cli.file_batches import FileBatches
-from service.cli.options import LEARNING, setting_options
-from service.cli.output import echo
+from service.cli.options import LEARNING, format_option, setting_options
+from service.cli.output import echo, report, report_doubts, report_warning
 from service.cli.outputs import OutputPath
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import SourceOptions, source_options
@@ -36,9 +35,7 @@ from service.stream import Output, Record
 @click.command()
 @source_options
 @setting_options(*LEARNING, *JOIN_SETTINGS)
-@click.option(
-    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the summary."
-)
+@format_option("Form of the summary.")
 @click.option(
     "--save",
     type=OutputPath(),

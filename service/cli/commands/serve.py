@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from service.cli.app import report_doubts, report_progress
 from service.cli.options import LEARNING, REGISTRY, SERVICE, broker_url, setting_options
+from service.cli.output import report_doubts, report_progress
 from service.errors import INTERRUPTED
 from service.loop.departure import Departure
 from service.monitoring.health import Health
-from service.monitoring.stall_log import stalls_logged
 from service.partition.counts.doubts import doubts
 from service.partition.counts.totals import Tally, Totals
 from service.settings.load import Loaded, Settings, option_settings
@@ -35,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Stoppable(Protocol):
-    """What a signal can end."""
+    """A loop that a signal can end."""
 
     def stop(self) -> None:
         """Finish the batch, commit and leave."""
@@ -80,35 +79,22 @@ def _run_alone(
     """Run the loop in this process; return the counts by partition."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-    from service.loop.runner import Runner  # noqa: PLC0415
     from service.monitoring.live_models import LiveModels  # noqa: PLC0415
     from service.monitoring.metrics import Metrics  # noqa: PLC0415
-    from service.monitoring.tracing import make_tracer  # noqa: PLC0415
-    from service.partition.factory import make_processor, open_stream  # noqa: PLC0415
-    from service.workers.gc_tuning import collect_less_often  # noqa: PLC0415
-    from service.workers.malloc_tuning import keep_freed_memory  # noqa: PLC0415
+    from service.partition.factory import make_processor  # noqa: PLC0415
+    from service.workers.loop import opened_loop  # noqa: PLC0415
 
     make_processor(settings).learner.dump()  # reports a model that cannot be made or saved
-    metrics, live, tracer = Metrics(CollectorRegistry()), LiveModels(settings), make_tracer()
+    metrics, live = Metrics(CollectorRegistry()), LiveModels(settings)
     health = Health(ready_timeout_seconds=settings.ready_timeout_seconds)
     with (
-        Departure(lambda: health.asking_since),
-        stalls_logged(health),
         http_server(settings, metrics.registry, health, metrics, live) as address,
+        opened_loop(settings, url, metrics, health, live) as (runner, _),
     ):
-        with health.asking():
-            transport = open_stream(settings, url)
         _announce(settings, url, address)
-        try:
-            runner = Runner(transport, settings, metrics=metrics, health=health, live=live, tracer=tracer)
-            collect_less_often()
-            keep_freed_memory()
-            request.concerns(runner)
-            runner.run(exit_at_end=exit_at_end)
-        finally:
-            transport.close()
-    published = metrics.last_published
-    return {partition: state.counters.tally() for partition, state in published.items()}
+        request.concerns(runner)
+        runner.run(exit_at_end=exit_at_end)
+    return {partition: state.counters.tally() for partition, state in metrics.last_published.items()}
 
 
 def _run_workers(

@@ -12,12 +12,11 @@ from typing import Any
 import click
 
 from perceptron_core import Training
-from service.cli.app import report, report_doubts
-from service.cli.options import LEARNING, setting_options
-from service.cli.output import echo
+from service.cli.options import LEARNING, format_option, setting_options
+from service.cli.output import echo, report, report_doubts
 from service.cli.outputs import OutputPath
 from service.cli.source_options import SourceOptions, source_options
-from service.cli.summary import largest_weights
+from service.cli.summary import facts, largest_weights
 from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.datasets.labelled_examples import ExampleSet
 from service.models.made_with import made_with
@@ -43,9 +42,7 @@ _REASONS = {
     metavar="FILE",
     help="Write the model to FILE; `perceptron test` tries it, `perceptron inspect` shows it.",
 )
-@click.option(
-    "--format", "output", type=click.Choice(["text", "json"]), default="text", help="Form of the summary."
-)
+@format_option("Form of the summary.")
 def command(
     source_of: SourceOptions, options: TrainingOptions, loaded: Loaded, *, save: Path | None, output: str
 ) -> int:
@@ -95,10 +92,10 @@ def _summarise(
 
 def _as_text(summary: dict[str, Any], learner: Learner, classes: Sequence[str]) -> str:
     counts = ("examples", "unlabelled", "rejected", "epochs", "mistakes", "updates")
-    lines = [f"{name:<20} {summary[name]:>12,}" for name in counts]
-    lines.append(f"{'training error':<20} {summary['training_error']:>12.4f}")
+    shown = {**summary, "stopped": _REASONS[summary["stopped"]]}
     if "held_out_error" in summary:
-        lines.append(f"{'held-out error':<20} {summary['held_out_error']:>12.4f}")
-        lines.append(f"{'sweet spot':<20} {'epoch ' + str(summary['best_epoch']):>12}")
-    lines.append(f"{'ended because':<20} {_REASONS[summary['stopped']]}")
+        shown["best_epoch"] = f"{'epoch ' + str(summary['best_epoch']):>12}"
+    else:
+        del shown["best_epoch"]
+    lines = facts(shown, *counts, "training_error", "held_out_error", "best_epoch", "stopped")
     return "\n".join([*lines, *largest_weights(learner, classes)])

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from service.cli.commands.compare.contenders import Contest
-from service.cli.commands.compare.display import MistakeRows, live_table
+from service.cli.commands.compare import MistakeRows, live_table
+from service.cli.contest import Contest
 from service.datasets.files import open_source
 from service.settings.load import Settings
 from service.stream import Record

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from service.cli.commands.compare import contenders
-from service.cli.commands.compare.contenders import Contest
+from service.cli import contest as contenders
+from service.cli.contest import Contest
 from service.settings.load import Settings
 from tests.support.reference_streams import phishing_events
 
 PNG, SVG = b"\x89PNG", b"<?xml"
 DEFAULT_MODELS = {"perceptron", "arow", "normalized-adagrad", "auto"}
-FOREST = f"{Path(__file__).parents[5] / 'examples' / 'forest_for_the_service.py'}:build"
+FOREST = f"{Path(__file__).parents[4] / 'examples' / 'forest_for_the_service.py'}:build"
 FIGURES = ("events", "labelled", "mistakes", "updates", "error_rate", "rejected", "confusion", "auc")
 
 

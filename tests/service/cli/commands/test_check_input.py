@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.cli.commands.check_input.check_input import _last
+from service.cli.commands.check_input import _last
 from service.stream import Output, Record
 from service.transport import open_transport
 
