@@ -26,7 +26,7 @@ def rejection_in(outputs: Sequence[Output], record: Record) -> Rejection | None:
     """Return why a record became a dead letter, if it did."""
     source = tuple(str(each).encode() for each in record[: len(SOURCE)])
     for output in outputs:
-        told = dict(output.headers)
-        if tuple(told.get(name) for name in SOURCE) == source:
-            return Rejection(Reason(told[REASON].decode()), told[MESSAGE].decode())
+        headers = dict(output.headers)
+        if tuple(headers.get(name) for name in SOURCE) == source:
+            return Rejection(Reason(headers[REASON].decode()), headers[MESSAGE].decode())
     return None

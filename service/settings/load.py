@@ -22,10 +22,7 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from service.errors import ConfigurationError
 from service.settings.clients_own import instead_of
-from service.settings.fields import (
-    ENVIRONMENT_PREFIX,
-    Settings,
-)
+from service.settings.fields import ENVIRONMENT_PREFIX, Settings
 from service.settings.forms import setting_values
 from service.settings.mapping import MAPPING
 from service.settings.redaction import STARS, redacted
@@ -251,7 +248,7 @@ def _unflatten(given: Mapping[str, _Given]) -> dict[str, Any]:
 
 
 def closest_variable(variable: str) -> str:
-    """Return the environment variable of a setting that looks most like this one; empty if none does."""
+    """Return the environment variable of a setting whose name is closest; empty if none is close."""
     return next(iter(difflib.get_close_matches(variable, map(_variable, _NAMES), n=1)), "")
 
 

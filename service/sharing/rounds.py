@@ -1,6 +1,6 @@
 """The rounds of a shared model, as one partition has applied them.
 
-The first round of a share has one contribution, an empty one from lane 0, which gives the number of lanes of
+A share begins with a round that has one contribution: an empty one from lane 0, with the number of lanes of
 the next round. From then on a round is closed once each of its lanes has contributed; the lanes of the next
 round are those that any of these contributions names. So all partitions agree on the members, and on the
 base.
