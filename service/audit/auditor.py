@@ -131,7 +131,7 @@ class Auditor:
                 for record in self._transport.read(topic, partition.number, first, end):
                     event_id = partition.event_id(record)
                     if event_id in ids:
-                        found[event_id].append(Place(*record[:3]))
+                        found[event_id].append(Place.of(record))
         return found
 
     def _audit(self, shared: AbstractSet[str], without_partner: WithoutPartner = ALL_HAVE_PARTNERS) -> None:
@@ -230,7 +230,7 @@ class Auditor:
         found = read_output(record, self._vocabulary)
         if found is None:
             message = "neither a prediction nor an outcome"
-            self.report.findings.add(Fault.FOREIGN, Place(*record[:3]), message)
+            self.report.findings.add(Fault.FOREIGN, Place.of(record), message)
             return
         if found.contradiction:
             self.report.findings.add(Fault.WRONG, found.place, found.contradiction, found.event_id)
@@ -241,7 +241,7 @@ class Auditor:
         self.on_progress(self._n_read)
 
     def _wait_for_the_rest(self) -> None:
-        """Look again for what is lacking: a transaction is seen in one topic a moment before another."""
+        """Read missing outputs once more: a transaction becomes visible in one topic before another."""
         deadline = monotonic() + VISIBILITY_SECONDS
         while self._is_lacking() and monotonic() < deadline:
             sleep(_PAUSE_SECONDS)

@@ -83,7 +83,7 @@ class BatchCounts:
         return sum(self._made[name])
 
     def find_gone(self, findings: Findings) -> None:
-        """Hold the numbers of records that batches have processed against those that are there.
+        """Compare the numbers of records that batches have processed with those that are there.
 
         Kafka's offsets do not show it: transactions leave gaps as well.
         """
@@ -114,7 +114,7 @@ class BatchCounts:
         return consumed - made if made <= consumed <= end else 0  # else a model or a topic was begun again
 
     def check(self, findings: Findings, *, checks_labels: bool) -> None:
-        """Hold each batch against the growth of the counts in its progress record."""
+        """Compare each batch with the growth of the counts in its progress record."""
         names = [PREDICTIONS, REJECTED]
         if checks_labels and self._are_labels_known and not findings:
             names += [LABELLED, MISTAKES]
@@ -169,7 +169,7 @@ class BatchSpans:
         """By partition of the predictions topic, then by number of the batch."""
 
     def note(self, number: int, found: Found) -> None:
-        """Take an answer of the batch with a number, counted as `BatchCounts` does."""
+        """Add an answer of the batch with a number, as `BatchCounts` numbers batches."""
         spans = self._spans[found.place.partition]
         first, last = spans.get(number, (found, found))
         spans[number] = min(first, found, key=_offset), max(last, found, key=_offset)

@@ -11,11 +11,11 @@ from service.audit.committed.settings import DatedDecoders, eras_of
 from service.audit.counts import PREDICTIONS, REJECTED, BatchCounts, BatchSpans
 from service.audit.findings import Findings, Place
 from service.audit.letters import Letters
-from service.audit.matching.cases import AuditedLabel, Compared
+from service.audit.matching.cases import AuditedEvent, AuditedLabel, Compared
 from service.audit.matching.lanes import Gaps
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import Found
-from service.audit.matching.window import AuditedEvent, JoinWindow, Limits
+from service.audit.matching.window import JoinWindow, Limits
 from service.messages.decoder import Incoming
 from service.messages.rejection import Reason, Rejection
 from service.settings.load import Settings
@@ -82,7 +82,7 @@ class Partition:
 
     def judge(self, record: Record, *, is_ahead: bool) -> None:
         """Judge a record; one that `is_ahead` lies behind the last commit, and may be processed or not."""
-        place, letters = Place(*record[:3]), self._audit.letters
+        place, letters = Place.of(record), self._audit.letters
         if not is_ahead:
             self.n_by_topic[place.topic] += 1
             self.counts.note_read(place)
@@ -109,8 +109,10 @@ class Partition:
             gap = self._gaps.present(message.id)
             self.window.label(message.id, AuditedLabel(place, message.truth, timestamp_ms, is_ahead, gap))
         else:
-            event = AuditedEvent(place, message.id, timestamp_ms, message.truth, message.message_bytes)
-            self._audit.ledger.expect(self.window.event(event, is_ahead=is_ahead))
+            event = AuditedEvent(
+                place, message.id, timestamp_ms, message.truth, message.message_bytes, is_ahead
+            )
+            self._audit.ledger.expect(self.window.event(event))
             self._count(PREDICTIONS, place, is_ahead=is_ahead)
 
     def _count(self, name: str, place: Place, *, is_ahead: bool) -> None:
@@ -130,11 +132,11 @@ class Partition:
             return rejection
 
     def note_prediction(self, event: Place, found: Found) -> None:
-        """Take the prediction of an event at a place."""
+        """Add the prediction of an event to the answers of the event's batch."""
         self.spans.note(self.counts.number(event), found)
 
     def note_compared(self, compared: Compared) -> None:
-        """Take a comparison of a prediction with a label."""
+        """Count a comparison of a prediction with a label in the batch of the label."""
         number = self.counts.note_compared(compared)
         if number is not None and compared.output.is_outcome:
             self.spans.note(number, compared.output)

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from service.audit.counts import PREDICTIONS, REJECTED
-from service.audit.findings import Fault, Findings, Place, Report
+from service.audit.findings import Fault, Place, Report
 from service.audit.letters import Letters
 from service.audit.matching.ledger import Ledger
 from service.audit.matching.outputs import Found
@@ -46,18 +46,21 @@ class Verdict:
         self._are_predictions_deleted = any(predictions.first.values())
         self._is_complete = all(partition.is_complete for partition in partitions.values())
         self._restarted = self._check_totals()
+        self._whereabouts: Mapping[str, Sequence[Place]] = {}
+        """The places of the events with the ids in `ids_in_question`."""
         self._older_ids: set[str] = set()
         """Of events that are deleted."""
 
     def conclude(self, whereabouts: Mapping[str, Sequence[Place]], *, are_letters_deleted: bool) -> None:
-        """Add all that is left to say, given the places of the events with the ids in `ids_in_question`."""
+        """Add all that is left to say, given the events with the ids in `ids_in_question`."""
+        self._whereabouts = whereabouts
         self._report_deletions()
         self._judge_unanswered()
-        self._judge_unasked(whereabouts)
-        self._judge_order(whereabouts)
+        self._judge_unasked()
+        self._judge_order()
         self._judge_shared()
         self._judge_letters(are_letters_deleted=are_letters_deleted)
-        self._resolve_contradictions(whereabouts)
+        self._resolve_contradictions()
         self._resolve_doubts()
         self._judge_changes()
         for number, partition in self._partitions.items():
@@ -74,7 +77,7 @@ class Verdict:
         ids = judged | {
             found.event_id for found in (*self._ledger.pairing.unasked(), *self._ledger.stray_outcomes())
         }
-        ids |= {expected.event_id for expected, _ in self._ledger.pairing.suspects}
+        ids |= {expected.event.event_id for expected, _ in self._ledger.pairing.suspects}
         return ids if len(ids) <= _MOST_LOOKED_FOR else judged
 
     def _is_certain(self, number: int) -> bool:
@@ -117,18 +120,18 @@ class Verdict:
         pairing, deleted = self._ledger.pairing, [q for q, first in self._predictions.first.items() if first]
         n_deleted = 0
         for expected in pairing.unanswered():
-            place = expected.place
-            if expected.is_ahead or place in self._letters:
+            place = expected.event.place
+            if expected.event.is_ahead or place in self._letters:
                 continue
             if pairing.lanes.lost_its_prediction(place, deleted):
                 n_deleted += 1
             else:
                 message = "no prediction of this event, and no dead letter"
-                self._findings.add(Fault.MISSING, place, message, expected.event_id)
+                self._findings.add(Fault.MISSING, place, message, expected.event.event_id)
         if n_deleted:
             self._report.note(f"{n_deleted} events whose predictions are deleted")
 
-    def _judge_unasked(self, whereabouts: Mapping[str, Sequence[Place]]) -> None:
+    def _judge_unasked(self) -> None:
         incomplete = [number for number, each in self._partitions.items() if not each.is_complete]
         with_holes = [number for number, each in self._partitions.items() if each.has_holes]
         n_older = 0
@@ -137,33 +140,31 @@ class Verdict:
                 n_older += 1
                 self._older_ids.add(found.event_id)
             else:
-                self._surplus(found, "prediction", whereabouts, self._findings)
+                self._surplus(found, "prediction")
         for found in self._ledger.stray_outcomes():
             if all(map(self._is_certain, self._partitions)):
-                self._surplus(found, "outcome", whereabouts, self._findings)
+                self._surplus(found, "outcome")
             else:
                 n_older += 1
         if n_older:
             self._report.note(f"{n_older} predictions and outcomes whose events are deleted")
 
-    def _surplus(
-        self, found: Found, what: str, whereabouts: Mapping[str, Sequence[Place]], findings: Findings
-    ) -> None:
-        events = whereabouts.get(found.event_id)
+    def _surplus(self, found: Found, what: str) -> None:
+        events = self._whereabouts.get(found.event_id)
         if events:
             message = f"one more {what} of the event {events[0]}"
-            findings.add(Fault.DOUBLED, found.place, message, found.event_id)
+            self._findings.add(Fault.DOUBLED, found.place, message, found.event_id)
         else:
             message = f"a {what} of no event that the group has read"
-            findings.add(Fault.FOREIGN, found.place, message, found.event_id)
+            self._findings.add(Fault.FOREIGN, found.place, message, found.event_id)
 
-    def _judge_order(self, whereabouts: Mapping[str, Sequence[Place]]) -> None:
+    def _judge_order(self) -> None:
         for expected, found in self._ledger.pairing.suspects:
-            if self._partitions[expected.place.partition].has_holes:
+            if self._partitions[expected.event.place.partition].has_holes:
                 continue  # the prediction may be of an event before it with the same id
             # An id in several partitions leaves open to which of them its prediction belongs.
-            if len({seen.partition for seen in whereabouts.get(expected.event_id, ())}) <= 1:
-                message = f"not in the order of the events around {expected.place}"
+            if len({seen.partition for seen in self._whereabouts.get(expected.event.event_id, ())}) <= 1:
+                message = f"not in the order of the events around {expected.event.place}"
                 self._findings.add(Fault.OUT_OF_ORDER, found.place, message, found.event_id)
 
     def _judge_shared(self) -> None:
@@ -205,21 +206,19 @@ class Verdict:
             return source.topic not in partition.topics_before
         return not partition.has_holes and (source.offset or 0) >= partition.first[source.topic]
 
-    def _resolve_contradictions(self, whereabouts: Mapping[str, Sequence[Place]]) -> None:
+    def _resolve_contradictions(self) -> None:
         """Judge what contradicts: an event that came once was not let go before it came again."""
         for number, found in sorted(self._ledger.contradictions.items()):
             if self._is_certain(number):
                 self._findings.include(found)
                 continue
             for each in found.kept:
-                came_once = self._came_once(number, each.event_id, whereabouts)
+                came_once = self._came_once(number, each.event_id)
                 (self._findings if came_once else self._ledger.doubts[number]).extend([each])
 
-    def _came_once(
-        self, number: int, event_id: str | None, whereabouts: Mapping[str, Sequence[Place]]
-    ) -> bool:
+    def _came_once(self, number: int, event_id: str | None) -> bool:
         """Return whether an event is the only one with its id that can have been kept at its time."""
-        partition, seen = self._partitions[number], whereabouts.get(event_id or "", ())
+        partition, seen = self._partitions[number], self._whereabouts.get(event_id or "", ())
         if len(seen) != 1 or event_id in self._older_ids or partition.has_holes:
             return False
         return partition.is_complete or not self._are_predictions_deleted
@@ -253,7 +252,7 @@ class Verdict:
         return all_is_there and not repeats and self._is_certain(number)
 
     def _check_labelled(self) -> None:
-        """Hold the counts of labels and of mistakes against the topics, all partitions together."""
+        """Compare the counts of labels and of mistakes with the topics, all partitions together."""
         ledger, partitions = self._ledger, self._partitions.values()
         is_all_there = self._is_complete and not (self._restarted or self._are_predictions_deleted)
         if not is_all_there or ledger.shared.ids or self._findings:  # or this is reported already

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from service.cli.table import weight_rows
 from service.messages.labels import Vocabulary
 from service.models.auto import AutoLearner
 from service.models.registry import Learner
@@ -68,8 +69,6 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
     weights, bias = known
     ranked = sorted(weights.items(), key=lambda item: (-abs(item[1]), str(item[0])))[:_WEIGHTS_SHOWN]
     named = [(one_line(str(name)), weight) for name, weight in ranked]
-    width = max((len(name) for name, _ in named), default=0)
-    rows = [f"  {name:<{width}} {weight:>+12.4f}" for name, weight in named]
     if isinstance(bias, Mapping):
         biases = one_line(", ".join(f"{name}: {value:+g}" for name, value in bias.items()))
         title = (
@@ -78,7 +77,7 @@ def largest_weights(learner: Learner, classes: Sequence[str]) -> list[str]:
     else:
         positive = one_line(Vocabulary(classes).name(truth=True))
         title = f"largest of {len(weights):,} weights (positive ones speak for {positive}); bias {bias:+g}"
-    return ["", title, *rows]
+    return ["", title, *weight_rows(named)]
 
 
 def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> list[str]:

@@ -21,6 +21,12 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def weight_rows(weights: Sequence[tuple[str, float]]) -> list[str]:
+    """Lay out named weights, a line each."""
+    width = max((len(name) for name, _ in weights), default=0)
+    return [f"  {name:<{width}} {weight:>+12.4f}" for name, weight in weights]
+
+
 def count_text(count: int | None) -> str:
     """Write a count.
 

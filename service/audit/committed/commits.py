@@ -72,7 +72,7 @@ class CommitReader:
             for jump in history.jumps:
                 self._judge_jump(partition, jump, report)
             report.findings.extend(history.findings.kept)
-            report.batches += len(history.batches)
+            report.progress_records += len(history.batches)
             report.snapshots += history.n_snapshots
         report.findings.extend(report_now.findings.kept)
         report.notes += report_now.notes

@@ -62,7 +62,7 @@ class Gaps:
         return self._present.setdefault(self.lane(event_id), Gap(is_first=True))
 
     def pass_event(self, lane: int) -> tuple[Gap, Gap]:
-        """Take an event; return the gaps before and behind its prediction."""
+        """Begin a new gap behind an event; return the gaps before and behind its prediction."""
         before = self._present.get(lane) or Gap(is_first=True)
         behind = self._present[lane] = Gap()
         return before, behind
@@ -83,7 +83,7 @@ class Lanes:
         self._first_prediction: dict[tuple[int, int], int] = {}
 
     def add(self, event: Place, prediction: Place) -> bool:
-        """Take a pair; return whether it is in the order of those before."""
+        """Add a pair; return whether it is in the order of the pairs before it."""
         offsets = event.offset or 0, prediction.offset or 0
         lane = event.partition, prediction.partition
         self._first_event[lane] = min(offsets[0], self._first_event.get(lane, offsets[0]))

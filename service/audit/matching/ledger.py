@@ -123,16 +123,16 @@ class Ledger:
         """Called with the partition of each event whose prediction was compared with a label."""
 
     def expect(self, expected: Expected) -> None:
-        """Take an event."""
-        if expected.event_id in self.shared.ids:
+        """Open the case of an event, and pair the event with its prediction."""
+        if expected.event.event_id in self.shared.ids:
             self.shared.expect(expected)
             return
         if not expected.is_repeat:
-            self._open[expected.event_id].cases.append(expected.case)
+            self._open[expected.event.event_id].cases.append(expected.case)
         self.pairing.expect(expected)
 
     def find(self, found: Found) -> None:
-        """Take a prediction or an outcome."""
+        """Match a prediction or an outcome with its event."""
         self.outcomes += found.delay_seconds is not None
         if found.delay_seconds is None:
             (self.shared if found.event_id in self.shared.ids else self.pairing).find(found)
@@ -140,10 +140,10 @@ class Ledger:
             self._open[found.event_id].outcomes.append(found)
 
     def release(self, case: Case) -> None:
-        """Take a case that has ended; forget it, if nothing is open."""
-        if case.event_id in self.shared.ids:
+        """Forget a case whose event was released, if all of its outputs are found."""
+        if case.event.event_id in self.shared.ids:
             return
-        same_id = self._open[case.event_id]
+        same_id = self._open[case.event.event_id]
         same_id.allot(order_is_known=self.order_is_known)
         is_placed = case.is_placed or not self.order_is_known
         if (
@@ -168,7 +168,7 @@ class Ledger:
 
     def is_lacking(self) -> bool:
         """Return whether something is due that has not been read."""
-        if self.shared.is_lacking() or any(not each.is_ahead for each in self.pairing.unanswered()):
+        if self.shared.is_lacking() or any(not each.event.is_ahead for each in self.pairing.unanswered()):
             return True
         return any(
             found.fault is Fault.MISSING
@@ -187,10 +187,10 @@ class Ledger:
                 self._forget(same_id, case)
 
     def _judge(self, case: Case) -> None:
-        self.contradictions[case.place.partition].extend(case.contradictions())
+        self.contradictions[case.event.place.partition].extend(case.contradictions())
         if case.prediction is not None:
             doubts = case.doubts(order_is_known=self.order_is_known)
-            self.doubts[case.place.partition].extend(doubts)
+            self.doubts[case.event.place.partition].extend(doubts)
 
     def _allotted(self, same_id: OpenCases) -> list[Case]:
         same_id.allot(order_is_known=self.order_is_known)
@@ -203,7 +203,7 @@ class Ledger:
         for compared in case.compared():
             self.labelled += 1
             self.mistakes += compared.mistake
-            self.compared(case.place.partition, compared)
+            self.compared(case.event.place.partition, compared)
         same_id.forget(case)
         if not same_id.cases and not same_id.outcomes:
-            del self._open[case.event_id]
+            del self._open[case.event.event_id]

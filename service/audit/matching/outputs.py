@@ -69,7 +69,7 @@ def read_output(record: Record, vocabulary: Vocabulary) -> Found | None:
         wrong = "" if record.key == key else "its key is not its id"
     wrong = wrong or _contradiction(fields, predicted, truth, fault or _fault_of_values(record, fields))
     delay = number if is_outcome else None
-    return Found(Place(*record[:3]), event_id, predicted, truth, delay, event_time_ms, wrong, names)
+    return Found(Place.of(record), event_id, predicted, truth, delay, event_time_ms, wrong, names)
 
 
 def _contradiction(fields: Mapping[str, Any], predicted: Truth, truth: Truth | None, fault: str) -> str:

@@ -12,6 +12,7 @@ import click
 
 from service.cli.options import Integer, format_option
 from service.cli.output import echo
+from service.cli.table import weight_rows
 from service.models.model_file import ModelKind, read_model_file
 from service.visible import one_line
 
@@ -64,7 +65,7 @@ def _vectors(model: Any) -> Mapping[Any, Mapping[Any, float]]:  # noqa: ANN401 -
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a number, or a table of such
-    """Name everything by strings, as JSON must."""
+    """Return the value with strings as keys, as JSON requires."""
     return {str(name): _plain(each) for name, each in value.items()} if isinstance(value, Mapping) else value
 
 
@@ -88,9 +89,7 @@ def _as_text(model: Any, shown: Mapping[str, Any], top: int) -> str:  # noqa: AN
     lines = [f"{name:<12}{value}" for name, value in facts.items() if value]
     ranked = sorted(weights, key=lambda item: (-abs(item[1]), item[0]))[:top]
     if ranked:
-        width = max(len(name) for name, _ in ranked)
-        lines += ["", f"largest {len(ranked):,} of {len(weights):,} weights"]
-        lines += [f"  {name:<{width}} {weight:>+12.4f}" for name, weight in ranked]
+        lines += ["", f"largest {len(ranked):,} of {len(weights):,} weights", *weight_rows(ranked)]
     return "\n".join(lines)
 
 

@@ -21,6 +21,7 @@ from service.settings.names import JOIN_SETTINGS
 from service.visible import one_line
 
 _SHOWN: Final = 20
+_COUNTED: Final = ("records", "predictions", "outcomes", "dead_letters", "progress_records", "snapshots")
 
 
 @click.command(
@@ -62,12 +63,7 @@ def _as_json(group: str, found: Report) -> dict[str, Any]:
         "group": group,
         "proved": found.is_proved,
         "partitions": found.partitions,
-        "records": found.records,
-        "predictions": found.predictions,
-        "outcomes": found.outcomes,
-        "dead_letters": found.dead_letters,
-        "progress_records": found.batches,
-        "snapshots": found.snapshots,
+        **{name: getattr(found, name) for name in _COUNTED},
         "not_yet_judged": found.not_yet_judged,
         "not_yet_processed": found.unread,
         "not_verifiable": found.notes,
@@ -105,13 +101,5 @@ def _as_line(each: Finding) -> str:
 
 
 def _summary(found: Report) -> str:
-    numbers = {
-        "records": found.records,
-        "predictions": found.predictions,
-        "outcomes": found.outcomes,
-        "dead letters": found.dead_letters,
-        "progress records": found.batches,
-        "snapshots": found.snapshots,
-    }
-    summary = ", ".join(f"{count_text(number)} {name}" for name, number in numbers.items())
-    return f"{summary} in {found.partitions} partition(s)"
+    counts = (f"{count_text(getattr(found, name))} {name.replace('_', ' ')}" for name in _COUNTED)
+    return f"{', '.join(counts)} in {found.partitions} partition(s)"

@@ -18,7 +18,7 @@ def test_what_the_service_did_is_proved_with_numbers(stream):
     report = stream.audit()
     assert report.is_proved
     assert (report.records, report.predictions, report.outcomes, report.dead_letters) == (9, 5, 2, 2)
-    assert (report.batches, report.notes) == (3, [])
+    assert (report.progress_records, report.notes) == (3, [])
 
 
 def test_a_prediction_taken_out_is_named_by_its_event(stream):
