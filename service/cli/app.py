@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
     """A group that imports a command only when it is run, and turns every error into an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is click's
-        """Name the commands, in the order of `COMMANDS`."""
+        """Return the names of the commands, in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
@@ -73,7 +73,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one was probably meant."""
+        """Find the command; the error of an unknown one suggests the closest."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             raise click.NoSuchCommand(name, possibilities=list(COMMANDS), ctx=ctx)
@@ -145,7 +145,7 @@ def _report_click_error(error: click.ClickException) -> None:
 
 
 def _usage_hint(error: click.UsageError, ctx: click.Context) -> str:
-    """Say where the usage is explained, and say it where it is short."""
+    """Return a hint at the help of the command, with the usage where that is short."""
     explained = f"`{ctx.command_path} --help` explains the usage."
     if isinstance(error, click.NoSuchOption) and (instead := instead_of(error.option_name)):
         return instead

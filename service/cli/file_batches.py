@@ -1,4 +1,4 @@
-"""Feed the messages of a file to processors in batches, and print refused ones on stderr."""
+"""Process the messages of a file in batches, and report refused ones on stderr."""
 
 from __future__ import annotations
 
@@ -18,41 +18,34 @@ Process = Callable[[Sequence[Record]], Iterable[tuple[int, Output]]]
 """Processes a batch; returns the dead letters, each with the position of its record."""
 
 
-class FileBatches:
-    """The batches of one file.
+def process_in_batches(messages: Iterable[bytes], source: Source, topic: str, process: Process) -> None:
+    """Process every message of a file; event time stands still, as a file has none.
 
     Parameters
     ----------
-    source
-        The file that the messages are read from.
+    messages, source
+        The messages, and the file that they are read from.
     topic
-        Where the records stand as if they had been read from there.
+        The topic that their records are taken to be of; a record's offset is its line in the file.
     process
         Receives each batch.
 
     """
+    batch: list[Record] = []
+    rejections = Rejections()
 
-    def __init__(self, source: Source, topic: str, process: Process) -> None:
-        self._source = source
-        self._topic = topic
-        self._process_batch = process
-        self._batch: list[Record] = []
-        """Not processed yet; a record's offset is its line in the file."""
-        self._rejections = Rejections()
-
-    def feed(self, messages: Iterable[bytes]) -> None:
-        """Process every message; event time stands still, as a file has none."""
-        self._source.before_wait(self._process)
-        for value in messages:
-            self._batch.append(Record(self._topic, 0, self._source.line, 0, None, value))
-            if len(self._batch) >= BATCH_RECORDS:
-                self._process()
-        self._process()
-
-    def _process(self) -> None:
-        batch, self._batch = self._batch, []
-        for position, letter in self._process_batch(batch):
-            record, headers = batch[position], dict(letter.headers)
+    def flush() -> None:
+        nonlocal batch
+        records, batch = batch, []
+        for position, letter in process(records):
+            record, headers = records[position], dict(letter.headers)
             complaint = complaint_of(record.value, headers[MESSAGE].decode())
-            place = f"{self._source.name}:{record.offset}"
-            self._rejections.report(f"{place}: {headers[REASON].decode()}: {complaint}")
+            place = f"{source.name}:{record.offset}"
+            rejections.report(f"{place}: {headers[REASON].decode()}: {complaint}")
+
+    source.before_wait(flush)
+    for value in messages:
+        batch.append(Record(topic, 0, source.line, 0, None, value))
+        if len(batch) >= BATCH_RECORDS:
+            flush()
+    flush()

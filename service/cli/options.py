@@ -171,7 +171,7 @@ def _load(command_line: Mapping[str, object], config_file: Path | None, *, logs:
 
 
 def warn_of_ignored_settings(loaded: Loaded, *models: str) -> None:
-    """Name the settings that somebody gave and that one of the models ignores."""
+    """Warn of settings that were given and that one of the models ignores."""
     origins = {name: loaded.origins[name] for name in FEATURE_SETTINGS}
     given = [f"{name} ({origin})" for name, origin in origins.items() if origin != DEFAULT]
     if AUTO in models and given:

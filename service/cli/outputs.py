@@ -24,7 +24,7 @@ class OutputPath(click.Path):
 
 @contextmanager
 def reporting_unsaved(ctx: click.Context) -> Iterator[None]:
-    """Say which outputs of the command are not written if it is interrupted."""
+    """Report which outputs of the command are not written if it is interrupted."""
     before = [(path, _version(path)) for _, path in _outputs(ctx)]
     try:
         yield

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def import_charts(output: Path, option: str = "--output") -> Any:  # noqa: ANN401 - a module
     """Import the drawing, or say what is missing: before any work is done."""
     try:
-        from service.monitoring import charts  # noqa: PLC0415 - Matplotlib is an extra
+        from service.lab import charts  # noqa: PLC0415 - Matplotlib is an extra
     except ModuleNotFoundError as error:
         raise ServiceError(
             f"plot: {error.name} is not installed", hint="pip install 'online-perceptron[plot]'"

@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 from time import perf_counter
 from typing import Any
 
+from service.lab.evaluation import Evaluation, summarise
 from service.messages.features import FeatureExtractor, RawFeatures
 from service.messages.labels import Truth
 from service.messages.once import OnceDecoder, OnceExtractor
 from service.messages.rejection import Rejection
-from service.monitoring.evaluation import Evaluation, summarise
 from service.partition.factory import for_file, make_decoder, make_extractor, make_processor
 from service.partition.learned_examples import LearnedExamples
 from service.settings.load import Settings
@@ -119,7 +119,7 @@ class Contest:
         return Contender(name, chosen, self._decoder, extractor)
 
     def process(self, batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
-        """Let every model predict and learn a batch; return the first dead letter of each record."""
+        """Predict and learn a batch with every model; return the first dead letter of each record."""
         self.n_records += len(batch)
         self._read(batch)
         letters: dict[int, Output] = {}

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
-from service.monitoring.charts import COLOURS, below_legend, plain_axes
+from service.lab.charts import COLOURS, below_legend, plain_axes
 from service.partition.counts.calibration import BINS, Bin, Calibration
 
 _BLUE, _ORANGE, _GREY = COLOURS[0], COLOURS[4], COLOURS[-1]

@@ -32,7 +32,7 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, participant: Participant) -> Self:
-        """Note how a partition stands."""
+        """Return a partition's part as it is now."""
         rounds = participant.rounds
         return cls(rounds.round - rounds.start, max(0, rounds.round), participant.distance, participant)
 

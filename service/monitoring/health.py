@@ -74,7 +74,7 @@ class Health:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Note that nothing goes on meanwhile but a wait for the stream's answer."""
+        """Note that the loop waits for the stream's answer meanwhile."""
         outer, self._asking_since = self._asking_since, self._clock.monotonic()
         try:
             yield

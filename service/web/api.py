@@ -43,7 +43,7 @@ _WHICH: Final = (
 
 
 def _as_written(text: object) -> object:
-    """Take a whole number only as one writes it: Pydantic would read `1.0`, ` 1` and `1_0` as well."""
+    """Refuse other forms of a whole number: Pydantic would read `1.0`, ` 1` and `1_0` as well."""
     if isinstance(text, str) and not _WHOLE_NUMBER.fullmatch(text):
         raise ValueError(f"{text[:_LONGEST_SHOWN]!r} is no whole number")
     return text

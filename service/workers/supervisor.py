@@ -48,7 +48,7 @@ _PASSING: Final = (TransportUnavailable, StorageFull)
 
 @dataclass(slots=True)
 class _Place:
-    """One of the N, and the process that fills it now."""
+    """The place of one of the N workers, and the process that fills it now."""
 
     number: int
     worker: WorkerProcess | None = None
@@ -66,7 +66,7 @@ class Workers(Collector):
     registry
         Where the metrics of all are shown.
     health
-        The metrics of all together.
+        The state of all together.
     serve_http
         Lets each worker answer for its models.
     exit_at_end

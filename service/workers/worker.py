@@ -14,12 +14,12 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from service.errors import ServiceError
 from service.logs import log_to_stderr
@@ -53,18 +53,10 @@ class Request(Enum):
     LEAVE = auto()
 
 
-class ServeHttp(Protocol):
-    """Serves what there is to see of a process for as long as the context lasts, and gives the URL."""
-
-    def __call__(
-        self,
-        settings: Settings,
-        registry: CollectorRegistry,
-        health: Health,
-        metrics: Metrics,
-        live: LiveModels,
-    ) -> AbstractContextManager[str]:
-        """Begin to serve."""
+ServeHttp = Callable[
+    [Settings, "CollectorRegistry", Health, "Metrics", "LiveModels"], AbstractContextManager[str]
+]
+"""Serves the API and the metrics of a process for as long as the context lasts, and gives the URL."""
 
 
 @dataclass(frozen=True, slots=True)

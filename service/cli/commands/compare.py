@@ -13,8 +13,7 @@ from rich.live import Live
 from rich.table import Table
 
 from service.cli.completion import complete_model
-from service.cli.contest import Contender, Contest
-from service.cli.file_batches import FileBatches
+from service.cli.file_batches import process_in_batches
 from service.cli.options import READING, format_option, setting_options, warn_of_ignored_settings
 from service.cli.output import echo, echo_line, report, report_doubts
 from service.cli.outputs import OutputPath
@@ -25,6 +24,7 @@ from service.cli.table import ABSENT, table
 from service.datasets.files import Source
 from service.datasets.labelled_examples import no_label_hint, refusal_hint
 from service.errors import InputFileError
+from service.lab.contest import Contender, Contest
 from service.partition.counts.doubts import doubts
 from service.settings.load import Loaded
 from service.settings.mapping import EventSettings
@@ -82,7 +82,7 @@ def command(
             rows.observe()
             return letters
 
-        FileBatches(source, settings.events_topic, process).feed(source)
+        process_in_batches(source, source, settings.events_topic, process)
         rows.finish()
     _refuse_nothing_learned(contest, source.name, settings.events)
     ranked = contest.ranked()

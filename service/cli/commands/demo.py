@@ -25,10 +25,10 @@ from service.cli.sender import Sender
 from service.cli.summary import summary_text
 from service.datasets.stream_simulator import StreamSimulator
 from service.errors import INTERRUPTED, ServerError
+from service.lab.evaluation import Evaluation, summarise
 from service.loop.runner import Runner
 from service.messages.labels import Vocabulary
 from service.monitoring.committed_state import Published
-from service.monitoring.evaluation import Evaluation, summarise
 from service.monitoring.health import Health
 from service.monitoring.live_models import LiveModels
 from service.monitoring.metrics import Metrics
@@ -118,7 +118,7 @@ def _run(settings: Settings, request: StopRequest, rate: float, *, keep: bool) -
             transport, settings, metrics=metrics, health=health, live=live, observe=progress.observe
         )
         pace = _pace(events, rate, keep=keep)
-        request.concerns(runner)
+        request.answer_with(runner.stop)
         with _producing(settings, url, pace, runner):
             began = perf_counter()
             runner.run()

@@ -11,7 +11,7 @@ import click
 
 from perceptron_core import Hyperplane, MistakeBound, Perceptron, linear_separability, mistake_bound
 from perceptron_core.base.linear_rule import LinearRule
-from service.cli.file_batches import FileBatches
+from service.cli.file_batches import process_in_batches
 from service.cli.options import LEARNING, Command, Integer, setting_options
 from service.cli.outputs import OutputPath, check_outputs
 from service.cli.pictures import import_charts, write_picture
@@ -134,20 +134,23 @@ def calibration(source_of: SourceOptions, loaded: Loaded, output: Path) -> None:
             hint=_calibrated(settings.classes),
         )
     with source_of(settings) as source, progress_bar(source, "replay") as (messages, _):
-        FileBatches(
-            source, settings.events_topic, lambda batch: processor.process_batch(batch).dead_letters
-        ).feed(messages)
+        process_in_batches(
+            messages,
+            source,
+            settings.events_topic,
+            lambda batch: processor.process_batch(batch).dead_letters,
+        )
     found = processor.counters.calibration
     if not found.count:
         hint = refusal_hint(processor.counters.rejected, settings.events)
         raise InputFileError(f"{source.name}: no labelled example in it", hint=hint)
-    from service.monitoring.reliability_diagram import reliability_diagram  # noqa: PLC0415 - Matplotlib
+    from service.lab.reliability_diagram import reliability_diagram  # noqa: PLC0415 - Matplotlib
 
     write_picture(charts, reliability_diagram(found), output)
 
 
 def _calibrated(classes: Sequence[str]) -> str:
-    """Name the models whose predictions have a probability, for that many classes."""
+    """Return a hint at the models whose predictions have a probability, for that many classes."""
     if len(classes) > BINARY:
         return f"of {len(classes)} classes, --model auto has one"
     return f"use one that has: --model {', '.join(models_with_log_odds())}"

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 
 import click
 
-from service.cli.file_batches import FileBatches
+from service.cli.file_batches import process_in_batches
 from service.cli.options import LEARNING, format_option, setting_options
 from service.cli.output import echo, report, report_doubts, report_warning
 from service.cli.outputs import OutputPath
 from service.cli.progress import ProgressTable, progress_bar
 from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import summary_text
-from service.datasets.files import Source
 from service.datasets.labelled_examples import no_label_hint, refusal_hint
 from service.datasets.repeated_ids import RepeatedIds
 from service.errors import InputFileError
+from service.lab.evaluation import Evaluation, summarise
 from service.models.made_with import made_with
 from service.models.model_file import refuse_pickle, write_model_file
-from service.monitoring.evaluation import Evaluation, summarise
 from service.partition.counts.doubts import doubts
 from service.partition.factory import for_file, make_decoder, make_processor
 from service.partition.learned_examples import LearnedExamples
 from service.partition.processor import Processor
 from service.settings.load import Loaded, Settings
+from service.settings.mapping import EventSettings
 from service.settings.names import JOIN_SETTINGS
 from service.stream import Output, Record
 
@@ -50,32 +50,29 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
     is 1 if more than 5 % of the rows were refused, or if one of the --classes is the label of none.
     """
     settings = loaded.settings
-    evaluation = Evaluation(settings.classes)
-    with (
-        source_of(settings) as source,
-        progress_bar(source, "replay") as (messages, write_line),
-    ):
-        run = _Replay(settings, source, evaluation, write_line)
+    with source_of(settings) as source, progress_bar(source, "replay") as (messages, write_line):
+        run = _Replay(settings, write_line)
         if save:
             refuse_pickle(run.processor.learner)  # now, not after the work
         began = perf_counter()
-        run.feed(messages)
+        process_in_batches(messages, source, settings.events_topic, run.process)
+        run.table.finish()
         seconds = perf_counter() - began
-    learner = run.processor.learner
-    summary = summarise(run.processor.counters, learner, evaluation, seconds)
+    counters, learner = run.processor.counters, run.processor.learner
+    summary = summarise(counters, learner, run.evaluation, seconds)
+    hint = refusal_hint(counters.rejected, settings.events)
     if not summary["events"] and summary["rejected"]:
         raise InputFileError(
-            f"{source.name}: none of {summary['rejected']} messages could be used", hint=run.hint()
+            f"{source.name}: none of {summary['rejected']} messages could be used", hint=hint
         )
     summary["repeated_ids"] = run.repeated.count
-    run.warn()
-    if hint := run.hint():
+    run.warn(settings.events)
+    if hint:
         report("hint", "cyan", hint)
     if save:
         write_model_file(save, learner, made_with(settings))
         report("saved", "green", f"the model to {save}")
     echo(json.dumps(summary) if output == "json" else summary_text(summary, learner, settings.classes))
-    counters = run.processor.counters
     records, truths = counters.consumed.total(), counters.confusion.truths
     return report_doubts(doubts(counters.rejected.total(), records, settings.classes, truths))
 
@@ -83,47 +80,34 @@ def command(source_of: SourceOptions, loaded: Loaded, output: str, save: Path | 
 class _Replay:
     """One run over one file."""
 
-    def __init__(
-        self, settings: Settings, source: Source, evaluation: Evaluation, write_line: Callable[[str], None]
-    ) -> None:
+    def __init__(self, settings: Settings, write_line: Callable[[str], None]) -> None:
         settings = for_file(settings)
         self.repeated = RepeatedIds(make_decoder(settings))
         self.processor: Processor = make_processor(settings, self._observe, decoder=self.repeated)
-        self._batches = FileBatches(source, settings.events_topic, self._process)
-        self._events = settings.events
-        self._evaluation = evaluation
+        self.evaluation = Evaluation(settings.classes)
+        self.table = ProgressTable(write_line, settings.classes)
         self._n_records = 0
-        self._table = ProgressTable(write_line, settings.classes)
 
-    def feed(self, messages: Iterable[bytes]) -> None:
-        """Process every message; event time stands still, as a file has none."""
-        self._batches.feed(messages)
-        self._table.finish()
-
-    def hint(self) -> str:
-        """Return a hint if messages could not be used, else an empty string."""
-        return refusal_hint(self.processor.counters.rejected, self._events)
-
-    def warn(self) -> None:
-        """Warn of a file without labels, and of ids that occur more than once."""
-        counters = self.processor.counters
-        if counters.predictions and not counters.labelled:
-            hint = f"{no_label_hint(self._events)}; `perceptron predict` needs no labels"
-            report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
-        if not self._n_records:
-            report_warning("there is no record")
-        if self.repeated.count:
-            names = ", ".join(self.repeated.named)
-            report_warning(
-                f"{self.repeated.count} events have the id of an earlier one ({names}"
-                f"{', …' if self.repeated.has_more else ''}): each is the same event "
-                "again, and its label is not learned twice"
-            )
-
-    def _process(self, batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
+    def process(self, batch: Sequence[Record]) -> Sequence[tuple[int, Output]]:
+        """Predict and learn a batch; return the dead letters."""
         self._n_records += len(batch)
         return self.processor.process_batch(batch).dead_letters
 
+    def warn(self, events: EventSettings) -> None:
+        """Warn of a file without labels, and of ids that occur more than once."""
+        counters, repeated = self.processor.counters, self.repeated
+        if counters.predictions and not counters.labelled:
+            hint = f"{no_label_hint(events)}; `perceptron predict` needs no labels"
+            report_warning("no event has a label: nothing was learned, and no mistake can be counted", hint)
+        if not self._n_records:
+            report_warning("there is no record")
+        if repeated.count:
+            names = ", ".join(repeated.named) + (", …" if repeated.has_more else "")
+            report_warning(
+                f"{repeated.count} events have the id of an earlier one ({names}): each is the same event "
+                "again, and its label is not learned twice"
+            )
+
     def _observe(self, learned: LearnedExamples) -> None:
-        self._table.observe(learned)
-        self._evaluation.observe(learned)
+        self.table.observe(learned)
+        self.evaluation.observe(learned)

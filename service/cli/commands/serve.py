@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -31,13 +31,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 # What a run needs is imported when it runs, and by whom: the help, and a parent of workers, do without.
-
-
-class Stoppable(Protocol):
-    """A loop that a signal can end."""
-
-    def stop(self) -> None:
-        """Finish the batch, commit and leave."""
 
 
 @click.command()
@@ -92,7 +85,7 @@ def _run_alone(
         opened_loop(settings, url, metrics, health, live) as (runner, _),
     ):
         _announce(settings, url, address)
-        request.concerns(runner)
+        request.answer_with(runner.stop)
         runner.run(exit_at_end=exit_at_end)
     return {partition: state.counters.tally() for partition, state in metrics.last_published.items()}
 
@@ -111,7 +104,7 @@ def _run_workers(
     )
     with Departure(None), http_server(settings, registry, health, elsewhere=workers) as address:
         _announce(settings, url, address)
-        request.concerns(workers)
+        request.answer_with(workers.stop)
         return workers.run()
 
 
@@ -159,21 +152,21 @@ class StopRequest:
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
-        self._loop: Stoppable | None = None
+        self._stop: Callable[[], None] | None = None
 
     def receive(self, number: int, _: FrameType | None) -> None:
         """Handle a signal."""
         if number == signal.SIGINT and number in self._numbers:
             raise KeyboardInterrupt
         self._numbers.append(number)
-        if self._loop is not None:
-            self._loop.stop()
+        if self._stop is not None:
+            self._stop()
 
-    def concerns(self, loop: Stoppable) -> None:
-        """Stop this loop when a stop is requested, or at once if one was."""
-        self._loop = loop
+    def answer_with(self, stop: Callable[[], None]) -> None:
+        """Call a function when a stop is requested, or at once if one was."""
+        self._stop = stop
         if self._numbers:
-            loop.stop()
+            stop()
 
     @property
     def is_received(self) -> bool:

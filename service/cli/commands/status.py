@@ -71,7 +71,7 @@ def _warn_of_lost_checkpoints(
 
 
 def _names(found: Sequence[PartitionStatus]) -> list[str]:
-    """Name the counts of these partitions, those of further parts last."""
+    """Return the names of the counts of these partitions, those of further parts last."""
     return list(dict.fromkeys([*_COUNTS, *(name for each in found for name in each.counts)]))
 
 

@@ -17,8 +17,8 @@ from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import confusion_table, facts
 from service.cli.training import load_examples
 from service.datasets.labelled_examples import Example, ExampleSet
+from service.lab.evaluation import Evaluation
 from service.models.registry import Learner, learner_of
-from service.monitoring.evaluation import Evaluation
 from service.partition.counts.doubts import doubts
 from service.partition.learned_examples import LearnedExamples
 from service.partition.processed import Step

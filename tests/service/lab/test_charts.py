@@ -8,7 +8,7 @@ from matplotlib.colors import same_color
 from matplotlib.image import imread
 
 from perceptron_core import Hyperplane, MistakeBound, Perceptron, perceptron_train
-from service.monitoring import charts
+from service.lab import charts
 
 PLANE = Hyperplane({"a": 2.0, "b": 1.0}, bias=-2.0)
 POINTS = [charts.Point(2, 2, True, False), charts.Point(-1, 0, False, False), charts.Point(1, 3, False, True)]

@@ -4,7 +4,7 @@ import random
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
-from service.monitoring.evaluation import Evaluation, summarise
+from service.lab.evaluation import Evaluation, summarise
 from service.partition.learned_examples import LearnedExamples
 from service.partition.processed import Step
 from tests.service.building import Feed, event

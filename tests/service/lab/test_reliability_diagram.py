@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from service.monitoring.reliability_diagram import reliability_diagram
+from service.lab.reliability_diagram import reliability_diagram
 from service.partition.counts.calibration import BINS, Calibration
 
 

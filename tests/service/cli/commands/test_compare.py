@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import contest as contenders
-from service.cli.contest import Contest
+from service.lab import contest as contenders
+from service.lab.contest import Contest
 from service.settings.load import Settings
 from tests.support.reference_streams import phishing_events
 

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from service.cli.commands.compare import MistakeRows, live_table
-from service.cli.contest import Contest
 from service.datasets.files import open_source
+from service.lab.contest import Contest
 from service.settings.load import Settings
 from service.stream import Record
 

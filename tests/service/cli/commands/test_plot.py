@@ -87,8 +87,8 @@ def test_a_folder_that_is_not_there_fails(perceptron, plane):
 
 
 def test_without_matplotlib_it_says_how_to_get_it(perceptron, plane, monkeypatch):
-    monkeypatch.delitem(sys.modules, "service.monitoring.charts", raising=False)
-    monkeypatch.delattr("service.monitoring.charts", raising=False)
+    monkeypatch.delitem(sys.modules, "service.lab.charts", raising=False)
+    monkeypatch.delattr("service.lab.charts", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
