@@ -83,7 +83,7 @@ class PartitionIntake:
         return len(self._undecided) + self._n_appending
 
     def submit(self, submission: Submission) -> Ticket:
-        """Take a submission; it is appended once it is certain that it is not there."""
+        """Accept a submission, which is appended once it is certain that it is not there."""
         ticket = Ticket(submission)
         with self._changed:
             if self._is_closed:
@@ -128,7 +128,7 @@ class PartitionIntake:
         return bool(self._undecided) and self._writer is None
 
     def fence(self, writer: Writer, ends: Mapping[str, int], limits: Mapping[str, int]) -> None:
-        """Take a new writer, the ends that were read after it was made, and the largest record in bytes.
+        """Use a new writer, with the ends that were read after it was made and the largest record in bytes.
 
         Called by the loop.
         """

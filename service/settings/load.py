@@ -118,7 +118,7 @@ def load_settings(command_line: Mapping[str, object], config_file: Path | None =
 
 
 def option_settings() -> tuple[str, ...]:
-    """Name every setting that may be given on the command line: all but the secret ones."""
+    """Return the names of the settings that the command line has: all but the secret ones."""
     plain = [name for name in Settings.model_fields if name not in TABLES]
     nested = [f"{table}.{name}" for table, model in TABLES.items() for name in model.model_fields]
     return tuple(name for name in [*plain, *nested] if name not in _SECRETS)
@@ -268,7 +268,7 @@ def _explain(errors: ValidationError, given: Mapping[str, _Given]) -> Configurat
 
 
 def _blamed(error: ErrorDetails, given: Mapping[str, _Given]) -> str:
-    """Name the setting in error; where several disagree, the first that did not stay at its default."""
+    """Return the name of the setting in error; of several that disagree, the first that was given."""
     named = ".".join(str(part) for part in error["loc"])
     candidates: tuple[str, ...] = error.get("ctx", {}).get("settings") or (named, *_outer(named))
     return next((name for name in candidates if name in given), candidates[0])

@@ -214,7 +214,7 @@ class Participant:
         return True
 
     def _adopts(self, base: Mapping[str, Any], latest: Contribution | None) -> bool:
-        """Take another partition's base over, if all rounds after it are there until this one contributes.
+        """Adopt another partition's base, if all rounds after it are there until this one contributes.
 
         From then on none of them is deleted: the others wait for this partition, or have its contribution,
         which says what it needs.
@@ -281,7 +281,7 @@ class Participant:
             _log.warning("%s[%d]: old contributions stay: %s", topic, self._lane, error)
 
     def _note_waiting(self) -> None:
-        """Note since when it waits for other lanes, also if it contributed before it was opened."""
+        """Record the time from which it waits for other lanes, also if a former owner contributed."""
         rounds = self._rounds
         if rounds.sent > rounds.round and self._waiting is None:
             self._waiting = _Waiting(self._clock.monotonic(), *self._next(), rounds.n_lanes)

@@ -94,7 +94,7 @@ class Rounds:
         self.n_lanes, self.taken_over = opening.n_lanes, -1
 
     def adopt(self, state: Mapping[str, Any], sent: int) -> int:
-        """Take another lane's base for this partition's model; `sent` is its lane's last contribution, or −1.
+        """Adopt another lane's base for this model; `sent` is the partition's last contribution, or −1.
 
         What a model has learned that never took part stays its shift. Otherwise it is forgotten: the base may
         hold it already. Returns the number of updates that are forgotten.
