@@ -31,7 +31,8 @@ from service.settings.clients_own import instead_of
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-# Each is the click command named `command` in `service.cli.commands.<name>`, - written as _.
+# Each is the click command named `command` in a module of its name, - written as _: in `service.cli.lab` for
+# those that work on files alone, else in `service.cli.commands`.
 COMMANDS = {
     "demo": "Run the whole thing on this machine, with a real data set.",
     "serve": "Read events, predict, learn on mistakes; serve metrics and predictions over HTTP.",
@@ -55,6 +56,9 @@ COMMANDS = {
 }
 
 
+_IN_LAB = frozenset({"replay", "compare", "train", "test", "predict", "plot"})
+
+
 class LazyGroup(click.Group):
     """A group that imports a command only when it is run, and turns every error into an exit code."""
 
@@ -66,7 +70,9 @@ class LazyGroup(click.Group):
         """Import the command, if there is one of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"service.cli.commands.{cmd_name.replace('-', '_')}").command
+        folder = "lab" if cmd_name in _IN_LAB else "commands"
+        module = importlib.import_module(f"service.cli.{folder}.{cmd_name.replace('-', '_')}")
+        command = module.command
         assert isinstance(command, click.Command)
         return command
 

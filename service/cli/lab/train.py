@@ -12,12 +12,12 @@ from typing import Any
 import click
 
 from perceptron_core import Training
+from service.cli.lab.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.cli.options import LEARNING, format_option, setting_options
 from service.cli.output import echo, report, report_doubts
 from service.cli.outputs import OutputPath
 from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import facts, largest_weights
-from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.datasets.labelled_examples import ExampleSet
 from service.models.made_with import made_with
 from service.models.model_file import write_model_file

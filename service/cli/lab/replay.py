@@ -9,7 +9,7 @@ from time import perf_counter
 
 import click
 
-from service.cli.file_batches import process_in_batches
+from service.cli.lab.file_batches import process_in_batches
 from service.cli.options import LEARNING, format_option, setting_options
 from service.cli.output import echo, report, report_doubts, report_warning
 from service.cli.outputs import OutputPath

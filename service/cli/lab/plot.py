@@ -11,13 +11,13 @@ import click
 
 from perceptron_core import Hyperplane, MistakeBound, Perceptron, linear_separability, mistake_bound
 from perceptron_core.base.linear_rule import LinearRule
-from service.cli.file_batches import process_in_batches
+from service.cli.lab.file_batches import process_in_batches
+from service.cli.lab.pictures import import_charts, write_picture
+from service.cli.lab.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.cli.options import LEARNING, Command, Integer, setting_options
 from service.cli.outputs import OutputPath, check_outputs
-from service.cli.pictures import import_charts, write_picture
 from service.cli.progress import progress_bar
 from service.cli.source_options import SourceOptions, source_options
-from service.cli.training import TrainingOptions, load_examples, make_trainable, train, training_options
 from service.datasets.labelled_examples import Example, refusal_hint
 from service.errors import ConfigurationError, InputFileError
 from service.messages.labels import BINARY

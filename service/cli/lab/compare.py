@@ -13,11 +13,11 @@ from rich.live import Live
 from rich.table import Table
 
 from service.cli.completion import complete_model
-from service.cli.file_batches import process_in_batches
+from service.cli.lab.file_batches import process_in_batches
+from service.cli.lab.pictures import import_charts, write_picture
 from service.cli.options import READING, format_option, setting_options, warn_of_ignored_settings
 from service.cli.output import echo, echo_line, report, report_doubts
 from service.cli.outputs import OutputPath
-from service.cli.pictures import import_charts, write_picture
 from service.cli.progress import terminal
 from service.cli.source_options import SourceOptions, source_options
 from service.cli.table import ABSENT, table

@@ -67,7 +67,7 @@ def test_a_bound_is_drawn_where_there_is_one_else_the_reason(perceptron, plane, 
 
 
 def test_large_files_are_bounded_by_some_separator(perceptron, plane, pages, monkeypatch):
-    monkeypatch.setattr("service.cli.commands.plot._LARGEST_MATRIX", 1)
+    monkeypatch.setattr("service.cli.lab.plot._LARGEST_MATRIX", 1)
     perceptron("plot", "mistakes", plane, "-o", "bound.svg")
     assert "bound (R/γ)" in Path("bound.svg").read_text(encoding="utf-8")
     perceptron("plot", "mistakes", pages, "-o", "bound.svg")

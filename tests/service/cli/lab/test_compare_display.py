@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from service.cli.commands.compare import MistakeRows, live_table
+from service.cli.lab.compare import MistakeRows, live_table
 from service.datasets.files import open_source
 from service.lab.contest import Contest
 from service.settings.load import Settings

@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
+from service.cli.lab.training import load_examples
 from service.cli.model_files import load_model_file, refuse_other_classes
 from service.cli.options import READING, format_option, setting_options
 from service.cli.output import echo, report_doubts
 from service.cli.source_options import SourceOptions, source_options
 from service.cli.summary import confusion_table, facts
-from service.cli.training import load_examples
 from service.datasets.labelled_examples import Example, ExampleSet
 from service.lab.evaluation import Evaluation
 from service.models.registry import Learner, learner_of
