@@ -77,14 +77,14 @@ def _as_text(model: Any, shown: Mapping[str, Any], top: int) -> str:  # noqa: AN
     ]
     facts = {
         "class": shown["class"],
-        "parameters": ", ".join(f"{name}={value!r}" for name, value in shown["parameters"].items()),
+        "parameters": _assigned(shown["parameters"]),
         "bias": _bias_text(model.bias) if "bias" in shown else "",
         "norm": f"{shown['norm']:g}" if "norm" in shown else "",
         "weights": f"{len(weights):,}" if "weights" in shown else "",
         **{name: f"{shown[name]:,}" for name in _PARTS if name in shown},
         "mistakes": f"{shown['n_mistakes']:,}",
         "updates": f"{shown['n_updates']:,}",
-        "made with": one_line(_settings_text(shown.get("settings", {}))),
+        "made with": one_line(_assigned(shown.get("settings", {}))),
     }
     lines = [f"{name:<12}{value}" for name, value in facts.items() if value]
     ranked = sorted(weights, key=lambda item: (-abs(item[1]), item[0]))[:top]
@@ -93,8 +93,8 @@ def _as_text(model: Any, shown: Mapping[str, Any], top: int) -> str:  # noqa: AN
     return "\n".join(lines)
 
 
-def _settings_text(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+def _assigned(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())
 
 
 def _bias_text(bias: float | Mapping[Any, float]) -> str:
