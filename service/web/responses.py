@@ -93,7 +93,8 @@ class Explanation(LivePrediction):
     @classmethod
     def of(cls, answer: Assessment, decision: Decision, *, partition: int, owned: bool) -> Self:
         """Describe a decision."""
-        return cls(**dict(answer), partition=partition, owned=owned, **asdict(decision))
+        fields = asdict(decision) | {"experts": list(decision.experts)}
+        return cls(**dict(answer), partition=partition, owned=owned, **fields)
 
 
 class Weight(Answered):
